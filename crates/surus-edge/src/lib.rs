@@ -1,0 +1,46 @@
+//! The edge of Surus: everything between a client's socket and a backend.
+//!
+//! One edge runs on one thread, on a current-thread tokio runtime inside a `LocalSet`. It accepts connections, speaks
+//! HTTP/1.1 through hyper and hands each request to a [`Backend`]. It knows nothing about PHP.
+//!
+//! ```text
+//! listener ──► server.rs ──► connection.rs ──► hyper ──► service.rs ──► Backend ──► reply.rs ──► socket
+//!              accept,       one task per               limits, 413,               bytes, a file or the
+//!              drain         connection, timeouts       access log                 backend's own stream
+//! ```
+//!
+//! - [`server`]: the accept loops, the bound on connections, the drain at shutdown
+//! - [`connection`]: the state of one connection; [`sweep`]: the timeouts of all of them, once a second
+//! - [`backend`]: what a backend is; [`request_body`], [`reply`]: the bodies on both sides of it
+//! - [`site`]: which file or script a path of a classic site means; [`path`], [`fs`]: what it builds on
+//! - [`files`], [`mime`]: static files as replies
+
+#![forbid(unsafe_code)]
+
+mod access_log;
+mod backend;
+mod connection;
+mod files;
+mod fs;
+mod limits;
+mod mime;
+mod path;
+mod reply;
+mod request_body;
+mod server;
+mod service;
+mod site;
+mod sweep;
+
+pub use access_log::AccessLog;
+pub use backend::{Backend, Connection};
+pub use files::serve_file;
+pub use fs::{CachedDisk, Disk, FileSystem, Kind, Stat};
+pub use limits::Limits;
+pub use reply::{plain, Reply};
+pub use request_body::{BodyTooLarge, RequestBody};
+pub use server::{serve, Drained, Edge};
+pub use site::{Resolution, Script, Site};
+
+/// The error of every body that crosses the edge.
+pub type BoxError = Box<dyn std::error::Error + Send + Sync>;

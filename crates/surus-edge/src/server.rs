@@ -1,0 +1,250 @@
+//! Listeners, the bound on connections, and the drain.
+
+use std::cell::Cell;
+use std::future::{poll_fn, Future};
+use std::io;
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::rc::Rc;
+use std::task::Poll;
+use std::time::Duration;
+
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::spawn_local;
+
+use crate::connection::{Command, Socket, State};
+use crate::service::respond;
+use crate::sweep::Table;
+use crate::{AccessLog, Backend, Connection, Limits};
+
+/// Clients that are being told 503 at the same time; further ones are just closed.
+const REFUSALS: usize = 64;
+
+const OVERLOADED: &[u8] =
+    b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\nconnection: close\r\n\
+content-type: text/plain; charset=utf-8\r\ncontent-length: 19\r\n\r\nService Unavailable";
+
+/// What the connections of one worker share.
+#[derive(Debug)]
+pub struct Edge<B> {
+    pub backend: Rc<B>,
+    pub limits: Limits,
+    pub access_log: Option<AccessLog>,
+    http: http1::Builder,
+    table: Table,
+    refusals: Cell<usize>,
+}
+
+/// How a drain ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Drained {
+    /// Connections that were still open at the deadline and were closed with their requests unfinished.
+    pub aborted: usize,
+}
+
+impl<B: Backend> Edge<B> {
+    pub fn new(backend: Rc<B>, limits: Limits, access_log: Option<AccessLog>) -> Self {
+        let mut http = http1::Builder::new();
+        // The sweep has the timeouts; hyper's own would box a timer per request.
+        http.pipeline_flush(true)
+            .keep_alive(true)
+            .header_read_timeout(None)
+            .max_buf_size(limits.header_bytes.max(8192));
+        Edge {
+            backend,
+            limits,
+            access_log,
+            http,
+            table: Table::default(),
+            refusals: Cell::new(0),
+        }
+    }
+}
+
+/// Serves until `shutdown` ends, then drains: accepts what has already connected, takes no more, lets requests in flight
+/// finish, closes idle connections, and gives up what is left at the deadline.
+///
+/// Must run inside a `LocalSet`.
+pub async fn serve<B: Backend>(
+    edge: Edge<B>,
+    listeners: Vec<std::net::TcpListener>,
+    shutdown: impl Future<Output = ()>,
+) -> io::Result<Drained> {
+    let edge = Rc::new(edge);
+    let mut accepting = Vec::new();
+    for listener in listeners {
+        listener.set_nonblocking(true)?;
+        let listener = Rc::new(Listener::new(TcpListener::from_std(listener)?)?);
+        accepting.push((
+            Rc::clone(&listener),
+            spawn_local(accept(Rc::clone(&edge), listener)),
+        ));
+    }
+    let sweeping = Rc::clone(&edge);
+    let sweep = spawn_local(async move { sweeping.table.sweep(&sweeping.limits).await });
+
+    shutdown.await;
+
+    for (listener, task) in accepting {
+        task.abort();
+        // Clients in the accept queue have connected; closing the listener would reset them.
+        while let Some((stream, peer)) = listener.pending().await {
+            open(&edge, &listener, stream, peer, true);
+        }
+    }
+    edge.table.order_all(Command::Finish);
+    let in_time = tokio::time::timeout(edge.limits.drain, edge.table.closed())
+        .await
+        .is_ok();
+    let aborted = edge.table.open();
+    if !in_time {
+        edge.table.order_all(Command::Abort);
+        // Dropping is prompt: this only lets the tasks see the order.
+        let _ = tokio::time::timeout(Duration::from_secs(1), edge.table.closed()).await;
+    }
+    sweep.abort();
+    Ok(Drained { aborted })
+}
+
+struct Listener {
+    inner: TcpListener,
+    /// Its address, where that is also the local address of every connection (it is not for 0.0.0.0 and [::]).
+    address: Option<SocketAddr>,
+}
+
+impl Listener {
+    fn new(inner: TcpListener) -> io::Result<Self> {
+        let address = Some(inner.local_addr()?).filter(|address| !address.ip().is_unspecified());
+        Ok(Listener { inner, address })
+    }
+
+    /// A connection that waits in the queue right now.
+    async fn pending(&self) -> Option<(TcpStream, SocketAddr)> {
+        poll_fn(|cx| match self.inner.poll_accept(cx) {
+            Poll::Ready(accepted) => Poll::Ready(accepted.ok()),
+            Poll::Pending => Poll::Ready(None),
+        })
+        .await
+    }
+}
+
+async fn accept<B: Backend>(edge: Rc<Edge<B>>, listener: Rc<Listener>) {
+    loop {
+        match listener.inner.accept().await {
+            Ok((stream, peer)) => open(&edge, &listener, stream, peer, false),
+            // The client was gone before it was accepted.
+            Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
+            // Out of file descriptors or memory: the connection stays in the queue, so accepting again at once would spin.
+            Err(error) => {
+                eprintln!("surus: cannot accept a connection: {error}");
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+        }
+    }
+}
+
+fn open<B: Backend>(
+    edge: &Rc<Edge<B>>,
+    listener: &Listener,
+    stream: TcpStream,
+    peer: SocketAddr,
+    draining: bool,
+) {
+    if edge.table.open() >= edge.limits.connections {
+        return refuse(edge, stream);
+    }
+    // Fails only when the client has already gone, which the connection will find out by itself.
+    let _ = stream.set_nodelay(true);
+    let Some(local) = listener.address.or_else(|| stream.local_addr().ok()) else {
+        return;
+    };
+    spawn_local(run(
+        Rc::clone(edge),
+        stream,
+        Connection { peer, local },
+        draining,
+    ));
+}
+
+/// Takes its place in the table now and leaves it when dropped, so that a panic in a backend does not leak a connection.
+struct Seat<B> {
+    edge: Rc<Edge<B>>,
+    key: usize,
+}
+
+impl<B> Drop for Seat<B> {
+    fn drop(&mut self) {
+        self.edge.table.remove(self.key);
+    }
+}
+
+fn run<B: Backend>(
+    edge: Rc<Edge<B>>,
+    stream: TcpStream,
+    addresses: Connection,
+    draining: bool,
+) -> impl Future<Output = ()> {
+    let state = State::new(addresses, edge.table.clock());
+    let seat = Seat {
+        key: edge.table.insert(Rc::clone(&state)),
+        edge,
+    };
+    async move {
+        let socket = TokioIo::new(Socket::new(stream, Rc::clone(&state)));
+        let service = {
+            let (edge, state) = (Rc::clone(&seat.edge), Rc::clone(&state));
+            service_fn(move |request| respond(Rc::clone(&edge), Rc::clone(&state), request))
+        };
+        let connection = if draining {
+            // Not `Finish`, which would close it before its first request is read.
+            state.finishing.set(true);
+            seat.edge
+                .http
+                .clone()
+                .keep_alive(false)
+                .serve_connection(socket, service)
+        } else {
+            seat.edge.http.serve_connection(socket, service)
+        };
+        let mut connection = pin!(connection);
+        poll_fn(|cx| {
+            match state.poll_order(cx) {
+                Some(Command::Abort) => return Poll::Ready(()),
+                Some(Command::Finish) if !state.finishing.replace(true) => {
+                    connection.as_mut().graceful_shutdown()
+                }
+                Some(Command::Finish) | None => {}
+            }
+            // What ends a connection early (reset, bad request, timeout) is the client's affair; hyper has answered it
+            // where an answer was possible.
+            connection.as_mut().poll(cx).map(drop)
+        })
+        .await;
+        drop(seat);
+    }
+}
+
+/// Tells a client that there is no room. Reads on until the client has the answer and closes, or a second has passed:
+/// closing on an unread request would reset the connection, and the answer with it.
+fn refuse<B: Backend>(edge: &Rc<Edge<B>>, mut stream: TcpStream) {
+    if edge.refusals.get() >= REFUSALS {
+        return;
+    }
+    edge.refusals.set(edge.refusals.get() + 1);
+    let edge = Rc::clone(edge);
+    spawn_local(async move {
+        let answer = async {
+            stream.write_all(OVERLOADED).await?;
+            stream.shutdown().await?;
+            let mut scratch = [0; 1024];
+            while stream.read(&mut scratch).await? > 0 {}
+            io::Result::Ok(())
+        };
+        let _ = tokio::time::timeout(Duration::from_secs(1), answer).await;
+        edge.refusals.set(edge.refusals.get() - 1);
+    });
+}

@@ -1,0 +1,96 @@
+//! From a request that hyper has parsed to a response it can write.
+
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http::header::{HeaderValue, CONNECTION};
+use http::{Request, Response, StatusCode};
+use http_body::{Body, Frame, SizeHint};
+use hyper::body::Incoming;
+
+use crate::connection::{Phase, State};
+use crate::server::Edge;
+use crate::{plain, Backend, BoxError, Reply, RequestBody};
+
+/// A response body on its way out. Its end is the end of the request, as far as the edge can see it.
+#[derive(Debug)]
+pub(crate) struct Outgoing<B> {
+    reply: Reply<B>,
+    state: Rc<State>,
+}
+
+impl<B> Drop for Outgoing<B> {
+    fn drop(&mut self) {
+        self.state.enter(Phase::Idle);
+    }
+}
+
+impl<B> Body for Outgoing<B>
+where
+    B: Body<Data = Bytes, Error = BoxError> + Unpin,
+{
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        Pin::new(&mut self.reply).poll_frame(cx)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.reply.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.reply.size_hint()
+    }
+}
+
+/// Cancel-safe as far as the backend's `call` is: nothing is held across its await but what dropping releases.
+pub(crate) async fn respond<B: Backend>(
+    edge: Rc<Edge<B>>,
+    state: Rc<State>,
+    request: Request<Incoming>,
+) -> Result<Response<Outgoing<B::Body>>, Infallible> {
+    state.enter(Phase::Busy);
+    let mut log = edge.access_log.as_ref().map(|log| log.begin(&request));
+    let limit = edge.limits.body_bytes;
+    let size = request.body().size_hint();
+    let response = if size.lower() > limit {
+        too_large(&state)
+    } else {
+        let announced = size.exact().is_some();
+        let request = request.map(|incoming| {
+            if announced {
+                RequestBody::announced(incoming)
+            } else {
+                state.body_too_large.set(false);
+                RequestBody::unannounced(incoming, limit, Rc::clone(&state))
+            }
+        });
+        let response = edge.backend.call(request, &state.addresses).await;
+        if state.body_too_large.replace(false) {
+            too_large(&state)
+        } else {
+            response
+        }
+    };
+    if let (Some(log), Some(entry)) = (&edge.access_log, log.take()) {
+        log.end(entry, &state.addresses, response.status());
+    }
+    Ok(response.map(|reply| Outgoing { reply, state }))
+}
+
+fn too_large<B>(state: &State) -> Response<Reply<B>> {
+    state.linger.set(true);
+    let mut response = plain(StatusCode::PAYLOAD_TOO_LARGE);
+    response
+        .headers_mut()
+        .insert(CONNECTION, HeaderValue::from_static("close"));
+    response
+}

@@ -1,0 +1,210 @@
+//! Which file or script a request path means: what nginx's `try_files $uri $uri/ /index.php` and php-fpm make of it.
+
+use std::ffi::OsStr;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use crate::path::{encode, normalise};
+use crate::{FileSystem, Kind, Stat};
+
+/// A classic site: a folder of scripts and files.
+#[derive(Clone, Debug)]
+pub struct Site {
+    /// Without symbolic links, so that scripts can be held against it.
+    root: PathBuf,
+    /// The file name of the front controller, also the first choice for a directory's index.
+    front: String,
+}
+
+/// A script to run, in the terms of CGI.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Script {
+    /// `SCRIPT_FILENAME`
+    pub filename: PathBuf,
+    /// `SCRIPT_NAME`: the script's path below the root, decoded, with a leading slash.
+    pub name: Vec<u8>,
+    /// `PATH_INFO`: what follows the script's name in the path, decoded.
+    pub path_info: Option<Vec<u8>>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Resolution {
+    Script(Script),
+    File {
+        path: PathBuf,
+        stat: Stat,
+    },
+    /// To the same path with a slash at the end, encoded; the query is the caller's to append.
+    Redirect(String),
+    NotFound,
+    /// No valid path: 400.
+    Refused,
+}
+
+impl Site {
+    /// `front` is the front controller's file name, `index.php` unless a script of another name is served.
+    pub fn new(root: &Path, front: &str) -> io::Result<Self> {
+        let root = std::fs::canonicalize(root)?;
+        if !root.is_dir() {
+            return Err(io::Error::new(io::ErrorKind::NotADirectory, "not a folder"));
+        }
+        Ok(Site {
+            root,
+            front: front.to_owned(),
+        })
+    }
+
+    /// `DOCUMENT_ROOT`
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Resolves the path of a request target as it was sent, without its query.
+    pub fn resolve(&self, fs: &impl FileSystem, raw: &str) -> Resolution {
+        let Ok(path) = normalise(raw) else {
+            return Resolution::Refused;
+        };
+        if let Some(resolution) = self.named_script(fs, &path) {
+            return resolution;
+        }
+        if hidden(&path) {
+            return Resolution::NotFound;
+        }
+        let file = self.below_root(&path);
+        match fs.stat(&file) {
+            // A name with a slash at the end is none of a file's.
+            Some(stat) if stat.kind == Kind::File && !path.ends_with(b"/") => {
+                if is_source(&path) {
+                    return Resolution::NotFound;
+                }
+                return Resolution::File { path: file, stat };
+            }
+            Some(stat) if stat.kind == Kind::Directory => {
+                if let Some(resolution) = self.directory(fs, &path) {
+                    return resolution;
+                }
+            }
+            _ => {}
+        }
+        self.script(fs, format!("/{}", self.front).into_bytes(), None)
+            .unwrap_or(Resolution::NotFound)
+    }
+
+    /// A path that names a `.php` file: the script, or `NotFound`. Everything after its name is PATH_INFO. `None` for
+    /// paths that name no script.
+    fn named_script(&self, fs: &impl FileSystem, path: &[u8]) -> Option<Resolution> {
+        let mut end = 0;
+        while end < path.len() {
+            end = path[end + 1..]
+                .iter()
+                .position(|&byte| byte == b'/')
+                .map_or(path.len(), |next| end + 1 + next);
+            let (name, rest) = path.split_at(end);
+            if !name.ends_with(b".php") {
+                continue;
+            }
+            if hidden(name) {
+                return Some(Resolution::NotFound);
+            }
+            if fs
+                .stat(&self.below_root(name))
+                .is_some_and(|stat| stat.kind == Kind::Directory)
+            {
+                continue;
+            }
+            let path_info = (!rest.is_empty()).then(|| rest.to_vec());
+            return Some(
+                self.script(fs, name.to_vec(), path_info)
+                    .unwrap_or(Resolution::NotFound),
+            );
+        }
+        None
+    }
+
+    /// The index of a directory, or the redirect to its proper name. `None` if it has no index.
+    fn directory(&self, fs: &impl FileSystem, path: &[u8]) -> Option<Resolution> {
+        let mut directory = path.to_vec();
+        if !directory.ends_with(b"/") {
+            directory.push(b'/');
+        }
+        for index in [self.front.as_str(), "index.php", "index.html"] {
+            let mut name = directory.clone();
+            name.extend_from_slice(index.as_bytes());
+            let file = self.below_root(&name);
+            let Some(stat) = fs.stat(&file).filter(|stat| stat.kind == Kind::File) else {
+                continue;
+            };
+            let resolution = if index == "index.html" {
+                Some(Resolution::File { path: file, stat })
+            } else {
+                self.script(fs, name, None)
+            };
+            if resolution.is_some() {
+                return if path.ends_with(b"/") {
+                    resolution
+                } else {
+                    Some(Resolution::Redirect(encode(&directory)))
+                };
+            }
+        }
+        None
+    }
+
+    /// The script of that name, if it is a file and lies under the root: a link in an upload folder must not make PHP
+    /// run a file from elsewhere. (Static files are followed anywhere, as by nginx: Debian's WordPress links its
+    /// JavaScript to /usr/share/javascript, Laravel its uploads to storage/.)
+    fn script(
+        &self,
+        fs: &impl FileSystem,
+        name: Vec<u8>,
+        path_info: Option<Vec<u8>>,
+    ) -> Option<Resolution> {
+        let filename = self.below_root(&name);
+        fs.stat(&filename).filter(|stat| stat.kind == Kind::File)?;
+        if !fs.real_path(&filename)?.starts_with(&self.root) {
+            return None;
+        }
+        Some(Resolution::Script(Script {
+            filename,
+            name,
+            path_info,
+        }))
+    }
+
+    fn below_root(&self, path: &[u8]) -> PathBuf {
+        self.root.join(OsStr::from_bytes(&path[1..]))
+    }
+}
+
+/// True if a segment starts with a dot: `.env`, `.git/config`. `/.well-known/` is public by RFC 8615.
+fn hidden(path: &[u8]) -> bool {
+    let path = path.strip_prefix(b"/.well-known/").unwrap_or(path);
+    path.first() == Some(&b'.') || path.windows(2).any(|pair| pair == b"/.")
+}
+
+/// Files that hold PHP source under another name than `*.php`: run by nobody, and shown to nobody.
+fn is_source(path: &[u8]) -> bool {
+    let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
+    let Some(dot) = name.iter().rposition(|&byte| byte == b'.') else {
+        return false;
+    };
+    let extension = name[dot + 1..].to_ascii_lowercase();
+    matches!(
+        extension.as_slice(),
+        b"php"
+            | b"php3"
+            | b"php4"
+            | b"php5"
+            | b"php7"
+            | b"php8"
+            | b"phps"
+            | b"phtml"
+            | b"pht"
+            | b"phar"
+    )
+}
+
+#[cfg(test)]
+#[path = "site_tests.rs"]
+mod tests;
