@@ -1,0 +1,41 @@
+//! The harness of the end-to-end tests: real servers in temporary folders, and small HTTP clients.
+//!
+//! ```text
+//! surus, reference        the server under test; nginx + php-fpm serving the same folder
+//! postgres, mariadb,      the services that PHP scripts wait for
+//! redis, slow
+//! wordpress               Debian's WordPress laid out in a folder of its own
+//! http, browser, parallel clients: one exchange, a user with cookies, many at once
+//! process, watchdog,      child processes and folders that end with the test, however it ends
+//! temp, ports
+//! ```
+//!
+//! Nothing outlives a test binary: a value's `Drop` stops its server, and what lives in a `static`
+//! (the shared databases) is stopped by the [`watchdog`], as is everything if the binary is killed.
+#![forbid(unsafe_code)]
+
+pub mod browser;
+pub mod http;
+pub mod mariadb;
+pub mod parallel;
+mod ports;
+pub mod postgres;
+pub mod process;
+pub mod redis;
+pub mod reference;
+pub mod slow;
+pub mod surus;
+pub mod temp;
+mod watchdog;
+pub mod wordpress;
+
+use std::path::PathBuf;
+
+/// A file or folder below `tests/fixtures`.
+pub fn fixture(name: &str) -> PathBuf {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .join("fixtures")
+        .join(name);
+    assert!(path.exists(), "no fixture {}", path.display());
+    path
+}

@@ -1,0 +1,149 @@
+//! Child processes that end with their value.
+
+use std::fs::{self, File};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{killpg, Signal};
+use nix::unistd::{Pid, Uid, User};
+
+use crate::watchdog;
+
+/// How long a server may take to start, or to obey the signal that stops it.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A running server: the leader of a process group of its own, its output in two files.
+#[derive(Debug)]
+pub struct Process {
+    name: String,
+    child: Child,
+    group: Pid,
+    stop: Signal,
+    stdout: PathBuf,
+    stderr: PathBuf,
+}
+
+impl Process {
+    /// Starts `command`, which `stop` will end. Its output goes to `NAME.out` and `NAME.err` in `logs`.
+    pub fn start(name: &str, mut command: Command, stop: Signal, logs: &Path) -> Self {
+        let stdout = logs.join(format!("{name}.out"));
+        let stderr = logs.join(format!("{name}.err"));
+        let child = command
+            .stdin(Stdio::null())
+            .stdout(File::create(&stdout).expect("create a log"))
+            .stderr(File::create(&stderr).expect("create a log"))
+            .process_group(0)
+            .spawn()
+            .unwrap_or_else(|error| panic!("{name} does not start: {error} ({command:?})"));
+        let id = i32::try_from(child.id()).expect("a process id");
+        let group = Pid::from_raw(id);
+        watchdog::group(group, stop);
+        Self {
+            name: name.to_owned(),
+            child,
+            group,
+            stop,
+            stdout,
+            stderr,
+        }
+    }
+
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// What it wrote on its standard output so far.
+    pub fn stdout(&self) -> String {
+        read_lossy(&self.stdout)
+    }
+
+    /// What it wrote on its standard error so far.
+    pub fn stderr(&self) -> String {
+        read_lossy(&self.stderr)
+    }
+
+    /// `Some` when it has ended.
+    pub fn ended(&mut self) -> Option<ExitStatus> {
+        self.child.try_wait().expect("wait for a child")
+    }
+
+    /// Waits until `ready`; panics with the output if the process ends or takes too long.
+    pub fn wait_until(&mut self, mut ready: impl FnMut(&Self) -> bool) {
+        let start = Instant::now();
+        loop {
+            if ready(self) {
+                return;
+            }
+            let ended = self.ended();
+            let late = start.elapsed() > PATIENCE;
+            if ended.is_some() || late {
+                let what = ended.map_or("is not ready".to_owned(), |status| {
+                    format!("ended: {status}")
+                });
+                panic!("{} {what}\n{}{}", self.name, self.stdout(), self.stderr());
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// Sends `signal` to the whole group.
+    pub fn signal(&self, signal: Signal) {
+        // An error means that the group is gone already.
+        let _ = killpg(self.group, signal);
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let text = self.stderr();
+            eprintln!("---- {}'s standard error ----\n{text}----", self.name);
+        }
+        self.signal(self.stop);
+        let start = Instant::now();
+        while matches!(self.child.try_wait(), Ok(None)) && start.elapsed() < PATIENCE {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        // Whoever is left of the group: children of a leader that ended without them.
+        self.signal(Signal::SIGKILL);
+        let _ = self.child.wait();
+        watchdog::group_gone(self.group);
+    }
+}
+
+/// Runs a command to its end; panics with its output if it fails.
+pub fn run(mut command: Command) {
+    let output = command
+        .stdin(Stdio::null())
+        .output()
+        .unwrap_or_else(|error| panic!("{error}: {command:?}"));
+    assert!(
+        output.status.success(),
+        "{command:?}: {}\n{}{}",
+        output.status,
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
+}
+
+/// A command that runs as `user` when the tests run as root.
+pub(crate) fn command_as(user: &User, program: &str) -> Command {
+    let mut command = Command::new(program);
+    if Uid::effective().is_root() {
+        command.uid(user.uid.as_raw()).gid(user.gid.as_raw());
+    }
+    command
+}
+
+/// A user of this machine.
+pub(crate) fn user(name: &str) -> User {
+    User::from_name(name)
+        .expect("read the users")
+        .unwrap_or_else(|| panic!("no user {name}: its Debian package is missing"))
+}
+
+fn read_lossy(path: &Path) -> String {
+    String::from_utf8_lossy(&fs::read(path).unwrap_or_default()).into_owned()
+}

@@ -1,0 +1,139 @@
+//! The server under test.
+
+use std::env;
+use std::ffi::OsString;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use nix::sys::signal::Signal;
+
+use crate::ports;
+use crate::process::Process;
+use crate::temp::TempDir;
+
+/// How an application runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    Classic,
+    Coroutine,
+}
+
+impl Mode {
+    pub const ALL: [Self; 2] = [Self::Classic, Self::Coroutine];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Classic => "classic",
+            Self::Coroutine => "coroutine",
+        }
+    }
+}
+
+/// A server about to start: one worker unless told otherwise.
+#[derive(Debug)]
+pub struct Options {
+    arguments: Vec<OsString>,
+    config: Option<String>,
+}
+
+impl Options {
+    pub fn mode(self, mode: Mode) -> Self {
+        self.argument("--mode").argument(mode.name())
+    }
+
+    /// Shows errors to clients.
+    pub fn dev(self) -> Self {
+        self.argument("--dev")
+    }
+
+    /// The text of a configuration file.
+    pub fn config(mut self, text: &str) -> Self {
+        self.config = Some(text.to_owned());
+        self
+    }
+
+    pub fn argument(mut self, argument: impl Into<OsString>) -> Self {
+        self.arguments.push(argument.into());
+        self
+    }
+
+    /// Starts it and waits until it is ready.
+    pub fn start(self) -> Surus {
+        let folder = TempDir::new("surus");
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, ports::free()));
+        let mut command = Command::new(binary());
+        command
+            .arg("serve")
+            .args(&self.arguments)
+            .args(["--listen", &address.to_string()])
+            .env("TMPDIR", folder.path());
+        if let Some(text) = &self.config {
+            command.arg("--config").arg(folder.file("surus.toml", text));
+        }
+        let mut process = Process::start("surus", command, Signal::SIGKILL, folder.path());
+        process.wait_until(|process| {
+            process
+                .stdout()
+                .lines()
+                .any(|line| line.starts_with("surus ready"))
+        });
+        Surus {
+            address,
+            process,
+            folder,
+        }
+    }
+}
+
+/// A running server. Its temporary files go to a folder of its own.
+#[derive(Debug)]
+pub struct Surus {
+    address: SocketAddr,
+    process: Process,
+    folder: TempDir,
+}
+
+impl Surus {
+    /// Will serve `path`, a script or a folder, with one worker.
+    pub fn serve(path: &Path) -> Options {
+        Options {
+            arguments: vec![path.into()],
+            config: None,
+        }
+        .argument("--workers")
+        .argument("1")
+    }
+
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    pub fn process(&mut self) -> &mut Process {
+        &mut self.process
+    }
+
+    /// The log so far.
+    pub fn log(&self) -> String {
+        self.process.stderr()
+    }
+
+    /// Where the server and its scripts put temporary files (`TMPDIR`).
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+}
+
+/// `SURUS_BIN`, or what `cargo build --release` makes. No binary is a failure: nothing is skipped.
+fn binary() -> PathBuf {
+    let path = env::var_os("SURUS_BIN").map_or_else(
+        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/release/surus"),
+        PathBuf::from,
+    );
+    assert!(
+        path.exists(),
+        "no server at {}: build it with cargo build --release",
+        path.display()
+    );
+    path
+}

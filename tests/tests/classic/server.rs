@@ -1,0 +1,200 @@
+//! `$_SERVER` and the other superglobals, key by key.
+
+use serde_json::{Map, Value};
+use surus_tests::http::{Part, Request};
+
+use crate::both;
+
+/// Keys of `$_SERVER` that differ by nature.
+const OWN: [&str; 5] = [
+    "SERVER_SOFTWARE",
+    "SERVER_PORT",
+    "REMOTE_PORT",
+    "REQUEST_TIME",
+    "REQUEST_TIME_FLOAT",
+];
+/// Keys of `$_SERVER` that are FastCGI's or php-fpm's, and no part of the request.
+const FASTCGI: [&str; 3] = ["FCGI_ROLE", "USER", "HOME"];
+
+fn compare(request: Request) -> Value {
+    let target = request.target().to_owned();
+    let (expected, got) = both(request);
+    let expected = expected.expect(200).json();
+    let got = got.expect(200).json();
+    let server = |dump: &Value| -> Map<String, Value> {
+        let mut server = dump["server"].as_object().expect("an array").clone();
+        server.retain(|key, _| {
+            // clear_env is off in the reference, and Surus has no environment to clear.
+            !FASTCGI.contains(&key.as_str()) && std::env::var_os(key).is_none() && key != "TMPDIR"
+        });
+        for key in OWN {
+            let value = server
+                .get_mut(key)
+                .unwrap_or_else(|| panic!("{target}: no {key}"));
+            *value = Value::from(kind(value));
+        }
+        server
+    };
+    let (expected_server, got_server) = (server(&expected), server(&got));
+    let keys: std::collections::BTreeSet<_> =
+        expected_server.keys().chain(got_server.keys()).collect();
+    let differences: Vec<_> = keys
+        .into_iter()
+        .filter(|key| expected_server.get(*key) != got_server.get(*key))
+        .map(|key| {
+            format!(
+                "{key}: {:?} for {:?}",
+                got_server.get(key),
+                expected_server.get(key)
+            )
+        })
+        .collect();
+    assert!(
+        differences.is_empty(),
+        "{target}: $_SERVER differs\n{}",
+        differences.join("\n")
+    );
+    for part in [
+        "get", "post", "cookie", "request", "files", "input", "cwd", "included", "headers",
+        "globals",
+    ] {
+        assert_eq!(expected[part], got[part], "{target}: {part}");
+    }
+    got
+}
+
+fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::String(_) => "string",
+        Value::Number(number) if number.is_f64() => "float",
+        Value::Number(_) => "int",
+        _ => "other",
+    }
+}
+
+#[test]
+fn script() {
+    let dump = compare(Request::get("/index.php"));
+    assert_eq!(dump["server"]["SCRIPT_NAME"], "/index.php");
+    assert_eq!(
+        dump["server"]["SERVER_PORT"],
+        crate::surus().address().port().to_string()
+    );
+}
+
+#[test]
+fn sapi_name() {
+    let (_, got) = both(Request::get("/index.php"));
+    assert_eq!(got.json()["sapi"], "surus");
+}
+
+#[test]
+fn path_info_and_query() {
+    let dump = compare(Request::get(
+        "/info.php/path/in%20fo?x=1&y[]=2&y[]=3&z[a][b]=%C3%A9+%2B",
+    ));
+    assert_eq!(dump["server"]["PATH_INFO"], "/path/in fo");
+    assert_eq!(dump["get"]["y"][1], "3");
+}
+
+#[test]
+fn front_controller() {
+    let dump = compare(Request::get("/pretty/permalink/?page=2"));
+    assert_eq!(dump["server"]["REQUEST_URI"], "/pretty/permalink/?page=2");
+    assert_eq!(dump["server"]["SCRIPT_NAME"], "/index.php");
+}
+
+#[test]
+fn root() {
+    compare(Request::get("/"));
+    compare(Request::get("/?only=query"));
+}
+
+#[test]
+fn directory_index() {
+    let dump = compare(Request::get("/folder/"));
+    assert_eq!(dump["server"]["SCRIPT_NAME"], "/folder/index.php");
+}
+
+#[test]
+fn encoded_and_doubled_slashes() {
+    compare(Request::get("/in%66o.php?raw=%2e%2e%2f"));
+    compare(Request::get("/some/%C3%BCml%C3%A4ut/p%20q"));
+}
+
+#[test]
+fn form() {
+    let fields = [
+        ("name", "Jumbo & Co"),
+        ("list[]", "1"),
+        ("list[]", "2"),
+        ("map[k]", "v"),
+        ("a.b c", "dots"),
+    ];
+    let dump = compare(Request::post("/info.php?name=query").form(&fields));
+    assert_eq!(dump["post"]["list"][1], "2");
+    assert_eq!(dump["post"]["a_b_c"], "dots");
+}
+
+#[test]
+fn multipart() {
+    let content = [0_u8, 255, 13, 10, 0].repeat(1000);
+    let parts = [
+        Part::field("title", "A picture"),
+        Part::field("tags[]", "x"),
+        Part::file("picture", "dir/a b.png", "image/png", &content),
+        Part::file("many[]", "one.txt", "text/plain", b"one"),
+        Part::file("many[]", "two.txt", "text/plain", b"two"),
+        Part::file("none", "", "application/octet-stream", b""),
+    ];
+    let dump = compare(Request::post("/info.php").multipart(&parts));
+    assert_eq!(dump["files"]["picture"]["size"], 5000);
+}
+
+#[test]
+fn json_body() {
+    let dump = compare(Request::post("/api/things").body("application/json", r#"{"a": [1, 2]}"#));
+    assert_eq!(dump["input"], "eyJhIjogWzEsIDJdfQ==");
+    let dump = compare(Request::new("PUT", "/api/things").body("text/plain", "put"));
+    assert_eq!(dump["server"]["REQUEST_METHOD"], "PUT");
+    compare(Request::new("PATCH", "/api/things").form(&[("not", "parsed")]));
+    compare(Request::new("DELETE", "/api/things?id=3"));
+    compare(Request::new("OPTIONS", "/api/things"));
+}
+
+#[test]
+fn empty_post() {
+    compare(Request::post("/info.php").body("application/x-www-form-urlencoded", ""));
+}
+
+#[test]
+fn cookies() {
+    let dump = compare(Request::get("/info.php").header(
+        "Cookie",
+        "one=1; two=a%20b; list[x]=y; bad.name=z; one=again",
+    ));
+    assert_eq!(dump["cookie"]["two"], "a b");
+}
+
+#[test]
+fn basic_auth() {
+    let dump = compare(
+        Request::get("/info.php").header("Authorization", "Basic aGFubmliYWw6cGFzczp3b3Jk"),
+    );
+    assert_eq!(dump["server"]["PHP_AUTH_USER"], "hannibal");
+    assert_eq!(dump["server"]["PHP_AUTH_PW"], "pass:word");
+    compare(Request::get("/info.php").header("Authorization", "Bearer abc"));
+}
+
+#[test]
+fn request_headers() {
+    compare(
+        Request::get("/info.php")
+            .header("X-Requested-With", "XMLHttpRequest")
+            .header("Accept-Language", "de,en;q=0.5")
+            .header("User-Agent", "surus-test/1")
+            .header("X-Forwarded-For", "1.2.3.4")
+            .header("Proxy", "evil:1")
+            .header("Referer", "http://surus.test/?a=b"),
+    );
+}
