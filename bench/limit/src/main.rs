@@ -1,0 +1,104 @@
+//! The upper bound of the benchmark: hyper alone, one thread, giving the answers that Surus gives.
+//!
+//! Whatever Surus adds (PHP, isolates, routing, limits) is paid on top of this, so the ratio to this server is the
+//! price of Surus. It runs on the settings that Surus's own edge needs for speed: TCP_NODELAY, and answers to
+//! pipelined requests flushed together. JSON is encoded for each request, as a PHP handler does it.
+//!
+//! Usage: `surus-limit 127.0.0.1:8080`; prints `limit ready ADDRESS` once it listens.
+#![forbid(unsafe_code)]
+
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::process::ExitCode;
+
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper::header::{HeaderValue, CONTENT_TYPE};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Request, Response, StatusCode};
+use hyper_util::rt::TokioIo;
+use serde::Serialize;
+use tokio::net::TcpListener;
+
+#[derive(Serialize)]
+struct Message {
+    message: &'static str,
+}
+
+#[derive(Serialize)]
+struct User<'a> {
+    id: &'a str,
+}
+
+fn main() -> ExitCode {
+    let Some(address) = std::env::args().nth(1) else {
+        eprintln!("usage: surus-limit ADDRESS:PORT");
+        return ExitCode::from(2);
+    };
+    match run(&address) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("surus-limit: {address}: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(address: &str) -> Result<(), Box<dyn std::error::Error>> {
+    let address: SocketAddr = address.parse()?;
+    tokio::runtime::Builder::new_current_thread()
+        .enable_io()
+        .build()?
+        .block_on(serve(address))?;
+    Ok(())
+}
+
+async fn serve(address: SocketAddr) -> std::io::Result<()> {
+    let listener = TcpListener::bind(address).await?;
+    println!("limit ready {}", listener.local_addr()?);
+    loop {
+        let (stream, _) = listener.accept().await?;
+        stream.set_nodelay(true)?;
+        tokio::spawn(async move {
+            // An error here is a client that went away: the load generator does that at the end of each run.
+            let _ = http1::Builder::new()
+                .pipeline_flush(true)
+                .serve_connection(TokioIo::new(stream), service_fn(answer))
+                .await;
+        });
+    }
+}
+
+async fn answer(request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Infallible> {
+    let path = request.uri().path();
+    Ok(match path {
+        "/plaintext" => response("text/plain", Bytes::from_static(b"Hello, World!")),
+        "/json" => json(&Message {
+            message: "Hello, World!",
+        }),
+        "/ok.php" => response("text/html; charset=UTF-8", Bytes::from_static(b"ok")),
+        _ => match path.strip_prefix("/users/") {
+            Some(id) if !id.is_empty() && !id.contains('/') => json(&User { id }),
+            _ => {
+                let mut missing = response("text/plain", Bytes::from_static(b"not found"));
+                *missing.status_mut() = StatusCode::NOT_FOUND;
+                missing
+            }
+        },
+    })
+}
+
+fn json<T: Serialize>(value: &T) -> Response<Full<Bytes>> {
+    let body = serde_json::to_vec(value).expect("plain structs of strings always encode");
+    response("application/json", body.into())
+}
+
+fn response(content_type: &'static str, body: Bytes) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::new(body));
+    response
+        .headers_mut()
+        .insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    response
+}
