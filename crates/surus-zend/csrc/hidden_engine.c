@@ -1,0 +1,223 @@
+/* Hidden state of the engine, of ext/spl and of ext/standard's arrays. */
+#include "hidden_find.h"
+
+#include "Zend/zend_fibers.h"
+#include "Zend/zend_gc.h"
+#include "Zend/zend_observer.h"
+
+surus_gc_globals *surus_gc;
+
+static void **spl_functions; /* NULL where they are module globals */
+static void **spl_extensions;
+
+static void run(const char *code)
+{
+	zend_eval_string(code, NULL, "surus scratch request");
+}
+
+/* gc_protect() sets exactly one byte of it. */
+static bool find_gc(surus_finder *finder)
+{
+	bool enabled = gc_enable(true); /* makes the buffer when zend.enable_gc=0 left it out */
+	bool was_protected = gc_protected();
+	surus_probe probe;
+	if (!surus_probe_open(&probe, "libphp")) {
+		return surus_not_found(finder, "gc_globals", "libphp is not a shared object");
+	}
+	static const bool pattern[] = {true, false, true, true, false, true, false, false};
+	for (size_t i = 0; i < sizeof pattern / sizeof *pattern; i++) {
+		gc_protect(pattern[i]);
+		surus_probe_keep_value(&probe, 1, pattern[i]);
+	}
+	gc_protect(was_protected);
+	char *flag = surus_probe_only(&probe);
+	char *start = flag ? flag - offsetof(surus_gc_globals, gc_protected) : NULL;
+	bool inside = start && surus_probe_covers(&probe, start, sizeof(surus_gc_globals));
+	surus_probe_close(&probe);
+	if (!inside) {
+		return surus_not_found(finder, "gc_globals", "no single byte follows gc_protect()");
+	}
+	surus_gc_globals *gc = (surus_gc_globals *)start;
+	zend_gc_status status;
+	zend_gc_get_status(&status);
+	if (!gc->buf || !gc->gc_enabled || gc->gc_active || gc->gc_full || gc->buf_size < 16 * 1024
+		|| gc->gc_threshold != status.threshold || gc->num_roots != status.num_roots || gc->gc_runs != status.runs
+		|| gc->collected != status.collected || gc->first_unused > gc->buf_size) {
+		return surus_not_found(finder, "gc_globals", "its layout is another one");
+	}
+	gc_enable(false);
+	bool follows = !gc->gc_enabled;
+	gc_enable(enabled);
+	surus_gc = gc;
+	if (!follows) {
+		return surus_not_found(finder, "gc_globals", "gc_enable() does not change it");
+	}
+	return surus_found(finder, "gc_globals", gc, sizeof *gc, SURUS_INIT_ZERO);
+}
+
+/* A counter. It is 0 in a request, and left at 1 by the end of one: unswapped, the end of any request would forbid
+ * Fibers and parking in all others. */
+static bool find_fiber_blocking(surus_finder *finder)
+{
+	surus_probe probe;
+	if (zend_fiber_switch_blocked() || !surus_probe_open(&probe, "libphp")) {
+		return surus_not_found(finder, "zend_fiber_switch_blocking", "it cannot be probed");
+	}
+	static const int steps[] = {1, 1, 1, -1, 1, -1, -1, -1};
+	unsigned long depth = 0;
+	surus_probe_keep_value(&probe, 4, depth);
+	for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+		if (steps[i] > 0) {
+			zend_fiber_switch_block();
+		} else {
+			zend_fiber_switch_unblock();
+		}
+		depth += steps[i];
+		surus_probe_keep_value(&probe, 4, depth);
+	}
+	void *address = surus_probe_only(&probe);
+	surus_probe_close(&probe);
+	return surus_found(finder, "zend_fiber_switch_blocking", address, sizeof(uint32_t), SURUS_INIT_IMAGE);
+}
+
+/* A fiber switch puts the frame of the fiber that comes in there. */
+static bool find_observed_frame(surus_finder *finder)
+{
+	surus_probe probe;
+	if (!surus_probe_open(&probe, "libphp")) {
+		return surus_not_found(finder, "current_observed_frame", "it cannot be probed");
+	}
+	zend_fiber_context here = {.status = ZEND_FIBER_STATUS_RUNNING};
+	zend_fiber_context other = {.status = ZEND_FIBER_STATUS_RUNNING};
+	zend_execute_data marks[2];
+	surus_probe_keep_value(&probe, 8, 0); /* nothing is observed outside functions */
+	for (size_t i = 0; i < 2; i++) {
+		other.top_observed_frame = &marks[i];
+		zend_observer_fiber_switch_notify(&here, &other);
+		surus_probe_keep_value(&probe, 8, (unsigned long)&marks[i]);
+		zend_observer_fiber_switch_notify(&other, &here);
+		surus_probe_keep_value(&probe, 8, 0);
+	}
+	void *address = surus_probe_only(&probe);
+	surus_probe_close(&probe);
+	return surus_found(finder, "current_observed_frame", address, sizeof(void *), SURUS_INIT_ZERO);
+}
+
+/* A word that points to a hash table with as many elements as the context says. */
+static bool is_table_of(const void *address, void *context)
+{
+	HashTable *table = *(HashTable *const *)address;
+	return surus_in_heap(table) && zend_hash_num_elements(table) == *(uint32_t *)context && table->pDestructor;
+}
+
+/* From 8.3 on they may be module globals, which are regions already. */
+static bool spl_has_globals(void)
+{
+	zend_module_entry *spl = zend_hash_str_find_ptr(&module_registry, "spl", 3);
+	return spl && spl->globals_size > 0;
+}
+
+static bool find_spl_functions(surus_finder *finder)
+{
+	surus_probe probe;
+	if (!surus_probe_open(&probe, "libphp")) {
+		return surus_not_found(finder, "spl_autoload_functions", "it cannot be probed");
+	}
+	surus_probe_keep_value(&probe, 8, 0);
+	uint32_t count = 1;
+	run("spl_autoload_register('strlen');");
+	surus_probe_keep(&probe, 8, is_table_of, &count);
+	count = 2;
+	run("spl_autoload_register('strtolower');");
+	surus_probe_keep(&probe, 8, is_table_of, &count);
+	count = 1;
+	run("spl_autoload_unregister('strlen');");
+	surus_probe_keep(&probe, 8, is_table_of, &count);
+	spl_functions = surus_probe_only(&probe);
+	surus_probe_close(&probe);
+	return surus_found(finder, "spl_autoload_functions", spl_functions, sizeof(void *), SURUS_INIT_ZERO);
+}
+
+static bool set_spl_extensions(zend_string *text)
+{
+	zval function, argument, result;
+	ZVAL_STRING(&function, "spl_autoload_extensions");
+	ZVAL_STR(&argument, text);
+	bool ok = call_user_function(NULL, NULL, &function, &result, 1, &argument) == SUCCESS;
+	zval_ptr_dtor(&function);
+	zval_ptr_dtor(&result);
+	return ok;
+}
+
+static bool find_spl_extensions(surus_finder *finder)
+{
+	surus_probe probe;
+	if (!surus_probe_open(&probe, "libphp")) {
+		return surus_not_found(finder, "spl_autoload_extensions", "it cannot be probed");
+	}
+	surus_probe_keep_value(&probe, 8, 0);
+	bool set = true;
+	for (int i = 0; i < 2; i++) {
+		zend_string *text = zend_strpprintf(0, ".surus%d", i);
+		set = set && set_spl_extensions(text);
+		surus_probe_keep_value(&probe, 8, (unsigned long)text);
+		zend_string_release(text);
+	}
+	spl_extensions = set ? surus_probe_only(&probe) : NULL;
+	surus_probe_close(&probe);
+	return surus_found(finder, "spl_autoload_extensions", spl_extensions, sizeof(void *), SURUS_INIT_ZERO);
+}
+
+/* usort() notes there that it has complained about a comparison that returns a bool; array_multisort() keeps the
+ * comparisons of its columns there while __toString of an element may run. */
+static bool find_array_globals(surus_finder *finder)
+{
+	surus_probe probe;
+	if (!surus_probe_open(&probe, "libphp")) {
+		return surus_not_found(finder, "array_globals", "it cannot be probed");
+	}
+	run("$a = ['a', 'b', 'c'];");
+	for (int i = 0; i < 3; i++) {
+		run("usort($a, 'hash_equals');");
+		surus_probe_keep_value(&probe, 1, true);
+		run("usort($a, 'strcmp');");
+		surus_probe_keep_value(&probe, 1, false);
+	}
+	run("unset($a);");
+	char *flag = surus_probe_only(&probe);
+	surus_array_globals *globals
+		= flag ? (surus_array_globals *)(flag - offsetof(surus_array_globals, compare_deprecation_thrown)) : NULL;
+	if (globals && !surus_probe_covers(&probe, globals, sizeof *globals)) {
+		globals = NULL;
+	}
+	surus_probe_close(&probe);
+	if (!globals) {
+		return surus_not_found(finder, "array_globals", "no single byte follows usort()");
+	}
+	globals->multisort_func = NULL;
+	run("$a = [3, 1, 2]; $b = [1, 2, 3]; array_multisort($a, $b); unset($a, $b);");
+	bool sorted = surus_in_heap(globals->multisort_func);
+	globals->multisort_func = NULL; /* it was freed when the sort ended */
+	if (!sorted) {
+		return surus_not_found(finder, "array_globals", "array_multisort() does not change it");
+	}
+	return surus_found(finder, "array_globals", globals, sizeof *globals, SURUS_INIT_ZERO);
+}
+
+bool surus_find_engine(surus_finder *finder)
+{
+	return find_gc(finder) && find_fiber_blocking(finder) && find_observed_frame(finder)
+		&& (spl_has_globals() || (find_spl_functions(finder) && find_spl_extensions(finder)))
+		&& find_array_globals(finder);
+}
+
+bool surus_verify_engine(surus_finder *finder)
+{
+	if ((spl_functions && *spl_functions) || (spl_extensions && *spl_extensions)) {
+		return surus_not_found(finder, "spl_autoload_functions", "the end of a request does not clear it");
+	}
+	if (!zend_fiber_switch_blocked()) {
+		return surus_not_found(finder, "zend_fiber_switch_blocking", "the end of a request does not set it");
+	}
+	return true;
+}
