@@ -49,10 +49,11 @@ impl MariaDb {
         process::run(install);
 
         let port = ports::free();
+        // One statement a line: the server takes the file so.
         let init = folder.file(
             "init.sql",
             &format!(
-                "CREATE USER '{0}'@'%' IDENTIFIED BY '{1}'; GRANT ALL ON *.* TO '{0}'@'%';\n",
+                "CREATE USER '{0}'@'%' IDENTIFIED BY '{1}';\nGRANT ALL ON *.* TO '{0}'@'%';\n",
                 Self::USER,
                 Self::PASSWORD
             ),
