@@ -72,7 +72,7 @@ class Bench:
         cores = (self.server_core, self.generator_core)
         busy_before = [procfs.core_busy(core) for core in cores]
         generator_before = _children_seconds()
-        ticks_before = server.ticks()
+        server_before = server.cpu_seconds()
         started = time.monotonic()
         done = subprocess.run(
             argv,
@@ -83,7 +83,7 @@ class Bench:
             check=False,
         )
         elapsed = time.monotonic() - started
-        server_seconds = (server.ticks() - ticks_before) / procfs.TICKS_PER_SECOND
+        server_seconds = server.cpu_seconds() - server_before
         generator_seconds = _children_seconds() - generator_before
         busy = [procfs.core_busy(core) - before for core, before in zip(cores, busy_before)]
         raw.write_text(f"$ {' '.join(argv)}\n{done.stdout}{done.stderr}\nserver CPU {server_seconds:.2f} s\n")

@@ -59,7 +59,7 @@ def bars(heading: str, subheading: str, groups: list[tuple[str, list[Bar]]]) -> 
         value = low * 10**step
         out.append(
             f'<line x1="{x(value):.1f}" y1="{TOP}" x2="{x(value):.1f}" y2="{height - 26}" stroke="#e2e8f0"/>'
-            f'<text x="{x(value):.1f}" y="{height - 10}" text-anchor="middle" fill="#475569">{value:,g}</text>'
+            f'<text x="{x(value):.1f}" y="{height - 10}" text-anchor="middle" fill="#475569">{axis(value)}</text>'
         )
     y = float(TOP)
     for title, group in groups:
@@ -77,6 +77,11 @@ def bars(heading: str, subheading: str, groups: list[tuple[str, list[Bar]]]) -> 
     return "\n".join(out) + "\n</svg>\n"
 
 
+def axis(value: float) -> str:
+    """A power of ten in full."""
+    return f"{value:,.0f}" if value >= 1 else f"{value:g}"
+
+
 def _legend(groups: list[tuple[str, list[Bar]]]) -> list[str]:
     seen: dict[str, str] = {}
     for _, group in groups:
@@ -86,7 +91,7 @@ def _legend(groups: list[tuple[str, list[Bar]]]) -> list[str]:
     for title, colour in seen.items():
         out.append(f'<rect x="{at:.1f}" y="54" width="10" height="10" rx="2" fill="{colour}"/>')
         out.append(f'<text x="{at + 15:.1f}" y="63" fill="#334155">{escape(title)}</text>')
-        at += 34 + 6.4 * len(title)
+        at += 34 + 7.2 * len(title)
     return out
 
 

@@ -15,7 +15,15 @@ class Stat:
 
     parent: int
     state: str
-    ticks: int
+    #: utime + stime, of ended threads, too
+    own: int
+    #: cutime + cstime: of ended children that were waited for
+    ended_children: int
+
+    @property
+    def ticks(self) -> int:
+        """Time is not lost when a child of a pool ends."""
+        return self.own + self.ended_children
 
 
 def stat(pid: int) -> Stat | None:
@@ -27,9 +35,8 @@ def stat(pid: int) -> Stat | None:
         return None
     # The command name may hold spaces and parentheses: the fields begin after the last parenthesis.
     fields = text[text.rindex(b")") + 2 :].split()
-    # utime, stime and the same of children that were waited for: time is not lost when a child of a pool ends.
-    ticks = sum(int(field) for field in fields[11:15])
-    return Stat(parent=int(fields[1]), state=fields[0].decode(), ticks=ticks)
+    utime, stime, cutime, cstime = (int(field) for field in fields[11:15])
+    return Stat(int(fields[1]), fields[0].decode(), own=utime + stime, ended_children=cutime + cstime)
 
 
 def tree(roots: Iterable[int]) -> set[int]:
@@ -54,21 +61,40 @@ def ticks(pids: Iterable[int]) -> int:
     return sum(found.ticks for pid in pids if (found := stat(pid)))
 
 
+def seconds(pids: Iterable[int]) -> float:
+    """The same time as `ticks`, to the nanosecond where the kernel has it.
+
+    Ticks are cut off for each process. The children of a pool share the work evenly, so their cut-offs do not cancel out:
+    64 children can hide more than half a second.
+    """
+    total = 0.0
+    for pid in pids:
+        if found := stat(pid):
+            own = found.own / TICKS_PER_SECOND
+            exact = sum(running for running, _ in _threads(pid)) / 1e9
+            # utime and stime are each cut off to a tick. Further apart than that: some threads have ended, and only the
+            # ticks know of their time.
+            total += exact if abs(exact - own) <= 2.5 / TICKS_PER_SECOND else own
+            total += found.ended_children / TICKS_PER_SECOND
+    return total
+
+
 def switches(pids: Iterable[int]) -> int:
     """How often the threads of the processes were put on a core so far: wake-ups, as far as an idle process goes."""
-    total = 0
-    for pid in pids:
-        try:
-            threads = os.listdir(f"/proc/{pid}/task")
-        except OSError:
-            continue
-        for thread in threads:
-            try:
-                with open(f"/proc/{pid}/task/{thread}/schedstat", encoding="ascii") as file:
-                    total += int(file.read().split()[2])
-            except OSError:
-                continue
-    return total
+    return sum(times for pid in pids for _, times in _threads(pid))
+
+
+def _threads(pid: int) -> list[tuple[int, int]]:
+    """For each thread: nanoseconds on a core, times put on a core."""
+    found = []
+    try:
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            with open(f"/proc/{pid}/task/{thread}/schedstat", encoding="ascii") as file:
+                running, _waiting, times = map(int, file.read().split())
+            found.append((running, times))
+    except OSError:
+        pass  # it ended, or the kernel does not say
+    return found
 
 
 @dataclass(frozen=True)

@@ -124,9 +124,9 @@ class Server:
         """All processes of the server."""
         return procfs.tree(process.pid for process in self._processes)
 
-    def ticks(self) -> int:
-        """CPU time of all processes so far, in clock ticks."""
-        return procfs.ticks(self.pids())
+    def cpu_seconds(self) -> float:
+        """CPU time of all processes so far, user and system."""
+        return procfs.seconds(self.pids())
 
     def stop(self) -> None:
         """End all processes; returns when they are gone. The front goes before what it stands on."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 import socket
 import subprocess
 import sys
 import tempfile
 import threading
+import time
 import unittest
 import xml.dom.minidom
 from pathlib import Path
@@ -246,6 +248,17 @@ class ServerTest(unittest.TestCase):
         self.addCleanup(process.stdout.close)
         process.stdout.readline()
         self.assertGreaterEqual(procfs.ticks([process.pid]), 0.2 * procfs.TICKS_PER_SECOND - 1)
+        self.assertGreaterEqual(procfs.seconds([process.pid]), 0.19)
+
+    def test_cpu_time_is_finer_than_ticks(self) -> None:
+        before = procfs.seconds([os.getpid()])
+        end = time.process_time() + 0.003
+        while time.process_time() < end:
+            pass
+        time.sleep(0.01)  # the kernel brings its account up to date when the process sleeps
+        used = procfs.seconds([os.getpid()]) - before
+        self.assertGreater(used, 0.002)
+        self.assertLess(used, 0.2)
 
 
 if __name__ == "__main__":
