@@ -119,6 +119,7 @@ void surus_hidden_destroy(void)
 	gc_protect(true);
 	free(surus_gc->buf);
 	surus_gc->buf = NULL;
+	surus_opcache_lock_drop();
 	surus_library_destroy();
 }
 

@@ -39,6 +39,10 @@ void surus_library_destroy(void);
 bool surus_find_opcache(surus_finder *finder);
 void surus_opcache_entered(void);
 
+/* opcache_locks.c */
+bool surus_find_opcache_lock(surus_finder *finder);
+void surus_opcache_lock_drop(void);
+
 /* Set by hidden_engine.c. */
 extern surus_gc_globals *surus_gc;
 

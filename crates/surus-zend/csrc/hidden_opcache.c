@@ -56,7 +56,8 @@ bool surus_find_opcache(surus_finder *finder)
 	tail = found;
 	char *middle = (char *)&found->root_hash;
 	return surus_found(finder, "accel_globals", front, (char *)&found->xlat_table - (char *)front, SURUS_INIT_IMAGE)
-		&& surus_found(finder, "accel_globals, second part", middle, (char *)(found + 1) - middle, SURUS_INIT_IMAGE);
+		&& surus_found(finder, "accel_globals, second part", middle, (char *)(found + 1) - middle, SURUS_INIT_IMAGE)
+		&& surus_find_opcache_lock(finder);
 }
 
 void surus_opcache_entered(void)
