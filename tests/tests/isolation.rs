@@ -1,0 +1,93 @@
+//! Overlapping requests share nothing: each makes every piece of PHP's state its own, is parked, and finds it as it
+//! left it; a request that only looks finds the defaults, during that and afterwards.
+#![forbid(unsafe_code)]
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use serde_json::{json, Value};
+use surus_tests::fixture;
+use surus_tests::http::{encode, Part, Request};
+use surus_tests::parallel::together;
+use surus_tests::surus::{Mode, Surus};
+use surus_tests::temp::TempDir;
+
+/// A request with this number, which its query, header, cookie, form and file all carry. It sets the state and
+/// is parked for `wait`, or only looks if that is zero.
+fn ask(address: SocketAddr, store: &TempDir, number: usize, wait: Duration) -> Value {
+    let store = encode(&store.path().display().to_string());
+    let text = number.to_string();
+    let content = format!("content of {number}");
+    Request::post(&format!(
+        "/?id={number}&usleep={}&store={store}",
+        wait.as_micros()
+    ))
+    .header("X-Number", &text)
+    .header("Cookie", &format!("number=cookie{number}"))
+    .multipart(&[
+        Part::field("field", &text),
+        Part::file("file", "own.txt", "text/plain", content.as_bytes()),
+    ])
+    .send(address)
+    .expect(200)
+    .json()
+}
+
+fn check(mode: Mode) {
+    const REQUESTS: usize = 12;
+    const LOOKS: usize = 6;
+    const WAIT: Duration = Duration::from_millis(400);
+    let path = match mode {
+        Mode::Classic => fixture("isolation"),
+        Mode::Coroutine => fixture("isolation/app.php"),
+    };
+    let server = Surus::serve(&path).mode(mode).start();
+    let address = server.address();
+    let store = TempDir::new("isolation");
+    let defaults = ask(address, &store, 0, Duration::ZERO)["before"].clone();
+
+    for _ in 0..3 {
+        let (answers, _) = together(REQUESTS + LOOKS, |number| {
+            if number < REQUESTS {
+                return ask(address, &store, number, WAIT);
+            }
+            std::thread::sleep(WAIT / 2);
+            ask(address, &store, number, Duration::ZERO)
+        });
+        let after = ask(address, &store, 99, Duration::ZERO);
+        for (number, answer) in answers.iter().chain([&after]).enumerate() {
+            let changed = changed(&defaults, &answer["before"]);
+            assert!(
+                changed.is_empty(),
+                "request {number} did not start with the defaults:\n{}",
+                changed.join("\n")
+            );
+            assert_eq!(
+                answer["wrong"],
+                json!([]),
+                "request {number} found another's: {:#}",
+                answer["wrong"]
+            );
+        }
+    }
+}
+
+/// The rows that are not what they should be.
+fn changed(expected: &Value, got: &Value) -> Vec<String> {
+    let expected = expected.as_object().expect("rows");
+    expected
+        .iter()
+        .filter(|(name, value)| got[name.as_str()] != **value)
+        .map(|(name, value)| format!("{name}: {} for {value}", got[name.as_str()]))
+        .collect()
+}
+
+#[test]
+fn classic() {
+    check(Mode::Classic);
+}
+
+#[test]
+fn coroutine() {
+    check(Mode::Coroutine);
+}
