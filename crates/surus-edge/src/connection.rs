@@ -12,15 +12,20 @@
 //! request would cost an allocation and two visits to the timer wheel.
 
 use std::cell::{Cell, RefCell};
-use std::io;
+use std::future::poll_fn;
+use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 
+use crate::output::Output;
 use crate::Connection;
+
+/// Bounds how much of a refused request is read for the sake of the client that is still sending it.
+const LINGER_BYTES: usize = 64 * 1024 * 1024;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
@@ -47,11 +52,11 @@ pub(crate) struct State {
     pub(crate) since: Cell<u32>,
     /// Set by a request body that passed its bound, read when the response is there.
     pub(crate) body_too_large: Cell<bool>,
-    /// Some of the request will stay unread (413): read on for a moment after the response, since closing with unread
-    /// data makes the kernel reset the connection, and the client may lose the response it has not read yet.
+    /// Some of the request stays unread (413, 431): see [`State::close`].
     pub(crate) linger: Cell<bool>,
     /// `Finish` has been passed on to hyper.
     pub(crate) finishing: Cell<bool>,
+    output: RefCell<Output>,
     header_timed_out: Cell<bool>,
     command: Cell<Option<Command>>,
     task: RefCell<Option<Waker>>,
@@ -59,7 +64,11 @@ pub(crate) struct State {
 }
 
 impl State {
-    pub(crate) fn new(addresses: Connection, clock: Rc<Cell<u32>>) -> Rc<Self> {
+    pub(crate) fn new(
+        addresses: Connection,
+        output: OwnedWriteHalf,
+        clock: Rc<Cell<u32>>,
+    ) -> Rc<Self> {
         Rc::new(State {
             addresses,
             phase: Cell::new(Phase::Idle),
@@ -67,6 +76,7 @@ impl State {
             body_too_large: Cell::new(false),
             linger: Cell::new(false),
             finishing: Cell::new(false),
+            output: RefCell::new(Output::new(output)),
             header_timed_out: Cell::new(false),
             command: Cell::new(None),
             task: RefCell::new(None),
@@ -102,6 +112,33 @@ impl State {
         self.command.take()
     }
 
+    /// Writes what waits. Not done as long as this is pending; an error ends the connection.
+    pub(crate) fn poll_flush(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.output.borrow_mut().poll_flush(cx)
+    }
+
+    /// After hyper is done with the connection: sends what still waits and, if part of the request is unread, reads it
+    /// for a moment. Closing on unread data makes the kernel reset the connection, and the client may lose the response
+    /// that it has not read yet.
+    pub(crate) async fn close(&self) -> io::Result<()> {
+        if !self.linger.get() {
+            return poll_fn(|cx| self.poll_flush(cx)).await;
+        }
+        poll_fn(|cx| self.output.borrow_mut().poll_finish(cx)).await?;
+        let mut scratch = [0; 4096];
+        let mut budget = LINGER_BYTES;
+        loop {
+            poll_fn(|cx| self.output.borrow().stream().poll_read_ready(cx)).await?;
+            match self.output.borrow().stream().try_read(&mut scratch) {
+                Ok(0) => return Ok(()),
+                Ok(count) if count > budget => return Ok(()),
+                Ok(count) => budget -= count,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
     fn wake(&self) {
         if let Some(waker) = self.task.borrow().as_ref() {
             waker.wake_by_ref();
@@ -112,27 +149,16 @@ impl State {
 /// The client's socket as hyper sees it.
 #[derive(Debug)]
 pub(crate) struct Socket {
-    stream: TcpStream,
+    input: OwnedReadHalf,
     state: Rc<State>,
-    /// Bytes that lingering may still read and throw away.
-    linger_budget: usize,
-    write_closed: bool,
 }
-
-/// Bounds how much of a refused upload is read for the sake of the client that is still sending it.
-const LINGER_BYTES: usize = 64 * 1024 * 1024;
 
 const REQUEST_TIMEOUT: &[u8] =
     b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
 
 impl Socket {
-    pub(crate) fn new(stream: TcpStream, state: Rc<State>) -> Self {
-        Socket {
-            stream,
-            state,
-            linger_budget: LINGER_BYTES,
-            write_closed: false,
-        }
+    pub(crate) fn new(input: OwnedReadHalf, state: Rc<State>) -> Self {
+        Socket { input, state }
     }
 }
 
@@ -143,12 +169,11 @@ impl AsyncRead for Socket {
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         if self.state.header_timed_out.get() {
-            // Best effort: a client that fills its receive window while sending a slow header gets no answer.
-            let _ = self.stream.try_write(REQUEST_TIMEOUT);
+            self.state.output.borrow_mut().push(REQUEST_TIMEOUT);
             return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
         }
         let before = buf.filled().len();
-        let polled = Pin::new(&mut self.stream).poll_read(cx, buf);
+        let polled = Pin::new(&mut self.input).poll_read(cx, buf);
         if buf.filled().len() > before && self.state.phase.get() == Phase::Idle {
             self.state.enter(Phase::Head);
         }
@@ -158,48 +183,35 @@ impl AsyncRead for Socket {
 
 impl AsyncWrite for Socket {
     fn poll_write(
-        mut self: Pin<&mut Self>,
+        self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         buf: &[u8],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(cx, buf)
+        self.state
+            .output
+            .borrow_mut()
+            .poll_write(cx, &[IoSlice::new(buf)])
     }
 
     fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
+        self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-        bufs: &[io::IoSlice<'_>],
+        bufs: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write_vectored(cx, bufs)
+        self.state.output.borrow_mut().poll_write(cx, bufs)
     }
 
     fn is_write_vectored(&self) -> bool {
         true
     }
 
+    /// The connection's task does it, at the end of its turn.
     fn poll_flush(self: Pin<&mut Self>, _cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         Poll::Ready(Ok(()))
     }
 
-    /// Closes the sending side; with `linger`, reads on until the client has closed its own, the sweep loses patience
-    /// (it sees an idle connection) or the budget is spent.
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        if !self.write_closed {
-            std::task::ready!(Pin::new(&mut self.stream).poll_shutdown(cx))?;
-            self.write_closed = true;
-        }
-        if !self.state.linger.get() {
-            return Poll::Ready(Ok(()));
-        }
-        let mut scratch = [0u8; 16 * 1024];
-        while self.linger_budget > 0 {
-            let mut buf = ReadBuf::new(&mut scratch);
-            std::task::ready!(Pin::new(&mut self.stream).poll_read(cx, &mut buf))?;
-            if buf.filled().is_empty() {
-                break;
-            }
-            self.linger_budget = self.linger_budget.saturating_sub(buf.filled().len());
-        }
+    /// As above: see [`State::close`].
+    fn poll_shutdown(self: Pin<&mut Self>, _cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         Poll::Ready(Ok(()))
     }
 }

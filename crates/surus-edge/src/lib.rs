@@ -11,6 +11,7 @@
 //!
 //! - [`server`]: the accept loops, the bound on connections, the drain at shutdown
 //! - [`connection`]: the state of one connection; [`sweep`]: the timeouts of all of them, once a second
+//! - [`output`]: writes, gathered
 //! - [`backend`]: what a backend is; [`request_body`], [`reply`]: the bodies on both sides of it
 //! - [`site`]: which file or script a path of a classic site means; [`path`], [`fs`]: what it builds on
 //! - [`files`], [`mime`]: static files as replies
@@ -24,6 +25,7 @@ mod files;
 mod fs;
 mod limits;
 mod mime;
+mod output;
 mod path;
 mod reply;
 mod request_body;

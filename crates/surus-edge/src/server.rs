@@ -9,8 +9,10 @@ use std::rc::Rc;
 use std::task::Poll;
 use std::time::Duration;
 
+use http_body::Body;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
-use hyper::service::service_fn;
+use hyper::service::{service_fn, HttpService};
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -19,10 +21,13 @@ use tokio::task::spawn_local;
 use crate::connection::{Command, Socket, State};
 use crate::service::respond;
 use crate::sweep::Table;
-use crate::{AccessLog, Backend, Connection, Limits};
+use crate::{AccessLog, Backend, BoxError, Connection, Limits};
 
 /// Clients that are being told 503 at the same time; further ones are just closed.
 const REFUSALS: usize = 64;
+
+/// How long a connection that is done may take to hand over what waits and to read what the client still sends.
+const LINGER: Duration = Duration::from_secs(5);
 
 const OVERLOADED: &[u8] =
     b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\nconnection: close\r\n\
@@ -49,9 +54,8 @@ pub struct Drained {
 impl<B: Backend> Edge<B> {
     pub fn new(backend: Rc<B>, limits: Limits, access_log: Option<AccessLog>) -> Self {
         let mut http = http1::Builder::new();
-        // The sweep has the timeouts; hyper's own would box a timer per request.
-        http.pipeline_flush(true)
-            .keep_alive(true)
+        // The sweep has the timeouts; hyper's own would box a timer per request. `output.rs` has the pipeline's flushing.
+        http.keep_alive(true)
             .header_read_timeout(None)
             .max_buf_size(limits.header_bytes.max(8192));
         Edge {
@@ -188,13 +192,14 @@ fn run<B: Backend>(
     addresses: Connection,
     draining: bool,
 ) -> impl Future<Output = ()> {
-    let state = State::new(addresses, edge.table.clock());
+    let (input, output) = stream.into_split();
+    let state = State::new(addresses, output, edge.table.clock());
     let seat = Seat {
         key: edge.table.insert(Rc::clone(&state)),
         edge,
     };
     async move {
-        let socket = TokioIo::new(Socket::new(stream, Rc::clone(&state)));
+        let socket = TokioIo::new(Socket::new(input, Rc::clone(&state)));
         let service = {
             let (edge, state) = (Rc::clone(&seat.edge), Rc::clone(&state));
             service_fn(move |request| respond(Rc::clone(&edge), Rc::clone(&state), request))
@@ -210,22 +215,53 @@ fn run<B: Backend>(
         } else {
             seat.edge.http.serve_connection(socket, service)
         };
-        let mut connection = pin!(connection);
-        poll_fn(|cx| {
-            match state.poll_order(cx) {
-                Some(Command::Abort) => return Poll::Ready(()),
-                Some(Command::Finish) if !state.finishing.replace(true) => {
-                    connection.as_mut().graceful_shutdown()
-                }
-                Some(Command::Finish) | None => {}
-            }
-            // What ends a connection early (reset, bad request, timeout) is the client's affair; hyper has answered it
-            // where an answer was possible.
-            connection.as_mut().poll(cx).map(drop)
-        })
-        .await;
+        if drive(connection, &state).await == End::Closed {
+            // What a client that does not read its response misses is its own affair.
+            let _ = tokio::time::timeout(LINGER, state.close()).await;
+        }
         drop(seat);
     }
+}
+
+#[derive(PartialEq, Eq)]
+enum End {
+    /// hyper is done. Output may be waiting.
+    Closed,
+    /// Ordered, or the client has gone.
+    Aborted,
+}
+
+async fn drive<S, B>(connection: http1::Connection<TokioIo<Socket>, S>, state: &State) -> End
+where
+    S: HttpService<Incoming, ResBody = B>,
+    S::Error: Into<BoxError>,
+    B: Body + 'static,
+    B::Error: Into<BoxError>,
+{
+    let mut connection = pin!(connection);
+    poll_fn(|cx| {
+        match state.poll_order(cx) {
+            Some(Command::Abort) => return Poll::Ready(End::Aborted),
+            Some(Command::Finish) if !state.finishing.replace(true) => {
+                connection.as_mut().graceful_shutdown()
+            }
+            Some(Command::Finish) | None => {}
+        }
+        match connection.as_mut().poll(cx) {
+            Poll::Ready(result) => {
+                // hyper has answered what it could not parse (400, 431), and left the rest of it unread.
+                if result.is_err_and(|error| error.is_parse()) {
+                    state.linger.set(true);
+                }
+                Poll::Ready(End::Closed)
+            }
+            Poll::Pending => match state.poll_flush(cx) {
+                Poll::Ready(Err(_)) => Poll::Ready(End::Aborted),
+                Poll::Ready(Ok(())) | Poll::Pending => Poll::Pending,
+            },
+        }
+    })
+    .await
 }
 
 /// Tells a client that there is no room. Reads on until the client has the answer and closes, or a second has passed:

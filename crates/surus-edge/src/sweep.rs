@@ -9,9 +9,6 @@ use tokio::sync::Notify;
 use crate::connection::{Command, Phase, State};
 use crate::Limits;
 
-/// Seconds a closing connection may go on reading (see `State::linger`).
-const LINGER_SECONDS: u32 = 5;
-
 /// The open connections of an edge, and its clock.
 #[derive(Debug, Default)]
 pub(crate) struct Table {
@@ -97,7 +94,6 @@ fn judge(state: &State, now: u32, header_timeout: u32, keep_alive: u32) {
     match state.phase.get() {
         Phase::Busy => {}
         Phase::Head if age > header_timeout => state.time_out(),
-        Phase::Idle if state.linger.get() && age > LINGER_SECONDS => state.order(Command::Abort),
         // A response that its client does not read keeps a finished connection open: it has had its time twice.
         Phase::Idle if state.finishing.get() && age > keep_alive.saturating_mul(2) => {
             state.order(Command::Abort)

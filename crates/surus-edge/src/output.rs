@@ -1,0 +1,95 @@
+//! Bytes on their way to a client: one write for what one turn of the connection's task has produced.
+//!
+//! hyper flushes after each response, or, with `pipeline_flush`, not before its read buffer is empty; the latter keeps
+//! finished responses from a client whose next pipelined request is slow or incomplete, and drops the answer to a request
+//! that it cannot parse. So hyper flushes into this buffer, and the task empties it at the end of each turn, before it
+//! sleeps: pipelined responses leave together, and none waits.
+
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::task::{ready, Context, Poll};
+
+use tokio::io::AsyncWrite;
+use tokio::net::tcp::OwnedWriteHalf;
+use tokio::net::TcpStream;
+
+/// Bytes that may wait. Beyond that a writer is held up, and with it the body it reads from.
+const CAPACITY: usize = 64 * 1024;
+
+/// From this size on bytes are not copied if nothing waits before them.
+const LARGE: usize = 16 * 1024;
+
+#[derive(Debug)]
+pub(crate) struct Output {
+    socket: OwnedWriteHalf,
+    waiting: Vec<u8>,
+    /// How much of `waiting` is already written.
+    written: usize,
+}
+
+impl Output {
+    pub(crate) fn new(socket: OwnedWriteHalf) -> Self {
+        Output {
+            socket,
+            waiting: Vec::new(),
+            written: 0,
+        }
+    }
+
+    pub(crate) fn stream(&self) -> &TcpStream {
+        self.socket.as_ref()
+    }
+
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
+        self.waiting.extend_from_slice(bytes);
+    }
+
+    pub(crate) fn poll_write(
+        &mut self,
+        cx: &mut Context<'_>,
+        bufs: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        if self.waiting.len() >= CAPACITY {
+            ready!(self.poll_flush(cx))?;
+        }
+        let length: usize = bufs.iter().map(|buf| buf.len()).sum();
+        if length >= LARGE && self.waiting.is_empty() {
+            loop {
+                match self.socket.try_write_vectored(bufs) {
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                        ready!(self.stream().poll_write_ready(cx))?;
+                    }
+                    written => return Poll::Ready(written),
+                }
+            }
+        }
+        for buf in bufs {
+            self.push(buf);
+        }
+        Poll::Ready(Ok(length))
+    }
+
+    pub(crate) fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        while self.written < self.waiting.len() {
+            match self.socket.try_write(&self.waiting[self.written..]) {
+                Ok(0) => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
+                Ok(count) => self.written += count,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    ready!(self.stream().poll_write_ready(cx))?;
+                }
+                Err(error) => return Poll::Ready(Err(error)),
+            }
+        }
+        self.written = 0;
+        self.waiting.clear();
+        // One large response must not be paid for as long as the connection lives.
+        self.waiting.shrink_to(LARGE);
+        Poll::Ready(Ok(()))
+    }
+
+    /// Tells the client that nothing more will come.
+    pub(crate) fn poll_finish(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        ready!(self.poll_flush(cx))?;
+        Pin::new(&mut self.socket).poll_shutdown(cx)
+    }
+}

@@ -1,0 +1,6 @@
+//! The edge over real sockets, with a backend of the tests' own.
+
+mod drain;
+mod files;
+mod http;
+mod support;

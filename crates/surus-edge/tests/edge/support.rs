@@ -1,0 +1,249 @@
+//! An edge on a thread of its own, with a backend that does what a path says.
+
+use std::cell::Cell;
+use std::future::pending;
+use std::io::{BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Request, Response, StatusCode};
+use http_body_util::{BodyExt, Empty};
+use surus_edge::{
+    plain, serve, serve_file, Backend, BoxError, Connection, Drained, Edge, Limits, Reply,
+    RequestBody,
+};
+use tokio::sync::oneshot;
+use tokio::task::LocalSet;
+
+#[derive(Default)]
+pub(crate) struct Seen {
+    /// Requests in the backend right now.
+    pub(crate) running: AtomicUsize,
+    /// Requests whose future was dropped before it had an answer.
+    pub(crate) dropped: AtomicUsize,
+}
+
+struct Script {
+    seen: Arc<Seen>,
+    file: PathBuf,
+}
+
+struct Running<'a> {
+    seen: &'a Seen,
+    answered: Cell<bool>,
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        self.seen.running.fetch_sub(1, Ordering::SeqCst);
+        if !self.answered.get() {
+            self.seen.dropped.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+}
+
+impl Backend for Script {
+    type Body = http_body_util::combinators::UnsyncBoxBody<Bytes, BoxError>;
+
+    async fn call(
+        &self,
+        request: Request<RequestBody>,
+        connection: &Connection,
+    ) -> Response<Reply<Self::Body>> {
+        self.seen.running.fetch_add(1, Ordering::SeqCst);
+        let running = Running {
+            seen: &self.seen,
+            answered: Cell::new(false),
+        };
+        let response = match request.uri().path() {
+            "/hello" => Response::new(Reply::Bytes(Bytes::from_static(b"hello"))),
+            "/empty" => Response::new(Reply::Empty),
+            "/peer" => Response::new(Reply::Bytes(
+                format!("{} {}", connection.peer, connection.local).into(),
+            )),
+            "/body" => match request.into_body().collect().await {
+                Ok(body) => Response::new(Reply::Bytes(
+                    format!("{} bytes", body.to_bytes().len()).into(),
+                )),
+                Err(_) => plain(StatusCode::BAD_REQUEST),
+            },
+            "/slow" => {
+                tokio::time::sleep(Duration::from_millis(300)).await;
+                Response::new(Reply::Bytes(Bytes::from_static(b"slow")))
+            }
+            "/hang" => pending().await,
+            "/panic" => panic!("on request"),
+            "/stream" => {
+                let body = Empty::new().map_err(|never| match never {}).boxed_unsync();
+                Response::new(Reply::Backend(body))
+            }
+            "/file" => serve_file(request.method(), request.headers(), &self.file),
+            _ => plain(StatusCode::NOT_FOUND),
+        };
+        running.answered.set(true);
+        response
+    }
+}
+
+pub(crate) struct Server {
+    pub(crate) address: SocketAddr,
+    pub(crate) seen: Arc<Seen>,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<Drained>>,
+}
+
+impl Server {
+    pub(crate) fn start(limits: Limits) -> Self {
+        Self::with_file(limits, PathBuf::from("/nonexistent"))
+    }
+
+    pub(crate) fn with_file(limits: Limits, file: PathBuf) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let (stop, stopped) = oneshot::channel();
+        let seen = Arc::new(Seen::default());
+        let backend = Script {
+            seen: Arc::clone(&seen),
+            file,
+        };
+        let thread = std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build()
+                .unwrap();
+            let edge = Edge::new(Rc::new(backend), limits, None);
+            let serving = serve(edge, vec![listener], async {
+                let _ = stopped.await;
+            });
+            LocalSet::new().block_on(&runtime, serving).unwrap()
+        });
+        Server {
+            address,
+            seen,
+            stop: Some(stop),
+            thread: Some(thread),
+        }
+    }
+
+    pub(crate) fn connect(&self) -> Client {
+        let stream = TcpStream::connect(self.address).unwrap();
+        stream
+            .set_read_timeout(Some(Duration::from_secs(20)))
+            .unwrap();
+        Client {
+            input: BufReader::new(stream.try_clone().unwrap()),
+            stream,
+        }
+    }
+
+    /// Asks for the drain and goes on.
+    pub(crate) fn stop(&mut self) {
+        if let Some(stop) = self.stop.take() {
+            let _ = stop.send(());
+        }
+    }
+
+    pub(crate) fn join(mut self) -> Drained {
+        self.stop();
+        self.thread.take().unwrap().join().unwrap()
+    }
+
+    pub(crate) fn wait_for_running(&self, count: usize) {
+        wait_until(|| self.seen.running.load(Ordering::SeqCst) == count);
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.stop();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+pub(crate) fn wait_until(condition: impl Fn() -> bool) {
+    for _ in 0..1000 {
+        if condition() {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    panic!("nothing happened for 5 s");
+}
+
+pub(crate) struct Client {
+    pub(crate) stream: TcpStream,
+    input: BufReader<TcpStream>,
+}
+
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) head: String,
+    pub(crate) body: Vec<u8>,
+}
+
+impl Answer {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        self.head.lines().find_map(|line| {
+            let (key, value) = line.split_once(": ")?;
+            key.eq_ignore_ascii_case(name).then_some(value)
+        })
+    }
+
+    pub(crate) fn text(&self) -> &str {
+        std::str::from_utf8(&self.body).unwrap()
+    }
+}
+
+impl Client {
+    pub(crate) fn send(&mut self, text: &str) {
+        self.stream.write_all(text.as_bytes()).unwrap();
+    }
+
+    pub(crate) fn get(&mut self, path: &str) -> Answer {
+        self.send(&format!("GET {path} HTTP/1.1\r\nhost: test\r\n\r\n"));
+        self.read(true)
+    }
+
+    /// One response. `body`: false for the answer to HEAD.
+    pub(crate) fn read(&mut self, body: bool) -> Answer {
+        let mut head = Vec::new();
+        let mut byte = [0];
+        while !head.ends_with(b"\r\n\r\n") {
+            assert_ne!(
+                self.input.read(&mut byte).unwrap(),
+                0,
+                "closed after {:?}",
+                String::from_utf8_lossy(&head)
+            );
+            head.push(byte[0]);
+        }
+        let head = String::from_utf8(head).unwrap();
+        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+        let mut answer = Answer {
+            status,
+            head,
+            body: Vec::new(),
+        };
+        let length = answer
+            .header("content-length")
+            .map_or(0, |length| length.parse().unwrap());
+        if body && status != 304 {
+            answer.body = vec![0; length];
+            self.input.read_exact(&mut answer.body).unwrap();
+        }
+        answer
+    }
+
+    /// True if the server has closed the connection and nothing more has come.
+    pub(crate) fn closed(&mut self) -> bool {
+        matches!(self.input.read(&mut [0]), Ok(0))
+    }
+}

@@ -1,0 +1,103 @@
+use std::io;
+use std::path::Path;
+
+use http::header::{HeaderValue, LOCATION};
+use http::{Method, Response, StatusCode, Uri};
+use surus_edge::{
+    plain, serve_file, Backend, CachedDisk, Connection, Reply, RequestBody, Resolution, Site,
+};
+use surus_zend::{ClassicConfig, Engine, ResponseBody};
+
+use super::{limits, request, unreadable};
+use crate::config::App;
+
+/// A folder of scripts and files, served as nginx and php-fpm would.
+pub(crate) struct Classic {
+    site: Site,
+    disk: CachedDisk,
+    pool: surus_zend::Classic,
+}
+
+impl Classic {
+    pub(crate) fn start(
+        engine: &Engine,
+        root: &Path,
+        front: &str,
+        app: &App,
+    ) -> Result<Self, Box<dyn std::error::Error>> {
+        let site = Site::new(root, front).map_err(|error| {
+            io::Error::new(error.kind(), format!("{}: {error}", root.display()))
+        })?;
+        let config = ClassicConfig {
+            limits: limits(app),
+            min_isolates: app.min_isolates,
+            max_isolates: app.max_isolates,
+            idle: app.isolate_idle,
+        };
+        Ok(Classic {
+            site,
+            disk: CachedDisk::new(),
+            pool: surus_zend::Classic::new(engine, config)?,
+        })
+    }
+
+    fn script(&self, script: surus_edge::Script) -> surus_zend::Script {
+        let text = |bytes| {
+            String::from_utf8(bytes)
+                .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into())
+        };
+        surus_zend::Script {
+            filename: script.filename,
+            script_name: text(script.name),
+            path_info: script.path_info.map(text),
+            document_root: self.site.root().to_owned(),
+        }
+    }
+}
+
+impl Backend for Classic {
+    type Body = ResponseBody;
+
+    async fn call(
+        &self,
+        incoming: http::Request<RequestBody>,
+        connection: &Connection,
+    ) -> Response<Reply<ResponseBody>> {
+        let script = match self.site.resolve(&self.disk, incoming.uri().path()) {
+            Resolution::Script(script) => self.script(script),
+            Resolution::File { path, .. } => {
+                return serve_file(incoming.method(), incoming.headers(), &path)
+            }
+            Resolution::Redirect(path) => {
+                return redirect(incoming.method(), &path, incoming.uri())
+            }
+            Resolution::NotFound => return plain(StatusCode::NOT_FOUND),
+            Resolution::Refused => return plain(StatusCode::BAD_REQUEST),
+        };
+        match request(incoming, connection).await {
+            Ok(request) => self.pool.call(request, script).await.map(Reply::Backend),
+            Err(error) => plain(unreadable(&error)),
+        }
+    }
+}
+
+/// 301 lets clients turn a POST into a GET, as they do for nginx; 308 keeps the method of the rest.
+fn redirect<B>(method: &Method, path: &str, from: &Uri) -> Response<Reply<B>> {
+    let location = match from.query() {
+        Some(query) => format!("{path}?{query}"),
+        None => path.to_owned(),
+    };
+    let status = if matches!(*method, Method::GET | Method::HEAD) {
+        StatusCode::MOVED_PERMANENTLY
+    } else {
+        StatusCode::PERMANENT_REDIRECT
+    };
+    let mut response = plain(status);
+    match HeaderValue::from_str(&location) {
+        Ok(location) => {
+            response.headers_mut().insert(LOCATION, location);
+            response
+        }
+        Err(_) => plain(StatusCode::BAD_REQUEST),
+    }
+}

@@ -1,0 +1,34 @@
+use std::path::Path;
+
+use surus_edge::{plain, Backend, Connection, Reply, RequestBody};
+use surus_zend::{BootError, Engine, ResponseBody};
+
+use super::{limits, request, unreadable};
+use crate::config::App;
+
+/// An application that booted once and serves each request in a fiber.
+pub(crate) struct Coroutine {
+    app: surus_zend::Coroutine,
+}
+
+impl Coroutine {
+    pub(crate) async fn boot(engine: &Engine, script: &Path, app: &App) -> Result<Self, BootError> {
+        let app = surus_zend::Coroutine::boot(engine, script, limits(app)).await?;
+        Ok(Coroutine { app })
+    }
+}
+
+impl Backend for Coroutine {
+    type Body = ResponseBody;
+
+    async fn call(
+        &self,
+        incoming: http::Request<RequestBody>,
+        connection: &Connection,
+    ) -> http::Response<Reply<ResponseBody>> {
+        match request(incoming, connection).await {
+            Ok(request) => self.app.call(request).await.map(Reply::Backend),
+            Err(error) => plain(unreadable(&error)),
+        }
+    }
+}

@@ -1,0 +1,97 @@
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::config::{Mode, Workers};
+
+/// A PHP application server: stock PHP, many requests at a time in each process.
+#[derive(Debug, Parser)]
+#[command(version, propagate_version = true, after_help = EXIT_CODES)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Serve an application
+    #[command(after_help = SERVE_HELP)]
+    Serve(ServeArgs),
+    /// Print the resolved configuration, or what is wrong with it
+    #[command(after_help = CHECK_HELP)]
+    Check(ServeArgs),
+    /// Run a PHP script on the command line, with the engine that serves
+    #[command(after_help = PHP_HELP)]
+    Php(PhpArgs),
+}
+
+#[derive(Args, Debug, Default)]
+pub(crate) struct ServeArgs {
+    /// A script or a folder. A folder is served by what is in it: surus.toml, else app.php (coroutine), else
+    /// public/index.php or index.php (classic)
+    #[arg(default_value = ".")]
+    pub(crate) path: PathBuf,
+
+    /// Where to listen: ADDRESS:PORT, or a port on 127.0.0.1. May be given several times [default: 127.0.0.1:8080]
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) listen: Vec<String>,
+
+    /// Worker processes; "auto" is one per processor [default: auto]
+    #[arg(long, value_name = "N|auto")]
+    pub(crate) workers: Option<Workers>,
+
+    /// How PHP runs. classic: a PHP request for each HTTP request, as under php-fpm. coroutine: the script boots once
+    /// and serves requests concurrently [default: what the folder has]
+    #[arg(long, value_enum)]
+    pub(crate) mode: Option<Mode>,
+
+    /// The configuration [default: surus.toml in the folder that is served]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+
+    /// For development: errors are shown to the client
+    #[arg(long)]
+    pub(crate) dev: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct PhpArgs {
+    /// An ini setting, as with php -d
+    #[arg(short = 'd', value_name = "NAME=VALUE")]
+    pub(crate) define: Vec<String>,
+
+    /// The script to run
+    pub(crate) script: PathBuf,
+
+    /// What the script gets in $argv
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    pub(crate) args: Vec<OsString>,
+}
+
+const EXIT_CODES: &str = "\
+Exit codes: 0 done, 1 the application failed to boot, 2 wrong usage or configuration.";
+
+const SERVE_HELP: &str = "\
+Examples:
+  surus serve                                the application in this folder
+  surus serve app.php --listen 0.0.0.0:80    one script, to the world
+  surus serve /var/www/blog --workers 4      a classic site
+
+Each key of surus.toml can be given in the environment: SURUS_LISTEN, SURUS_WORKERS, SURUS_REQUEST_TIMEOUT and so on.
+Flags win over the environment, the environment over the file. SIGTERM or Ctrl-C finishes the requests in flight and
+ends; a second one ends at once.
+
+Exit codes: 0 done, 1 the application failed to boot, 2 wrong usage or configuration.";
+
+const CHECK_HELP: &str = "\
+Takes what `surus serve` takes and starts nothing. The output is a complete surus.toml.
+
+Exit codes: 0 the configuration is valid, 2 it is not.";
+
+const PHP_HELP: &str = "\
+Examples:
+  surus php bin/console cache:clear --env=prod
+  surus php -d memory_limit=1G import.php
+
+Exit codes: the script's own; 2 for wrong usage.";

@@ -1,0 +1,430 @@
+//! One resolved configuration out of flags, environment and surus.toml.
+//!
+//! `tables.rs` is what can be written, `units.rs` how values are written, `env.rs` the environment, `discover.rs` the
+//! case without a file. This file puts them together and checks what no single table can know.
+
+mod discover;
+mod env;
+mod tables;
+mod units;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::cli::ServeArgs;
+use tables::{File, IniValue, Isolates, Listen};
+pub(crate) use units::{Mode, Workers};
+use units::{Size, Span};
+
+/// Everything that serving needs to know. Nothing is optional that has a default.
+#[derive(Debug)]
+pub(crate) struct Config {
+    pub(crate) listen: Vec<SocketAddr>,
+    pub(crate) workers: usize,
+    pub(crate) access_log: bool,
+    pub(crate) edge: surus_edge::Limits,
+    pub(crate) app: App,
+    /// Settings for php.ini, in order.
+    pub(crate) ini: Vec<(String, String)>,
+    pub(crate) dev: bool,
+    /// The same, as a surus.toml.
+    printed: Printed,
+}
+
+#[derive(Debug)]
+pub(crate) struct App {
+    pub(crate) entry: Entry,
+    /// The script as a human would name it: relative to the folder that is served.
+    pub(crate) label: String,
+    pub(crate) max_requests_in_flight: usize,
+    pub(crate) request_timeout: Option<Duration>,
+    pub(crate) slow_log: Option<Duration>,
+    pub(crate) preempt_after: Duration,
+    pub(crate) preempt_fibers: bool,
+    pub(crate) memory_limit: Option<String>,
+    pub(crate) min_isolates: usize,
+    pub(crate) max_isolates: usize,
+    pub(crate) isolate_idle: Duration,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Entry {
+    Coroutine {
+        script: PathBuf,
+    },
+    Classic {
+        root: PathBuf,
+        /// File name of the front controller.
+        front: String,
+    },
+}
+
+impl Entry {
+    pub(crate) fn mode(&self) -> Mode {
+        match self {
+            Entry::Coroutine { .. } => Mode::Coroutine,
+            Entry::Classic { .. } => Mode::Classic,
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct ConfigError(String);
+
+impl ConfigError {
+    pub(crate) fn new(message: impl Into<String>) -> Self {
+        ConfigError(message.into())
+    }
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// The order of the tables in the output of `surus check`.
+#[derive(Debug, Serialize)]
+struct Printed {
+    server: tables::Server,
+    app: BTreeMap<String, tables::App>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    php: BTreeMap<String, IniValue>,
+}
+
+impl Config {
+    pub(crate) fn resolve(arguments: &ServeArgs) -> Result<Self, ConfigError> {
+        Self::resolve_with(arguments, &|name| std::env::var(name).ok())
+    }
+
+    fn resolve_with(
+        arguments: &ServeArgs,
+        variable: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<Self, ConfigError> {
+        let (base, mut file) = read_file(arguments, variable)?;
+        if !file.route.is_empty() {
+            return Err(ConfigError::new(
+                "[[route]] is not supported yet: one application is served",
+            ));
+        }
+        if file.app.len() > 1 {
+            let names: Vec<&str> = file.app.keys().map(String::as_str).collect();
+            let names = names.join(", ");
+            return Err(ConfigError::new(format!(
+                "one application can be served, not several: {names}"
+            )));
+        }
+        let (name, app) = file
+            .app
+            .pop_first()
+            .unwrap_or_else(|| ("app".to_owned(), tables::App::default()));
+
+        let mut server = tables::Server {
+            listen: (!arguments.listen.is_empty()).then(|| Listen::Many(arguments.listen.clone())),
+            workers: arguments.workers,
+            ..Default::default()
+        };
+        for table in env::tables::<tables::Server>(variable)? {
+            server = server.over(table);
+        }
+        let server = server.over(file.server);
+
+        let mut above = tables::App {
+            mode: arguments.mode,
+            ..Default::default()
+        };
+        for table in env::tables::<tables::App>(variable)? {
+            above = above.over(table);
+        }
+        let isolates = above.isolates.take().unwrap_or_default();
+        let mut app = above.over(app);
+        app.isolates = Some(isolates.over(app.isolates.take().unwrap_or_default()));
+
+        let dev = arguments.dev
+            || variable("SURUS_DEV")
+                .is_some_and(|value| !matches!(value.as_str(), "" | "0" | "false"));
+        finish(arguments, &base, name, server, app, file.php, dev)
+    }
+
+    pub(crate) fn to_toml(&self) -> String {
+        // Tables of strings, numbers and booleans always serialise.
+        toml::to_string(&self.printed).unwrap_or_default()
+    }
+}
+
+/// The folder that relative names start from, and the configuration in it (an empty one if there is none).
+fn read_file(
+    arguments: &ServeArgs,
+    variable: &dyn Fn(&str) -> Option<String>,
+) -> Result<(PathBuf, File), ConfigError> {
+    let path = &arguments.path;
+    let named = arguments
+        .config
+        .clone()
+        .or_else(|| variable("SURUS_CONFIG").map(PathBuf::from));
+    let is_config = path
+        .extension()
+        .is_some_and(|extension| extension == "toml");
+    let file = match named {
+        Some(file) => file,
+        None if is_config => path.clone(),
+        None if path.is_dir() && path.join("surus.toml").is_file() => path.join("surus.toml"),
+        None if path.is_dir() => return Ok((path.clone(), File::default())),
+        None => return Ok((parent(path), File::default())),
+    };
+    let text = std::fs::read_to_string(&file)
+        .map_err(|error| ConfigError::new(format!("cannot read {}: {error}", file.display())))?;
+    let mut parsed: File = toml::from_str(&text).map_err(|error| {
+        ConfigError::new(format!(
+            "{}: {}",
+            file.display(),
+            error.to_string().trim_end()
+        ))
+    })?;
+    let base = parent(&file);
+    for app in parsed.app.values_mut() {
+        for path in [&mut app.script, &mut app.root].into_iter().flatten() {
+            *path = base.join(&path);
+        }
+    }
+    Ok((base, parsed))
+}
+
+fn parent(path: &Path) -> PathBuf {
+    match path.parent() {
+        Some(parent) if parent.as_os_str().is_empty() => PathBuf::from("."),
+        Some(parent) => parent.to_owned(),
+        None => path.to_owned(),
+    }
+}
+
+fn finish(
+    arguments: &ServeArgs,
+    base: &Path,
+    name: String,
+    mut server: tables::Server,
+    mut app: tables::App,
+    mut php: BTreeMap<String, IniValue>,
+    dev: bool,
+) -> Result<Config, ConfigError> {
+    let edge = surus_edge::Limits::default();
+    let listen = fill(&mut server.listen, Listen::One("127.0.0.1:8080".to_owned()));
+    let workers = fill(&mut server.workers, Workers::Auto);
+    let access_log = fill(&mut server.access_log, false);
+    let connections = at_least_one(
+        &mut server.max_connections,
+        edge.connections,
+        "max_connections",
+    )?;
+    let header = fill(&mut server.max_header, Size(edge.header_bytes as u64));
+    let header_timeout = fill(&mut server.header_timeout, Span(edge.header_timeout));
+    let keep_alive = fill(&mut server.keep_alive, Span(edge.keep_alive));
+    let drain = fill(&mut server.drain_timeout, Span(edge.drain));
+
+    let (entry, label) = entry(arguments, base, &mut app)?;
+    let max_body = body_limit(&mut app, &mut php)?;
+    let isolates = app.isolates.get_or_insert_with(Isolates::default);
+    let max_isolates = at_least_one(&mut isolates.max, 64, "isolates.max")?;
+    let min_isolates = fill(&mut isolates.min, 1.min(max_isolates));
+    let isolate_idle = fill(&mut isolates.idle, Span(Duration::from_secs(10))).0;
+    if min_isolates > max_isolates {
+        let message =
+            format!("isolates.min ({min_isolates}) is more than isolates.max ({max_isolates})");
+        return Err(ConfigError::new(message));
+    }
+    let max_requests_in_flight = at_least_one(
+        &mut app.max_requests_in_flight,
+        1024,
+        "max_requests_in_flight",
+    )?;
+    let request_timeout = fill(&mut app.request_timeout, Span(Duration::from_secs(30))).limit();
+    let slow_log = fill(&mut app.slow_log, Span(Duration::ZERO)).limit();
+    let preempt_after = fill(&mut app.preempt_after, Span(Duration::from_millis(10))).0;
+    let preempt_fibers = fill(&mut app.preempt_fibers, false);
+
+    Ok(Config {
+        listen: addresses(&listen)?,
+        workers: workers.count(),
+        access_log,
+        edge: surus_edge::Limits {
+            connections,
+            header_bytes: usize::try_from(header.0).unwrap_or(usize::MAX),
+            body_bytes: if max_body.0 == 0 {
+                u64::MAX
+            } else {
+                max_body.0
+            },
+            header_timeout: header_timeout.0,
+            keep_alive: keep_alive.0,
+            drain: drain.0,
+        },
+        app: App {
+            entry,
+            label,
+            max_requests_in_flight,
+            request_timeout,
+            slow_log,
+            preempt_after,
+            preempt_fibers,
+            memory_limit: app.memory_limit.clone(),
+            min_isolates,
+            max_isolates,
+            isolate_idle,
+        },
+        ini: php
+            .clone()
+            .into_iter()
+            .map(|(name, value)| (name, value.into_text()))
+            .collect(),
+        dev,
+        printed: Printed {
+            server,
+            app: BTreeMap::from([(name, app)]),
+            php,
+        },
+    })
+}
+
+/// The value of a key, which from here on is set.
+fn fill<T: Clone>(key: &mut Option<T>, default: T) -> T {
+    key.get_or_insert(default).clone()
+}
+
+fn at_least_one(key: &mut Option<usize>, default: usize, name: &str) -> Result<usize, ConfigError> {
+    match fill(key, default) {
+        0 => Err(ConfigError::new(format!("{name} must be at least 1"))),
+        count => Ok(count),
+    }
+}
+
+/// PHP has a limit of its own. Whichever of the two is given sets the other: one setting, one answer (413). Zero is no
+/// limit, as it is for PHP.
+fn body_limit(
+    app: &mut tables::App,
+    php: &mut BTreeMap<String, IniValue>,
+) -> Result<Size, ConfigError> {
+    const KEY: &str = "post_max_size";
+    let given = php.get(KEY).cloned().map(IniValue::into_text);
+    let limit = match (app.max_body, given) {
+        (Some(limit), _) => limit,
+        (None, Some(text)) => text
+            .parse()
+            .map_err(|error| ConfigError::new(format!("[php] {KEY}: {error}")))?,
+        (None, None) => Size(surus_edge::Limits::default().body_bytes),
+    };
+    app.max_body = Some(limit);
+    php.entry(KEY.to_owned())
+        .or_insert_with(|| IniValue::Text(limit.to_string()));
+    Ok(limit)
+}
+
+/// What is served: what the configuration names, else the script on the command line, else what is found in the folder.
+fn entry(
+    arguments: &ServeArgs,
+    base: &Path,
+    app: &mut tables::App,
+) -> Result<(Entry, String), ConfigError> {
+    if let (Some(_), Some(_)) = (&app.script, &app.root) {
+        return Err(ConfigError::new("an app has a script or a root, not both"));
+    }
+    let path = &arguments.path;
+    if path.is_file() && path.extension().is_some_and(|extension| extension == "php") {
+        app.script = Some(path.clone());
+        app.root = None;
+    } else if !path.exists() {
+        return Err(ConfigError::new(format!(
+            "{}: no such file or folder",
+            path.display()
+        )));
+    }
+    let found = match (&app.script, &app.root) {
+        (Some(script), _) => discover::script(script, app.mode),
+        (None, Some(root)) => {
+            if app.mode == Some(Mode::Coroutine) {
+                return Err(ConfigError::new(
+                    "mode \"coroutine\" needs a script, not a root",
+                ));
+            }
+            discover::Found {
+                mode: Mode::Classic,
+                script: root.join("index.php"),
+            }
+        }
+        (None, None)
+            if path.is_file() && arguments.config.is_none() && *path != base.join("surus.toml") =>
+        {
+            return Err(ConfigError::new(format!(
+                "{} is neither a PHP script nor a folder",
+                path.display()
+            )));
+        }
+        (None, None) => discover::folder(if path.is_dir() { path } else { base }, app.mode)?,
+    };
+    let label = found
+        .script
+        .strip_prefix(base)
+        .unwrap_or(&found.script)
+        .display()
+        .to_string();
+    app.mode = Some(found.mode);
+    let entry = match found.mode {
+        Mode::Coroutine => {
+            let script = absolute(&found.script)?;
+            app.script = Some(script.clone());
+            Entry::Coroutine { script }
+        }
+        Mode::Classic => {
+            let from_root = app.root.is_some();
+            let root = absolute(&parent(&found.script))?;
+            if !from_root {
+                // A script was named or found, so it has to be there; a root may hold other scripts only.
+                absolute(&found.script)?;
+            }
+            let front = found.script.file_name().and_then(|name| name.to_str());
+            let front = front
+                .ok_or_else(|| ConfigError::new("the script's name is not UTF-8"))?
+                .to_owned();
+            if from_root || front == "index.php" {
+                app.root = Some(root.clone());
+                app.script = None;
+            } else {
+                app.script = Some(root.join(&front));
+            }
+            Entry::Classic { root, front }
+        }
+    };
+    Ok((entry, label))
+}
+
+fn absolute(path: &Path) -> Result<PathBuf, ConfigError> {
+    path.canonicalize()
+        .map_err(|error| ConfigError::new(format!("{}: {error}", path.display())))
+}
+
+fn addresses(listen: &Listen) -> Result<Vec<SocketAddr>, ConfigError> {
+    let mut addresses = Vec::new();
+    for text in listen.iter() {
+        let wrong = |why: &str| ConfigError::new(format!("cannot listen on {text:?}: {why}"));
+        if let Ok(port) = text.trim_start_matches(':').parse::<u16>() {
+            addresses.push(SocketAddr::from(([127, 0, 0, 1], port)));
+            continue;
+        }
+        let mut resolved = text
+            .to_socket_addrs()
+            .map_err(|_| wrong("not ADDRESS:PORT"))?;
+        addresses.push(resolved.next().ok_or_else(|| wrong("no such address"))?);
+    }
+    if addresses.is_empty() {
+        return Err(ConfigError::new("there is no address to listen on"));
+    }
+    Ok(addresses)
+}
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;

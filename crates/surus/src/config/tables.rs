@@ -1,0 +1,144 @@
+//! The tables of surus.toml as they are written: every key optional. The same tables hold what the environment and the
+//! flags say, so that one rule merges them: the upper one wins, key by key.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use super::units::{Mode, Size, Span, Workers};
+
+/// A table whose keys may stand in the environment as well.
+pub(crate) trait Table: DeserializeOwned {
+    const KEYS: &'static [&'static str];
+}
+
+macro_rules! table {
+    ($(#[$doc:meta])* $name:ident { $($(#[$field_doc:meta])* $field:ident: $type:ty,)* }) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug, Default, Deserialize, Serialize)]
+        #[serde(deny_unknown_fields, default)]
+        pub(crate) struct $name {
+            $($(#[$field_doc])* #[serde(skip_serializing_if = "Option::is_none")] pub(crate) $field: Option<$type>,)*
+        }
+
+        impl Table for $name {
+            const KEYS: &'static [&'static str] = &[$(stringify!($field)),*];
+        }
+
+        impl $name {
+            /// `self`, and from `below` what it leaves open.
+            pub(crate) fn over(self, below: Self) -> Self {
+                $name { $($field: self.$field.or(below.$field),)* }
+            }
+        }
+    };
+}
+
+table! {
+    /// `[server]`
+    Server {
+        listen: Listen,
+        workers: Workers,
+        access_log: bool,
+        /// Client connections per worker.
+        max_connections: usize,
+        /// Request line and headers.
+        max_header: Size,
+        /// From the first byte of a request to the end of its headers.
+        header_timeout: Span,
+        /// Between the requests of a connection.
+        keep_alive: Span,
+        /// For requests in flight when the server is stopped.
+        drain_timeout: Span,
+    }
+}
+
+table! {
+    /// `[app.NAME]`
+    App {
+        mode: Mode,
+        script: PathBuf,
+        root: PathBuf,
+        max_requests_in_flight: usize,
+        request_timeout: Span,
+        slow_log: Span,
+        preempt_after: Span,
+        preempt_fibers: bool,
+        memory_limit: String,
+        max_body: Size,
+        isolates: Isolates,
+    }
+}
+
+table! {
+    /// `isolates = { min, max, idle }`
+    Isolates {
+        min: usize,
+        max: usize,
+        idle: Span,
+    }
+}
+
+/// One address or several.
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Eq)]
+#[serde(
+    untagged,
+    expecting = "expected an address such as \"127.0.0.1:8080\" or a list of them"
+)]
+pub(crate) enum Listen {
+    One(String),
+    Many(Vec<String>),
+}
+
+impl Listen {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &String> {
+        match self {
+            Listen::One(address) => std::slice::from_ref(address).iter(),
+            Listen::Many(addresses) => addresses.iter(),
+        }
+    }
+}
+
+/// `[[route]]`
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Route {
+    #[serde(rename = "path")]
+    pub(crate) _path: String,
+    #[serde(rename = "to")]
+    pub(crate) _to: String,
+}
+
+/// The value of an ini setting under `[php]`.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(untagged, expecting = "expected a string, a number or a boolean")]
+pub(crate) enum IniValue {
+    Bool(bool),
+    Integer(i64),
+    Float(f64),
+    Text(String),
+}
+
+impl IniValue {
+    pub(crate) fn into_text(self) -> String {
+        match self {
+            IniValue::Bool(true) => "1".to_owned(),
+            IniValue::Bool(false) => "0".to_owned(),
+            IniValue::Integer(number) => number.to_string(),
+            IniValue::Float(number) => number.to_string(),
+            IniValue::Text(text) => text,
+        }
+    }
+}
+
+/// A whole surus.toml.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct File {
+    pub(crate) server: Server,
+    pub(crate) app: BTreeMap<String, App>,
+    pub(crate) route: Vec<Route>,
+    pub(crate) php: BTreeMap<String, IniValue>,
+}

@@ -1,0 +1,237 @@
+//! The types of single values: how they are written in surus.toml, in the environment and on the command line.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// Parses from a TOML string through `FromStr`, prints through `Display`.
+macro_rules! by_text {
+    ($type:ty) => {
+        impl<'de> Deserialize<'de> for $type {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                struct Visitor;
+                impl serde::de::Visitor<'_> for Visitor {
+                    type Value = $type;
+                    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                        f.write_str(<$type>::EXPECTED)
+                    }
+                    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<$type, E> {
+                        text.parse().map_err(E::custom)
+                    }
+                    fn visit_i64<E: serde::de::Error>(self, number: i64) -> Result<$type, E> {
+                        number.to_string().parse().map_err(E::custom)
+                    }
+                }
+                deserializer.deserialize_any(Visitor)
+            }
+        }
+
+        impl Serialize for $type {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+    };
+}
+
+/// A duration: `"10ms"`, `"30s"`, `"2m"`, `"1h"`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Span(pub(crate) Duration);
+
+impl Span {
+    const EXPECTED: &'static str = "a duration such as \"30s\" (units: ms, s, m, h)";
+
+    /// Where zero means that there is no such limit.
+    pub(crate) fn limit(self) -> Option<Duration> {
+        Some(self.0).filter(|duration| !duration.is_zero())
+    }
+}
+
+by_text!(Span);
+
+impl FromStr for Span {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || format!("{text:?} is not {}", Self::EXPECTED);
+        let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+        let (number, unit) = text.split_at(digits);
+        let millis: u64 = match unit.trim() {
+            "ms" => 1,
+            "s" => 1000,
+            "m" => 60_000,
+            "h" => 3_600_000,
+            // Zero needs none.
+            "" if number == "0" => 0,
+            _ => return Err(wrong()),
+        };
+        let number: u64 = number.parse().map_err(|_| wrong())?;
+        Ok(Span(Duration::from_millis(
+            number.checked_mul(millis).ok_or_else(wrong)?,
+        )))
+    }
+}
+
+impl fmt::Display for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.as_millis() {
+            0 => f.write_str("0s"),
+            millis if millis % 1000 != 0 => write!(f, "{millis}ms"),
+            millis => write!(f, "{}s", millis / 1000),
+        }
+    }
+}
+
+/// A number of bytes, as PHP writes it: `"512K"`, `"8M"`, `"1G"`, or a plain number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Size(pub(crate) u64);
+
+impl Size {
+    const EXPECTED: &'static str = "a size such as \"8M\" (units: K, M, G)";
+}
+
+by_text!(Size);
+
+impl FromStr for Size {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || format!("{text:?} is not {}", Self::EXPECTED);
+        let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+        let (number, unit) = text.split_at(digits);
+        let shift = match unit.trim() {
+            "" => 0,
+            "K" | "k" => 10,
+            "M" | "m" => 20,
+            "G" | "g" => 30,
+            _ => return Err(wrong()),
+        };
+        let number: u64 = number.parse().map_err(|_| wrong())?;
+        number.checked_mul(1 << shift).map(Size).ok_or_else(wrong)
+    }
+}
+
+impl fmt::Display for Size {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (shift, unit) in [(30, "G"), (20, "M"), (10, "K")] {
+            if self.0 > 0 && self.0 % (1 << shift) == 0 {
+                return write!(f, "{}{unit}", self.0 >> shift);
+            }
+        }
+        write!(f, "{}", self.0)
+    }
+}
+
+/// A number of workers, or one per processor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Workers {
+    Auto,
+    Count(usize),
+}
+
+/// More would be a typing error: an edge serves thousands of requests at a time.
+const MAX_WORKERS: usize = 1024;
+
+impl Workers {
+    const EXPECTED: &'static str = "\"auto\" or a number from 1 to 1024";
+
+    pub(crate) fn count(self) -> usize {
+        match self {
+            Workers::Auto => std::thread::available_parallelism().map_or(1, usize::from),
+            Workers::Count(count) => count,
+        }
+    }
+}
+
+by_text!(Workers);
+
+impl FromStr for Workers {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.parse() {
+            _ if text == "auto" => Ok(Workers::Auto),
+            Ok(count) if (1..=MAX_WORKERS).contains(&count) => Ok(Workers::Count(count)),
+            _ => Err(format!("{text:?} is not {}", Self::EXPECTED)),
+        }
+    }
+}
+
+impl fmt::Display for Workers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Workers::Auto => f.write_str("auto"),
+            Workers::Count(count) => write!(f, "{count}"),
+        }
+    }
+}
+
+/// How PHP runs.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Mode {
+    Classic,
+    Coroutine,
+}
+
+impl fmt::Display for Mode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Mode::Classic => "classic",
+            Mode::Coroutine => "coroutine",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations() {
+        let millis = |text: &str| text.parse::<Span>().map(|span| span.0.as_millis());
+        assert_eq!(millis("10ms"), Ok(10));
+        assert_eq!(millis("30s"), Ok(30_000));
+        assert_eq!(millis("2m"), Ok(120_000));
+        assert_eq!(millis("1 h"), Ok(3_600_000));
+        assert_eq!(millis("0"), Ok(0));
+        for wrong in [
+            "",
+            "30",
+            "s",
+            "-1s",
+            "1.5s",
+            "1d",
+            "99999999999999999999h",
+            "18446744073709551615h",
+        ] {
+            assert!(millis(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!(Span(Duration::from_millis(1500)).to_string(), "1500ms");
+        assert_eq!(Span(Duration::from_secs(90)).to_string(), "90s");
+    }
+
+    #[test]
+    fn sizes() {
+        let bytes = |text: &str| text.parse::<Size>().map(|size| size.0);
+        assert_eq!(bytes("512"), Ok(512));
+        assert_eq!(bytes("8M"), Ok(8 << 20));
+        assert_eq!(bytes("1g"), Ok(1 << 30));
+        for wrong in ["", "M", "1T", "-1", "1.5M", "18446744073709551615K"] {
+            assert!(bytes(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!(Size(8 << 20).to_string(), "8M");
+        assert_eq!(Size(1000).to_string(), "1000");
+    }
+
+    #[test]
+    fn workers() {
+        assert_eq!("auto".parse(), Ok(Workers::Auto));
+        assert_eq!("3".parse(), Ok(Workers::Count(3)));
+        for wrong in ["0", "-1", "1025", "many", ""] {
+            assert!(wrong.parse::<Workers>().is_err(), "{wrong}");
+        }
+    }
+}
