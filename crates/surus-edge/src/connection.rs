@@ -12,13 +12,13 @@
 //! request would cost an allocation and two visits to the timer wheel.
 
 use std::cell::{Cell, RefCell};
-use std::future::poll_fn;
+use std::future::{poll_fn, Future};
 use std::io::{self, IoSlice};
-use std::pin::Pin;
+use std::pin::{pin, Pin};
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 
 use crate::output::Output;
@@ -110,6 +110,15 @@ impl State {
             *task = Some(cx.waker().clone());
         }
         self.command.take()
+    }
+
+    /// True if the client has closed its side. hyper finds that out by reading, but it does not read while there is a
+    /// pipelined request in its buffer.
+    pub(crate) fn client_has_left(&self) -> bool {
+        let output = self.output.borrow();
+        let ready = pin!(output.stream().ready(Interest::READABLE));
+        let polled = ready.poll(&mut Context::from_waker(Waker::noop()));
+        matches!(polled, Poll::Ready(Ok(ready)) if ready.is_read_closed())
     }
 
     /// Writes what waits. Not done as long as this is pending; an error ends the connection.

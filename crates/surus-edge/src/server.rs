@@ -16,6 +16,7 @@ use hyper::service::{service_fn, HttpService};
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::task::coop::unconstrained;
 use tokio::task::spawn_local;
 
 use crate::connection::{Command, Socket, State};
@@ -89,7 +90,7 @@ pub async fn serve<B: Backend>(
         ));
     }
     let sweeping = Rc::clone(&edge);
-    let sweep = spawn_local(async move { sweeping.table.sweep(&sweeping.limits).await });
+    let sweep = spawn_local(unconstrained(async move { sweeping.table.sweep(&sweeping.limits).await }));
 
     shutdown.await;
 

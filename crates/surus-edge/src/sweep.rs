@@ -70,6 +70,7 @@ impl Table {
         }
     }
 
+    /// To be run without tokio's budget for cooperation, which a look at many connections would exhaust.
     pub(crate) async fn sweep(&self, limits: &Limits) {
         let header_timeout = seconds(limits.header_timeout);
         let keep_alive = seconds(limits.keep_alive);
@@ -92,14 +93,14 @@ impl Table {
 fn judge(state: &State, now: u32, header_timeout: u32, keep_alive: u32) {
     let age = now.wrapping_sub(state.since.get());
     match state.phase.get() {
-        Phase::Busy => {}
+        Phase::Busy if age > 0 && state.client_has_left() => state.order(Command::Abort),
         Phase::Head if age > header_timeout => state.time_out(),
         // A response that its client does not read keeps a finished connection open: it has had its time twice.
         Phase::Idle if state.finishing.get() && age > keep_alive.saturating_mul(2) => {
             state.order(Command::Abort)
         }
         Phase::Idle if !state.finishing.get() && age > keep_alive => state.order(Command::Finish),
-        Phase::Head | Phase::Idle => {}
+        Phase::Head | Phase::Idle | Phase::Busy => {}
     }
 }
 

@@ -221,6 +221,17 @@ fn a_client_that_leaves_ends_its_request() {
 }
 
 #[test]
+fn a_client_that_leaves_is_noticed_behind_a_pipelined_request() {
+    let server = Server::start(Limits::default());
+    let mut client = server.connect();
+    let request = "GET /hang HTTP/1.1\r\nhost: test\r\n\r\n";
+    client.send(&request.repeat(2));
+    server.wait_for_running(1);
+    drop(client);
+    wait_until(|| server.seen.dropped.load(Ordering::SeqCst) == 1);
+}
+
+#[test]
 fn a_panic_ends_one_connection() {
     let server = Server::start(Limits {
         connections: 1,
