@@ -1,0 +1,45 @@
+# serve   install what is missing, build, serve examples/hello on http://127.0.0.1:8080
+# test    install what is missing, run every test
+# lint    formatting, clippy, syntax of all PHP
+# bench   measure against nginx + php-fpm, Apache mod_php and a bare hyper server: bench/results/
+# phpt    PHP's own tests, each in an isolate with another one interleaved
+
+export PATH := $(PATH):$(HOME)/.cargo/bin
+
+SURUS = target/release/surus
+LISTEN = 127.0.0.1:8080
+
+.PHONY: serve build test lint bench phpt
+.DEFAULT_GOAL := serve
+
+serve:
+	@bin/setup serve
+	@cargo build --release -p surus
+	@$(SURUS) serve examples/hello --listen $(LISTEN)
+
+build:
+	cargo build --release -p surus
+
+# The end-to-end tests run the binary, which cargo does not build for them.
+test:
+	bin/setup test
+	cargo build --release -p surus
+	python3 -m unittest discover -s bench/tests
+	cargo test --workspace --release
+
+lint:
+	bin/setup test
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --release -- -D warnings
+	@find php examples bench/apps -name '*.php' -print0 | xargs -0 -r -n 1 php8.2 -l >/dev/null
+	@for script in bin/setup .ci/run; do sh -n $$script || exit 1; done
+
+bench:
+	bin/setup bench
+	cargo build --release -p surus -p surus-limit
+	bench/run $(BENCH)
+
+phpt:
+	bin/setup test
+	cargo build --release -p surus
+	tests/phpt/run $(PHPT)
