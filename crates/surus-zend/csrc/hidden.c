@@ -70,7 +70,8 @@ static bool in_scratch_request(surus_finder *finder)
 	volatile bool ok = false;
 	zend_first_try {
 		EG(error_reporting) = 0; /* probing provokes notices */
-		ok = surus_find_engine(finder) && surus_find_library(finder) && surus_find_opcache(finder);
+		ok = surus_find_engine(finder) && surus_find_library(finder) && surus_find_opcache(finder)
+			&& surus_find_extensions(finder);
 	} zend_catch {
 		surus_not_found(finder, "all", "a scratch request failed");
 	} zend_end_try();

@@ -39,6 +39,9 @@ void surus_library_destroy(void);
 bool surus_find_opcache(surus_finder *finder);
 void surus_opcache_entered(void);
 
+/* extensions.c */
+bool surus_find_extensions(surus_finder *finder);
+
 /* opcache_locks.c */
 bool surus_find_opcache_lock(surus_finder *finder);
 void surus_opcache_lock_drop(void);

@@ -4,19 +4,36 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 typedef struct {
-	const char *object;
+	const char *object;  /* part of a file name, or NULL: */
+	const char *address; /* anything inside the object */
 	char *start;
 	char *end;
 } search;
+
+static bool is_wanted(const struct dl_phdr_info *info, const search *wanted)
+{
+	if (wanted->object) {
+		const char *name = strrchr(info->dlpi_name, '/');
+		return strstr(name ? name : info->dlpi_name, wanted->object) != NULL;
+	}
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *header = &info->dlpi_phdr[i];
+		const char *start = (const char *)(info->dlpi_addr + header->p_vaddr);
+		if (header->p_type == PT_LOAD && wanted->address >= start && wanted->address < start + header->p_memsz) {
+			return true;
+		}
+	}
+	return false;
+}
 
 /* The last writable PT_LOAD without the part that the loader made read-only again (RELRO). */
 static int find_segment(struct dl_phdr_info *info, size_t size, void *data)
 {
 	search *wanted = data;
-	const char *name = strrchr(info->dlpi_name, '/');
-	if (!strstr(name ? name : info->dlpi_name, wanted->object)) {
+	if (!is_wanted(info, wanted)) {
 		return 0;
 	}
 	uintptr_t read_only_until = 0;
@@ -30,10 +47,23 @@ static int find_segment(struct dl_phdr_info *info, size_t size, void *data)
 			wanted->end = (char *)start + header->p_memsz;
 		}
 	}
+	/* The loader protects whole pages: what follows the last of them stays writable. */
+	read_only_until &= ~(uintptr_t)(sysconf(_SC_PAGESIZE) - 1);
 	if ((uintptr_t)wanted->start < read_only_until && read_only_until < (uintptr_t)wanted->end) {
 		wanted->start = (char *)read_only_until;
 	}
 	return wanted->start != NULL;
+}
+
+bool surus_writable_segment(const void *address, char **start, size_t *size)
+{
+	search wanted = {.address = address};
+	if (!dl_iterate_phdr(find_segment, &wanted)) {
+		return false;
+	}
+	*start = wanted.start;
+	*size = (size_t)(wanted.end - wanted.start);
+	return true;
 }
 
 bool surus_probe_open(surus_probe *probe, const char *object)

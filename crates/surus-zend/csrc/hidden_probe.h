@@ -13,6 +13,8 @@ typedef struct {
 
 /* `object` is a part of the file's name; false when no such object is loaded or memory is short. */
 bool surus_probe_open(surus_probe *probe, const char *object);
+/* The writable data of the object that contains `address`, without what the loader made read-only again. */
+bool surus_writable_segment(const void *address, char **start, size_t *size);
 void surus_probe_close(surus_probe *probe);
 
 typedef bool (*surus_probe_match)(const void *address, void *context);

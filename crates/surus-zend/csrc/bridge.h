@@ -1,0 +1,142 @@
+/* The whole contract between Rust and C.
+ *
+ * Rust calls the functions of the first part, always from the event loop's own stack, never from a PHP stack.
+ * C calls the `surus_rs_*` functions of the second part, always from a PHP stack.
+ *
+ * Rules
+ *  - Zend leaves functions by longjmp (zend_bailout). Every function here that enters Zend catches it, so Rust
+ *    never sees one. A `surus_rs_*` function never calls back into Zend while it holds a value with a destructor.
+ *  - One thread. Nothing here may be called from another one.
+ *  - Strings are `surus_str`: pointer and length, not NUL-terminated unless it says so, and borrowed: valid as long
+ *    as the object they came from.
+ */
+#ifndef SURUS_BRIDGE_H
+#define SURUS_BRIDGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct { const char *ptr; size_t len; } surus_str;
+
+typedef struct surus_isolate surus_isolate; /* a whole PHP: isolate.c */
+typedef struct surus_task surus_task;       /* a stack that runs PHP: task.c */
+
+/* ---- Rust → C ------------------------------------------------------------------------------------------------ */
+
+/* Loads PHP: php_module_startup, once per process and before any fork. `ini` is php.ini text that wins over the
+ * files. Returns 0, or -1 with a message in `error`. */
+int surus_engine_start(const char *ini, char *error, size_t error_size);
+/* After fork, in the process that will run PHP: timers and signal handlers. `slice_us` is the CPU time after which a
+ * computing task is asked to yield. */
+void surus_engine_enter_worker(uint64_t slice_us);
+const char *surus_php_version(void);
+
+/* A new isolate: NULL when memory is short. `memory_limit` is ini text or NULL. */
+surus_isolate *surus_isolate_new(const char *memory_limit);
+/* Frees everything the isolate owns. No task of it may be running or parked. `clean` is false after a failure that
+ * left its heap in an unknown state: then no PHP destructor or connection shutdown runs. */
+void surus_isolate_free(surus_isolate *isolate, bool clean);
+typedef struct { size_t memory_usage, memory_peak; } surus_isolate_stats;
+surus_isolate_stats surus_isolate_memory(surus_isolate *isolate);
+/* Enter `a`, then `b` and so on: for measuring a switch. */
+void surus_isolate_touch(surus_isolate *isolate);
+
+/* What a task does next. */
+typedef enum {
+	SURUS_RUN_CLASSIC = 1, /* request startup, script, request shutdown */
+	SURUS_RUN_BOOT = 2,    /* request startup, script; its value becomes the application; the request stays open */
+	SURUS_RUN_CALL = 3,    /* call the application for one HTTP request */
+	SURUS_RUN_UNBOOT = 4   /* request shutdown of a booted isolate */
+} surus_work;
+
+typedef enum {
+	SURUS_DONE = 0,      /* the work has ended: see surus_task_outcome */
+	SURUS_PARKED = 1,    /* waits for what the parking function told Rust before */
+	SURUS_PREEMPTED = 2, /* used up its time slice: resume after others had a turn */
+	SURUS_ABANDONED = 3  /* C stack overflow: the task cannot go on, its isolate must be freed unclean */
+} surus_event;
+
+typedef enum {
+	SURUS_OK = 0,
+	SURUS_FATAL = 1,     /* fatal error: the isolate takes no new requests */
+	SURUS_CANCELLED = 2, /* ended by surus_task_cancel */
+	SURUS_EXCEPTION = 3, /* uncaught exception: the isolate goes on */
+	SURUS_EXITED = 4     /* exit() in a coroutine isolate: the isolate goes on */
+} surus_outcome;
+
+typedef enum {
+	SURUS_CANCEL_NONE = 0,
+	SURUS_CANCEL_TIMEOUT = 1, /* the request's deadline */
+	SURUS_CANCEL_CLIENT = 2,  /* the client has left */
+	SURUS_CANCEL_SHUTDOWN = 3 /* the server ends */
+} surus_cancel;
+
+/* A stack of `stack_size` bytes (a guard page below) for PHP of `isolate`. */
+surus_task *surus_task_new(surus_isolate *isolate, size_t stack_size);
+void surus_task_free(surus_task *task);
+/* Sets what the idle task does on its next resume. `exchange` is handed back to the surus_rs_* functions. */
+void surus_task_assign(surus_task *task, surus_work work, void *exchange);
+/* Runs the task until it parks, is pre-empted or done. */
+surus_event surus_task_resume(surus_task *task);
+surus_outcome surus_task_outcome(const surus_task *task);
+/* Asks a running or parked task to end: its next resume unwinds PHP, `finally` blocks included. Idempotent. */
+void surus_task_cancel(surus_task *task, surus_cancel why);
+/* Writes a PHP backtrace of a parked task to the log with `title`. */
+void surus_task_backtrace(surus_task *task, const char *title);
+
+/* ---- C → Rust, on PHP stacks --------------------------------------------------------------------------------- */
+
+/* True on a PHP stack where the engine may be left now: not while switching is blocked, not inside compilation of a
+ * shared isolate, not while unwinding after a second cancel. */
+bool surus_can_park(void);
+/* Leaves the PHP stack; returns when the task is resumed. Rust has noted what it waits for. The value says why the
+ * task was cancelled, if it was: then the caller returns an error to PHP at once. */
+surus_cancel surus_park(void);
+/* The exchange of the running task, NULL outside of one. */
+void *surus_current_exchange(void);
+
+/* Request data. `script` (NUL-terminated) is the file a classic request or boot runs. */
+typedef struct {
+	surus_str method, uri, path, query, content_type, cookie, authorization; /* all NUL-terminated */
+	surus_str script;
+	int64_t content_length; /* -1 unknown */
+	int proto_num;          /* 1000, 1001, 2000 */
+	int argc;
+	char **argv;            /* for scripts from the command line, else NULL */
+} surus_request_info;
+void surus_rs_request_info(void *exchange, surus_request_info *info);
+/* The i-th $_SERVER entry; false behind the last one. */
+bool surus_rs_server_variable(void *exchange, size_t i, surus_str *name, surus_str *value);
+/* A request header by lower-case name. */
+bool surus_rs_header(void *exchange, surus_str name, surus_str *value);
+/* The i-th request header; false behind the last one. */
+bool surus_rs_header_at(void *exchange, size_t i, surus_str *name, surus_str *value);
+/* The i-th path parameter of the matched route. */
+bool surus_rs_path_parameter(void *exchange, size_t i, surus_str *name, surus_str *value);
+/* Index of the matched route, or -1 when the application is one handler. */
+int64_t surus_rs_route(void *exchange);
+/* Up to `size` bytes of the request body; 0 at its end. Parks while none has come. */
+size_t surus_rs_read_body(void *exchange, char *buffer, size_t size);
+
+/* Response. The head goes first, once; writing may park while the client is slow. False: the client has left. */
+void surus_rs_send_head(void *exchange, int status);
+void surus_rs_add_header(void *exchange, surus_str line_or_name, surus_str value);
+bool surus_rs_write(void *exchange, const char *data, size_t size);
+bool surus_rs_flush(void *exchange);
+/* fastcgi_finish_request: the response is complete, PHP goes on. */
+void surus_rs_finish(void *exchange);
+
+/* An uncaught exception of a coroutine application; `trace` is empty outside of development. */
+void surus_rs_exception(void *exchange, int status, surus_str class_name, surus_str message, surus_str trace);
+
+/* At boot: one route of the application. */
+void surus_rs_add_route(void *exchange, surus_str method, surus_str pattern, int64_t index);
+
+/* A source file of the Surus\ classes, by class name; false if there is none. */
+bool surus_rs_class_source(surus_str class_name, surus_str *file_name, surus_str *source);
+
+/* One line for the server's log. `level` is a syslog priority. */
+void surus_rs_log(int level, surus_str message);
+
+#endif

@@ -1,0 +1,60 @@
+/* Classic requests: php-fpm's semantics. Startup, script and shutdown all run on the task's stack, so all may park. */
+#include "internal.h"
+
+#include "Zend/zend_virtual_cwd.h"
+
+void surus_fill_authorization(const surus_request_info *info)
+{
+	php_handle_auth_data(info->authorization.ptr);
+}
+
+void surus_fill_request_info(void *exchange, surus_request_info *info)
+{
+	surus_rs_request_info(exchange, info);
+	SG(server_context) = exchange;
+	sapi_request_info *request = &SG(request_info);
+	request->request_method = info->method.ptr;
+	request->query_string = (char *)info->query.ptr;
+	request->request_uri = (char *)info->uri.ptr;
+	request->path_translated = (char *)info->script.ptr;
+	request->content_type = info->content_type.ptr;
+	request->content_length = info->content_length > 0 ? info->content_length : 0;
+	request->argc = info->argc;
+	request->argv = info->argv;
+	SG(sapi_headers).http_response_code = 200;
+}
+
+surus_outcome surus_run_classic(surus_task *task)
+{
+	surus_request_info info;
+	surus_fill_request_info(task->exchange, &info);
+	SURUS_SET_STACK_LIMITS(task->stack.top, task->stack.base);
+	if (php_request_startup() == FAILURE) {
+		php_request_shutdown(NULL);
+		SG(server_context) = NULL;
+		return SURUS_FATAL;
+	}
+	SURUS_SET_STACK_LIMITS(task->stack.top, task->stack.base);
+	virtual_cwd_deactivate();
+
+	bool fatal = false;
+	zend_file_handle script;
+	zend_stream_init_filename(&script, info.script.ptr);
+	script.primary_script = true;
+	zend_first_try {
+		php_execute_script(&script);
+	} zend_catch {
+		fatal = true;
+	} zend_end_try();
+	zend_destroy_file_handle(&script);
+	fatal = fatal && !(PG(connection_status) & PHP_CONNECTION_ABORTED);
+	int exit_status = EG(exit_status);
+
+	php_request_shutdown(NULL);
+	SG(server_context) = NULL;
+	EG(exit_status) = exit_status;
+	if (task->cancel != SURUS_CANCEL_NONE) {
+		return SURUS_CANCELLED;
+	}
+	return fatal ? SURUS_FATAL : SURUS_OK;
+}

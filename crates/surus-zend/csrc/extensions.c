@@ -1,0 +1,180 @@
+/* What each extension of Debian's php8.2 packages needs to run in isolates; docs/isolates.md has the reasons. */
+#include "hidden_find.h"
+
+typedef enum {
+	SAFE,     /* keeps nothing, or only what the core swaps: its module globals */
+	SEGMENT,  /* keeps globals that nothing leads to: all its writable data is swapped */
+	PROCESSES /* must have a process of its own */
+} verdict;
+
+/* SEGMENT asks for more than small data: none of it may point to memory that is made at startup and changed later. */
+static const struct {
+	const char *name;
+	verdict verdict;
+	const char *why;
+} extensions[] = {
+	{"Core", SAFE, NULL},
+	{"FFI", SAFE, NULL},
+	{"FTP", SAFE, NULL},
+	{"ftp", SAFE, NULL},
+	{"OAuth", SAFE, NULL},
+	{"PDO", SAFE, NULL},
+	{"PDO_Firebird", PROCESSES, "libfbclient keeps process-wide locks and threads"},
+	{"PDO_ODBC", PROCESSES, "unixODBC holds a mutex while a driver waits"},
+	{"Phar", SAFE, NULL},
+	{"Reflection", SAFE, NULL},
+	{"SPL", SAFE, NULL},
+	{"SimpleXML", SAFE, NULL},
+	{"Zend OPcache", SAFE, NULL},
+	{"amqp", SAFE, NULL},
+	{"apcu", SEGMENT, NULL},
+	{"ast", SAFE, NULL},
+	{"bcmath", SAFE, NULL},
+	{"bz2", SAFE, NULL},
+	{"calendar", SAFE, NULL},
+	{"ctype", SAFE, NULL},
+	{"curl", SAFE, NULL},
+	{"date", SAFE, NULL},
+	{"dba", SAFE, NULL},
+	{"dom", SAFE, NULL},
+	{"ds", SEGMENT, NULL},
+	{"enchant", SAFE, NULL},
+	{"exif", SAFE, NULL},
+	{"fileinfo", SAFE, NULL},
+	{"filter", SAFE, NULL},
+	{"gd", SAFE, NULL},
+	{"gearman", SAFE, NULL},
+	{"gettext", SAFE, NULL},
+	{"gmagick", PROCESSES, "GraphicsMagick keeps process-wide state"},
+	{"gmp", SAFE, NULL},
+	{"gnupg", SAFE, NULL},
+	{"hash", SAFE, NULL},
+	{"http", PROCESSES, "its handle providers are registered once, in the process"},
+	{"iconv", SAFE, NULL},
+	{"igbinary", SEGMENT, NULL},
+	{"imagick", SEGMENT, NULL},
+	{"imap", PROCESSES, "c-client cannot be entered twice at a time"},
+	{"intl", SAFE, NULL},
+	{"json", SAFE, NULL},
+	{"ldap", SAFE, NULL},
+	{"libvirt", PROCESSES, "libvirt's event thread does not survive a fork"},
+	{"libxml", SAFE, NULL},
+	{"mailparse", SEGMENT, NULL},
+	{"maxminddb", SAFE, NULL},
+	{"mbstring", SAFE, NULL},
+	{"mcrypt", SAFE, NULL},
+	{"memcache", SEGMENT, NULL},
+	{"memcached", SAFE, NULL},
+	{"mongodb", SAFE, NULL},
+	{"msgpack", SEGMENT, NULL},
+	{"mysqli", SAFE, NULL},
+	{"mysqlnd", SAFE, NULL},
+	{"odbc", PROCESSES, "unixODBC holds a mutex while a driver waits"},
+	{"openssl", SAFE, NULL},
+	{"pcntl", SAFE, NULL},
+	{"pcov", PROCESSES, "it measures a process"},
+	{"pcre", SAFE, NULL},
+	{"pdo_dblib", SAFE, NULL},
+	{"pdo_mysql", SAFE, NULL},
+	{"pdo_pgsql", SAFE, NULL},
+	{"pdo_sqlite", SAFE, NULL},
+	{"pgsql", SAFE, NULL},
+	{"pinba", PROCESSES, "it measures a process"},
+	{"posix", SAFE, NULL},
+	{"ps", SAFE, NULL},
+	{"pspell", SAFE, NULL},
+	{"psr", SAFE, NULL},
+	{"random", SAFE, NULL},
+	{"raphf", PROCESSES, "its handle providers are registered once, in the process"},
+	{"readline", SEGMENT, NULL},
+	{"redis", SAFE, NULL},
+	{"rrd", SAFE, NULL},
+	{"session", SAFE, NULL},
+	{"shmop", SAFE, NULL},
+	{"snmp", PROCESSES, "its output settings belong to net-snmp, which has one set per process"},
+	{"soap", SAFE, NULL},
+	{"sockets", SAFE, NULL},
+	{"sodium", SAFE, NULL},
+	{"solr", SEGMENT, NULL},
+	{"sqlite3", SAFE, NULL},
+	{"ssh2", SAFE, NULL},
+	{"standard", SAFE, NULL},
+	{"stomp", SAFE, NULL},
+	{"sysvmsg", SAFE, NULL},
+	{"sysvsem", SAFE, NULL},
+	{"sysvshm", SAFE, NULL},
+	{"tideways_xhprof", PROCESSES, "it measures a process"},
+	{"tidy", SAFE, NULL},
+	{"tokenizer", SAFE, NULL},
+	{"uopz", PROCESSES, "it changes functions and classes that all isolates share"},
+	{"uploadprogress", SAFE, NULL},
+	{"uuid", SAFE, NULL},
+	{"xdebug", PROCESSES, "it replaces the executor and has one debugger connection"},
+	{"xml", SAFE, NULL},
+	{"xmlreader", SAFE, NULL},
+	{"xmlrpc", SAFE, NULL},
+	{"xmlwriter", SAFE, NULL},
+	{"xsl", SAFE, NULL},
+	{"yac", SAFE, NULL},
+	{"yaml", SAFE, NULL},
+	{"zip", SAFE, NULL},
+	{"zlib", SAFE, NULL},
+	{"zmq", SEGMENT, NULL},
+};
+
+#define EXTENSIONS (sizeof extensions / sizeof *extensions)
+#define SEGMENT_MAX (64 * 1024) /* bytes; the largest known one is solr's with 16 KB */
+
+static int row_of(const char *name)
+{
+	for (size_t i = 0; i < EXTENSIONS; i++) {
+		if (strcmp(extensions[i].name, name) == 0) {
+			return (int)i;
+		}
+	}
+	return -1;
+}
+
+bool surus_find_extensions(surus_finder *finder)
+{
+	zend_module_entry *module;
+	ZEND_HASH_MAP_FOREACH_PTR(&module_registry, module) {
+		int row = row_of(module->name);
+		if (row < 0 || extensions[row].verdict != SEGMENT || module->globals_size) {
+			continue; /* from the version on that has module globals they are regions already */
+		}
+		char *start;
+		size_t size;
+		if (!surus_writable_segment(module->functions ? (void *)module->functions : (void *)module->info_func, &start, &size)
+			|| size > SEGMENT_MAX) {
+			return surus_not_found(finder, module->name, "its data segment is not found");
+		}
+		if (!surus_found(finder, extensions[row].name, start, size, SURUS_INIT_IMAGE)) {
+			return false;
+		}
+	} ZEND_HASH_FOREACH_END();
+	return true;
+}
+
+const char *surus_extension_for_processes(unsigned *next, const char **why)
+{
+	unsigned position = 0;
+	zend_module_entry *module;
+	ZEND_HASH_MAP_FOREACH_PTR(&module_registry, module) {
+		if (position++ < *next) {
+			continue;
+		}
+		*next = position;
+		int row = row_of(module->name);
+		/* The server's own module comes with no file and is the only other one. */
+		if (row < 0 && (module->handle || module->type == MODULE_TEMPORARY)) {
+			*why = "it is not known to be safe";
+			return module->name;
+		}
+		if (row >= 0 && extensions[row].verdict == PROCESSES) {
+			*why = extensions[row].why;
+			return module->name;
+		}
+	} ZEND_HASH_FOREACH_END();
+	return NULL;
+}

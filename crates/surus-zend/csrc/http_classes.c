@@ -1,0 +1,509 @@
+/* Surus\Http\Request and Surus\Http\Response; their signatures are in stubs/http.stub.php. */
+#include "internal.h"
+
+#include "Zend/zend_smart_str.h"
+#include "ext/json/php_json.h"
+#include "ext/standard/head.h"
+
+zend_class_entry *surus_request_class, *surus_response_class;
+
+static zend_object_handlers request_handlers, response_handlers;
+
+/* ---- Request: a view of the exchange, nothing copied before it is asked for ---- */
+
+typedef struct {
+	void *exchange; /* NULL once the request has ended */
+	zval query;     /* parsed query string, UNDEF until asked for */
+	zval form;
+	zval body;      /* UNDEF until read */
+	zend_object std;
+} request_object;
+
+#define REQUEST(object) ((request_object *)((char *)(object) - XtOffsetOf(request_object, std)))
+
+static zend_object *request_create(zend_class_entry *class)
+{
+	request_object *request = zend_object_alloc(sizeof *request, class);
+	request->exchange = NULL;
+	ZVAL_UNDEF(&request->query);
+	ZVAL_UNDEF(&request->form);
+	ZVAL_UNDEF(&request->body);
+	zend_object_std_init(&request->std, class);
+	object_properties_init(&request->std, class);
+	request->std.handlers = &request_handlers;
+	return &request->std;
+}
+
+static void request_free(zend_object *object)
+{
+	request_object *request = REQUEST(object);
+	zval_ptr_dtor(&request->query);
+	zval_ptr_dtor(&request->form);
+	zval_ptr_dtor(&request->body);
+	zend_object_std_dtor(object);
+}
+
+void surus_request_object(zval *to, void *exchange)
+{
+	object_init_ex(to, surus_request_class);
+	REQUEST(Z_OBJ_P(to))->exchange = exchange;
+}
+
+void surus_request_detach(zval *request)
+{
+	REQUEST(Z_OBJ_P(request))->exchange = NULL;
+}
+
+static request_object *live_request(zval *this)
+{
+	request_object *request = REQUEST(Z_OBJ_P(this));
+	if (!request->exchange) {
+		zend_throw_error(NULL, "This request has ended; copy what you need from it while it runs");
+		return NULL;
+	}
+	return request;
+}
+
+#define INFO_METHOD(name, field)                                  \
+	ZEND_METHOD(Request, name)                                    \
+	{                                                             \
+		ZEND_PARSE_PARAMETERS_NONE();                             \
+		request_object *request = live_request(ZEND_THIS);        \
+		if (request) {                                            \
+			surus_request_info info;                              \
+			surus_rs_request_info(request->exchange, &info);      \
+			RETVAL_STRINGL_FAST(info.field.ptr, info.field.len);  \
+		}                                                         \
+	}
+
+INFO_METHOD(method, method)
+INFO_METHOD(uri, uri)
+INFO_METHOD(path, path)
+INFO_METHOD(queryString, query)
+
+static void parse_into(zval *to, const char *text, size_t length)
+{
+	array_init(to);
+	if (length) {
+		sapi_module.treat_data(PARSE_STRING, estrndup(text, length), to);
+	}
+}
+
+/* All of an array, or one entry with a default. */
+static void pick(zval *array, zend_string *name, zval *fallback, zval *return_value)
+{
+	if (!name) {
+		RETURN_COPY(array);
+	}
+	zval *found = zend_symtable_find(Z_ARRVAL_P(array), name);
+	if (found) {
+		RETURN_COPY_DEREF(found);
+	}
+	if (fallback) {
+		RETURN_COPY(fallback);
+	}
+}
+
+ZEND_METHOD(Request, query)
+{
+	zend_string *name = NULL;
+	zval *fallback = NULL;
+	ZEND_PARSE_PARAMETERS_START(0, 2)
+		Z_PARAM_OPTIONAL
+		Z_PARAM_STR_OR_NULL(name)
+		Z_PARAM_ZVAL(fallback)
+	ZEND_PARSE_PARAMETERS_END();
+	request_object *request = live_request(ZEND_THIS);
+	if (!request) {
+		return;
+	}
+	if (Z_TYPE(request->query) == IS_UNDEF) {
+		surus_request_info info;
+		surus_rs_request_info(request->exchange, &info);
+		parse_into(&request->query, info.query.ptr, info.query.len);
+	}
+	pick(&request->query, name, fallback, return_value);
+}
+
+static void read_body(request_object *request)
+{
+	if (Z_TYPE(request->body) != IS_UNDEF) {
+		return;
+	}
+	smart_str text = {0};
+	if (SG(request_info).request_body) {
+		/* Superglobals have read it before. */
+		php_stream_rewind(SG(request_info).request_body);
+		zend_string *all = php_stream_copy_to_mem(SG(request_info).request_body, PHP_STREAM_COPY_ALL, 0);
+		ZVAL_STR(&request->body, all);
+		return;
+	}
+	char block[16 * 1024];
+	size_t size;
+	while ((size = surus_rs_read_body(request->exchange, block, sizeof block)) > 0) {
+		smart_str_appendl(&text, block, size);
+	}
+	if (text.s) {
+		smart_str_0(&text);
+		ZVAL_STR(&request->body, text.s);
+	} else {
+		ZVAL_EMPTY_STRING(&request->body);
+	}
+}
+
+ZEND_METHOD(Request, body)
+{
+	ZEND_PARSE_PARAMETERS_NONE();
+	request_object *request = live_request(ZEND_THIS);
+	if (request) {
+		read_body(request);
+		RETURN_COPY(&request->body);
+	}
+}
+
+ZEND_METHOD(Request, json)
+{
+	ZEND_PARSE_PARAMETERS_NONE();
+	request_object *request = live_request(ZEND_THIS);
+	if (request) {
+		read_body(request);
+		php_json_decode_ex(return_value, Z_STRVAL(request->body), Z_STRLEN(request->body), PHP_JSON_OBJECT_AS_ARRAY | PHP_JSON_THROW_ON_ERROR, 512);
+	}
+}
+
+ZEND_METHOD(Request, form)
+{
+	zend_string *name = NULL;
+	zval *fallback = NULL;
+	ZEND_PARSE_PARAMETERS_START(0, 2)
+		Z_PARAM_OPTIONAL
+		Z_PARAM_STR_OR_NULL(name)
+		Z_PARAM_ZVAL(fallback)
+	ZEND_PARSE_PARAMETERS_END();
+	request_object *request = live_request(ZEND_THIS);
+	if (!request) {
+		return;
+	}
+	if (Z_TYPE(request->form) == IS_UNDEF) {
+		read_body(request);
+		parse_into(&request->form, Z_STRVAL(request->body), Z_STRLEN(request->body));
+	}
+	pick(&request->form, name, fallback, return_value);
+}
+
+ZEND_METHOD(Request, header)
+{
+	zend_string *name;
+	zval *fallback = NULL;
+	ZEND_PARSE_PARAMETERS_START(1, 2)
+		Z_PARAM_STR(name)
+		Z_PARAM_OPTIONAL
+		Z_PARAM_ZVAL(fallback)
+	ZEND_PARSE_PARAMETERS_END();
+	request_object *request = live_request(ZEND_THIS);
+	if (!request) {
+		return;
+	}
+	surus_str value;
+	if (surus_rs_header(request->exchange, (surus_str){ZSTR_VAL(name), ZSTR_LEN(name)}, &value)) {
+		RETURN_STRINGL(value.ptr, value.len);
+	}
+	if (fallback) {
+		RETURN_COPY(fallback);
+	}
+}
+
+static void all_headers(void *exchange, zval *to, bool canonical)
+{
+	array_init(to);
+	surus_str name, value;
+	for (size_t i = 0; surus_rs_header_at(exchange, i, &name, &value); i++) {
+		zend_string *key = zend_string_init(name.ptr, name.len, false);
+		bool start = canonical;
+		for (size_t c = 0; canonical && c < ZSTR_LEN(key); c++) {
+			if (start) {
+				ZSTR_VAL(key)[c] = (char)toupper((unsigned char)ZSTR_VAL(key)[c]);
+			}
+			start = ZSTR_VAL(key)[c] == '-';
+		}
+		zval *had = zend_symtable_find(Z_ARRVAL_P(to), key);
+		zval text;
+		if (had) {
+			ZVAL_STR(&text, zend_strpprintf(0, "%s, %.*s", Z_STRVAL_P(had), (int)value.len, value.ptr));
+		} else {
+			ZVAL_STRINGL(&text, value.ptr, value.len);
+		}
+		zend_symtable_update(Z_ARRVAL_P(to), key, &text);
+		zend_string_release(key);
+	}
+}
+
+ZEND_METHOD(Request, headers)
+{
+	ZEND_PARSE_PARAMETERS_NONE();
+	request_object *request = live_request(ZEND_THIS);
+	if (request) {
+		all_headers(request->exchange, return_value, false);
+	}
+}
+
+ZEND_METHOD(Request, param)
+{
+	zend_string *wanted;
+	zval *fallback = NULL;
+	ZEND_PARSE_PARAMETERS_START(1, 2)
+		Z_PARAM_STR(wanted)
+		Z_PARAM_OPTIONAL
+		Z_PARAM_ZVAL(fallback)
+	ZEND_PARSE_PARAMETERS_END();
+	request_object *request = live_request(ZEND_THIS);
+	if (!request) {
+		return;
+	}
+	surus_str name, value;
+	for (size_t i = 0; surus_rs_path_parameter(request->exchange, i, &name, &value); i++) {
+		if (name.len == ZSTR_LEN(wanted) && memcmp(name.ptr, ZSTR_VAL(wanted), name.len) == 0) {
+			RETURN_STRINGL(value.ptr, value.len);
+		}
+	}
+	if (fallback) {
+		RETURN_COPY(fallback);
+	}
+}
+
+ZEND_METHOD(Request, server)
+{
+	zend_string *wanted;
+	ZEND_PARSE_PARAMETERS_START(1, 1)
+		Z_PARAM_STR(wanted)
+	ZEND_PARSE_PARAMETERS_END();
+	request_object *request = live_request(ZEND_THIS);
+	if (!request) {
+		return;
+	}
+	surus_str name, value;
+	for (size_t i = 0; surus_rs_server_variable(request->exchange, i, &name, &value); i++) {
+		if (name.len == ZSTR_LEN(wanted) && memcmp(name.ptr, ZSTR_VAL(wanted), name.len) == 0) {
+			RETURN_STRINGL(value.ptr, value.len);
+		}
+	}
+}
+
+ZEND_METHOD(Request, ip)
+{
+	ZEND_PARSE_PARAMETERS_NONE();
+	request_object *request = live_request(ZEND_THIS);
+	if (!request) {
+		return;
+	}
+	surus_str name, value;
+	for (size_t i = 0; surus_rs_server_variable(request->exchange, i, &name, &value); i++) {
+		if (name.len == 11 && memcmp(name.ptr, "REMOTE_ADDR", 11) == 0) {
+			RETURN_STRINGL(value.ptr, value.len);
+		}
+	}
+}
+
+/* ---- Response ---- */
+
+typedef struct {
+	zend_long status;
+	zval body;
+	zval headers;
+	zend_object std;
+} response_object;
+
+#define RESPONSE(object) ((response_object *)((char *)(object) - XtOffsetOf(response_object, std)))
+
+static zend_object *response_create(zend_class_entry *class)
+{
+	response_object *response = zend_object_alloc(sizeof *response, class);
+	response->status = 200;
+	ZVAL_NULL(&response->body);
+	ZVAL_UNDEF(&response->headers);
+	zend_object_std_init(&response->std, class);
+	object_properties_init(&response->std, class);
+	response->std.handlers = &response_handlers;
+	return &response->std;
+}
+
+static void response_free(zend_object *object)
+{
+	response_object *response = RESPONSE(object);
+	zval_ptr_dtor(&response->body);
+	zval_ptr_dtor(&response->headers);
+	zend_object_std_dtor(object);
+}
+
+static HashTable *response_gc(zend_object *object, zval **table, int *count)
+{
+	zend_get_gc_buffer *buffer = zend_get_gc_buffer_create();
+	zend_get_gc_buffer_add_zval(buffer, &RESPONSE(object)->body);
+	zend_get_gc_buffer_add_zval(buffer, &RESPONSE(object)->headers);
+	zend_get_gc_buffer_use(buffer, table, count);
+	return zend_std_get_properties(object);
+}
+
+surus_response_view surus_response_read(zval *object)
+{
+	response_object *response = RESPONSE(Z_OBJ_P(object));
+	return (surus_response_view){.status = response->status, .headers = &response->headers, .body = &response->body};
+}
+
+ZEND_METHOD(Response, __construct)
+{
+	zval *body = NULL, *headers = NULL;
+	zend_long status = 200;
+	ZEND_PARSE_PARAMETERS_START(0, 3)
+		Z_PARAM_OPTIONAL
+		Z_PARAM_ZVAL(body)
+		Z_PARAM_LONG(status)
+		Z_PARAM_ARRAY(headers)
+	ZEND_PARSE_PARAMETERS_END();
+	if (status < 100 || status > 599) {
+		zend_argument_value_error(2, "must be an HTTP status from 100 to 599, " ZEND_LONG_FMT " given", status);
+		RETURN_THROWS();
+	}
+	if (body && Z_TYPE_P(body) != IS_NULL && Z_TYPE_P(body) != IS_STRING && !zend_is_iterable(body)) {
+		zend_argument_type_error(1, "must be of type string|iterable|null, %s given", zend_zval_type_name(body));
+		RETURN_THROWS();
+	}
+	response_object *response = RESPONSE(Z_OBJ_P(ZEND_THIS));
+	response->status = status;
+	if (body) {
+		zval_ptr_dtor(&response->body);
+		ZVAL_COPY(&response->body, body);
+	}
+	if (headers) {
+		zval_ptr_dtor(&response->headers);
+		ZVAL_COPY(&response->headers, headers);
+	}
+}
+
+ZEND_METHOD(Response, status)
+{
+	ZEND_PARSE_PARAMETERS_NONE();
+	RETURN_LONG(RESPONSE(Z_OBJ_P(ZEND_THIS))->status);
+}
+
+ZEND_METHOD(Response, body)
+{
+	ZEND_PARSE_PARAMETERS_NONE();
+	RETURN_COPY(&RESPONSE(Z_OBJ_P(ZEND_THIS))->body);
+}
+
+ZEND_METHOD(Response, headers)
+{
+	ZEND_PARSE_PARAMETERS_NONE();
+	zval *headers = &RESPONSE(Z_OBJ_P(ZEND_THIS))->headers;
+	if (Z_TYPE_P(headers) == IS_ARRAY) {
+		RETURN_COPY(headers);
+	}
+	RETURN_EMPTY_ARRAY();
+}
+
+/* ---- functions that scripts expect from a server ---- */
+
+ZEND_FUNCTION(fastcgi_finish_request)
+{
+	ZEND_PARSE_PARAMETERS_NONE();
+	void *exchange = surus_current_exchange();
+	if (!exchange) {
+		RETURN_FALSE;
+	}
+	php_output_end_all();
+	php_header();
+	surus_rs_finish(exchange);
+	RETURN_TRUE;
+}
+
+ZEND_FUNCTION(getallheaders)
+{
+	ZEND_PARSE_PARAMETERS_NONE();
+	void *exchange = surus_current_exchange();
+	if (!exchange) {
+		RETURN_EMPTY_ARRAY();
+	}
+	all_headers(exchange, return_value, true);
+}
+
+ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_string, 0, 0, IS_STRING, 0)
+ZEND_END_ARG_INFO()
+ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_array, 0, 0, IS_ARRAY, 0)
+ZEND_END_ARG_INFO()
+ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_bool, 0, 0, _IS_BOOL, 0)
+ZEND_END_ARG_INFO()
+ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_int, 0, 0, IS_LONG, 0)
+ZEND_END_ARG_INFO()
+ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_mixed, 0, 0, IS_MIXED, 0)
+ZEND_END_ARG_INFO()
+ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_pick, 0, 0, IS_MIXED, 0)
+	ZEND_ARG_TYPE_INFO_WITH_DEFAULT_VALUE(0, name, IS_STRING, 1, "null")
+	ZEND_ARG_TYPE_INFO_WITH_DEFAULT_VALUE(0, default, IS_MIXED, 0, "null")
+ZEND_END_ARG_INFO()
+ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_named, 0, 1, IS_MIXED, 0)
+	ZEND_ARG_TYPE_INFO(0, name, IS_STRING, 0)
+	ZEND_ARG_TYPE_INFO_WITH_DEFAULT_VALUE(0, default, IS_MIXED, 0, "null")
+ZEND_END_ARG_INFO()
+ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_server, 0, 1, IS_STRING, 1)
+	ZEND_ARG_TYPE_INFO(0, name, IS_STRING, 0)
+ZEND_END_ARG_INFO()
+ZEND_BEGIN_ARG_INFO_EX(arginfo_construct, 0, 0, 0)
+	ZEND_ARG_TYPE_INFO_WITH_DEFAULT_VALUE(0, body, IS_MIXED, 0, "null")
+	ZEND_ARG_TYPE_INFO_WITH_DEFAULT_VALUE(0, status, IS_LONG, 0, "200")
+	ZEND_ARG_TYPE_INFO_WITH_DEFAULT_VALUE(0, headers, IS_ARRAY, 0, "[]")
+ZEND_END_ARG_INFO()
+
+static const zend_function_entry request_methods[] = {
+	ZEND_ME(Request, method, arginfo_string, ZEND_ACC_PUBLIC)
+	ZEND_ME(Request, uri, arginfo_string, ZEND_ACC_PUBLIC)
+	ZEND_ME(Request, path, arginfo_string, ZEND_ACC_PUBLIC)
+	ZEND_ME(Request, queryString, arginfo_string, ZEND_ACC_PUBLIC)
+	ZEND_ME(Request, query, arginfo_pick, ZEND_ACC_PUBLIC)
+	ZEND_ME(Request, form, arginfo_pick, ZEND_ACC_PUBLIC)
+	ZEND_ME(Request, json, arginfo_mixed, ZEND_ACC_PUBLIC)
+	ZEND_ME(Request, body, arginfo_string, ZEND_ACC_PUBLIC)
+	ZEND_ME(Request, header, arginfo_named, ZEND_ACC_PUBLIC)
+	ZEND_ME(Request, headers, arginfo_array, ZEND_ACC_PUBLIC)
+	ZEND_ME(Request, param, arginfo_named, ZEND_ACC_PUBLIC)
+	ZEND_ME(Request, server, arginfo_server, ZEND_ACC_PUBLIC)
+	ZEND_ME(Request, ip, arginfo_string, ZEND_ACC_PUBLIC)
+	ZEND_FE_END
+};
+
+static const zend_function_entry response_methods[] = {
+	ZEND_ME(Response, __construct, arginfo_construct, ZEND_ACC_PUBLIC)
+	ZEND_ME(Response, status, arginfo_int, ZEND_ACC_PUBLIC)
+	ZEND_ME(Response, body, arginfo_mixed, ZEND_ACC_PUBLIC)
+	ZEND_ME(Response, headers, arginfo_array, ZEND_ACC_PUBLIC)
+	ZEND_FE_END
+};
+
+const zend_function_entry surus_functions[] = {
+	ZEND_FE(fastcgi_finish_request, arginfo_bool)
+	ZEND_FE(getallheaders, arginfo_array)
+	ZEND_FALIAS(apache_request_headers, getallheaders, arginfo_array)
+	ZEND_FE_END
+};
+
+void surus_register_classes(void)
+{
+	zend_class_entry entry;
+	INIT_NS_CLASS_ENTRY(entry, "Surus\\Http", "Request", request_methods);
+	surus_request_class = zend_register_internal_class(&entry);
+	surus_request_class->ce_flags |= ZEND_ACC_FINAL | ZEND_ACC_NO_DYNAMIC_PROPERTIES | ZEND_ACC_NOT_SERIALIZABLE;
+	surus_request_class->create_object = request_create;
+	memcpy(&request_handlers, &std_object_handlers, sizeof request_handlers);
+	request_handlers.offset = XtOffsetOf(request_object, std);
+	request_handlers.free_obj = request_free;
+	request_handlers.clone_obj = NULL;
+
+	INIT_NS_CLASS_ENTRY(entry, "Surus\\Http", "Response", response_methods);
+	surus_response_class = zend_register_internal_class(&entry);
+	surus_response_class->create_object = response_create;
+	memcpy(&response_handlers, &std_object_handlers, sizeof response_handlers);
+	response_handlers.offset = XtOffsetOf(response_object, std);
+	response_handlers.free_obj = response_free;
+	response_handlers.get_gc = response_gc;
+	response_handlers.clone_obj = NULL;
+}

@@ -1,0 +1,129 @@
+/* Shared by the C files; not part of the contract with Rust. */
+#ifndef SURUS_INTERNAL_H
+#define SURUS_INTERNAL_H
+
+#include "main/php.h"
+#include "main/SAPI.h"
+#include "main/php_main.h"
+#include "main/php_output.h"
+#include "main/php_variables.h"
+#include "Zend/zend_exceptions.h"
+#include "Zend/zend_fibers.h"
+#include "Zend/zend_vm.h"
+
+#include "bridge.h"
+#include "os_state.h"
+#include "stack.h"
+#include "versions.h"
+
+/* ---- isolate.c ---- */
+struct surus_isolate {
+	char *image;          /* its regions while another isolate is entered */
+	zend_mm_heap *heap;
+	zend_ini_entry *ini_entries;
+	zend_string *memory_limit;
+	bool booted;
+	bool starting;        /* inside request startup: nothing may be thrown */
+	struct surus_application *application; /* application.c, once booted */
+	struct surus_idle *idle;               /* fiber_state.c, once booted */
+	struct surus_os_state *os;             /* os_state.c */
+	uint32_t superglobals;                 /* which ones loaded code refers to: superglobals.c */
+	uint32_t scanned_functions, scanned_classes;
+};
+
+extern surus_isolate *surus_entered;
+
+/* The regions that make up an isolate are known and the image of a fresh one is taken. */
+int surus_isolates_start(char *error, size_t error_size);
+void surus_isolate_enter(surus_isolate *isolate);
+/* Where `address` of a global lives in the saved image of an isolate, or `address` itself while it is entered. */
+void *surus_isolate_peek(surus_isolate *isolate, void *address);
+
+/* ---- task.c ---- */
+struct surus_task {
+	surus_stack stack;
+	void *sp;
+	surus_isolate *isolate;
+	void *exchange;
+	surus_work work;
+	surus_event event;
+	surus_outcome outcome;
+	surus_cancel cancel;
+	bool unwinding;       /* the exception that ends the request has been thrown */
+	bool hard_cancel;     /* cancelled again while unwinding: nothing parks any more */
+	uint32_t resumed_at;  /* tick of the last resume */
+	uint32_t built_superglobals; /* of the running request */
+	uint32_t ticks;       /* CPU ticks used by this request, see interrupt.c */
+	uint32_t tick_limit;  /* max_execution_time in ticks, 0 none */
+	struct surus_fiber_state *fiber; /* fiber_state.c; NULL in classic tasks */
+	php_output_handler *output;      /* the buffer below everything that a fiber prints */
+};
+
+extern surus_task *surus_running;
+
+/* Leaves the running task's stack for the event loop with `event`; returns when it is resumed. */
+void surus_task_leave(surus_event event);
+/* Throws the exception that ends a cancelled request, once. */
+void surus_task_unwind(surus_task *task);
+
+/* ---- interrupt.c ---- */
+extern volatile uint32_t surus_ticks;
+extern uint32_t surus_ticks_per_slice;
+void surus_interrupts_start(void);
+void surus_interrupts_enter_worker(uint64_t slice_us);
+
+/* ---- backtrace.c ---- */
+void surus_log_backtrace(const zend_execute_data *frame, const char *title);
+void surus_logf(int level, const char *format, ...) ZEND_ATTRIBUTE_FORMAT(printf, 2, 3);
+
+/* ---- sapi.c ---- */
+extern sapi_module_struct surus_sapi_module;
+extern const zend_function_entry surus_functions[];
+
+/* ---- classic.c ---- */
+surus_outcome surus_run_classic(surus_task *task);
+/* SG(request_info) from the exchange. */
+void surus_fill_request_info(void *exchange, surus_request_info *info);
+void surus_fill_authorization(const surus_request_info *info);
+
+/* ---- superglobals.c ---- */
+/* From now on notes which superglobals newly compiled code of a booted isolate refers to. */
+void surus_superglobals_start(void);
+void surus_superglobals_scan(surus_isolate *isolate);
+/* Fills in those that code refers to and the running request has not got yet. */
+void surus_superglobals_build(surus_task *task);
+
+/* ---- http_classes.c ---- */
+void surus_register_classes(void);
+extern zend_class_entry *surus_request_class, *surus_response_class;
+void surus_request_object(zval *to, void *exchange);
+/* The request has ended: what keeps the object finds it empty. */
+void surus_request_detach(zval *request);
+typedef struct { zend_long status; zval *headers; zval *body; } surus_response_view;
+surus_response_view surus_response_read(zval *response);
+
+/* ---- response.c ---- */
+/* Sends what a handler returned: the return contract. */
+void surus_render(surus_task *task, zval *result);
+/* Starts and ends the output of one request of a fiber. */
+void surus_output_begin(surus_task *task);
+void surus_output_end(surus_task *task);
+bool surus_output_is_base(const surus_task *task);
+
+/* ---- arguments.c ---- */
+typedef struct surus_plan surus_plan;
+/* How a handler's arguments are made; NULL with a message when its signature does not fit. */
+surus_plan *surus_plan_make(const zend_function *function, const char *pattern, char *error, size_t error_size);
+void surus_plan_free(surus_plan *plan);
+/* Fills `arguments` (room for surus_plan_count); false when a path parameter does not convert: 404. */
+bool surus_plan_fill(const surus_plan *plan, void *exchange, zval *request, zval *arguments);
+uint32_t surus_plan_count(const surus_plan *plan);
+
+/* ---- application.c ---- */
+void surus_application_start(void);
+surus_outcome surus_run_boot(surus_task *task);
+surus_outcome surus_run_call(surus_task *task);
+surus_outcome surus_run_unboot(surus_task *task);
+
+
+#endif

@@ -1,0 +1,328 @@
+/* Isolates: what TSRM does for a thread, done for a block of memory that is swapped in and out.
+ *
+ * On NTS builds all engine state lies in plain structs. Each is a region. An isolate that is not entered keeps the
+ * bytes of all regions in its image; entering copies them in. Pointers between regions stay right because a region
+ * is always at the same address when its isolate runs. Everything they point to is the isolate's own (its heap, its
+ * tables) or immutable after startup.
+ */
+#include "internal.h"
+
+#include "hidden.h"
+
+#include "Zend/zend_globals.h"
+#include "Zend/zend_ini_scanner.h"
+#include "Zend/zend_language_scanner.h"
+#include "Zend/zend_map_ptr.h"
+#include "Zend/zend_virtual_cwd.h"
+#include "ext/standard/basic_functions.h"
+#include "ext/standard/file.h"
+#include "ext/standard/php_standard.h"
+
+extern ZEND_API zend_php_scanner_globals language_scanner_globals;
+extern ZEND_API zend_ini_scanner_globals ini_scanner_globals;
+
+#define MAX_REGIONS 320
+
+typedef struct {
+	char *address;
+	size_t size;
+	size_t offset;             /* in an image */
+	zend_module_entry *module; /* whose globals_ctor makes a fresh one, or NULL */
+	bool zero;                 /* a fresh one is zeroed, not the post-startup image */
+} region;
+
+static region regions[MAX_REGIONS];
+static size_t region_count;
+static size_t image_size;
+static char *fresh_image; /* the process after startup */
+
+surus_isolate *surus_entered;
+
+static void add_region(void *address, size_t size, zend_module_entry *module, bool zero)
+{
+	ZEND_ASSERT(region_count < MAX_REGIONS);
+	region *r = &regions[region_count++];
+	*r = (region){.address = address, .size = size, .offset = image_size, .module = module, .zero = zero};
+	image_size += ZEND_MM_ALIGNED_SIZE(size);
+}
+
+static bool is_region(const void *address)
+{
+	for (size_t i = 0; i < region_count; i++) {
+		if (regions[i].address == address) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static void save(char *image)
+{
+	for (size_t i = 0; i < region_count; i++) {
+		memcpy(image + regions[i].offset, regions[i].address, regions[i].size);
+	}
+}
+
+static void load(const char *image)
+{
+	for (size_t i = 0; i < region_count; i++) {
+		memcpy(regions[i].address, image + regions[i].offset, regions[i].size);
+	}
+}
+
+int surus_isolates_start(char *error, size_t error_size)
+{
+	add_region(&executor_globals, sizeof executor_globals, NULL, false);
+	add_region(&compiler_globals, sizeof compiler_globals, NULL, false);
+	add_region(&sapi_globals, sizeof sapi_globals, NULL, false);
+	add_region(&core_globals, sizeof core_globals, NULL, false);
+	add_region(&output_globals, sizeof output_globals, NULL, false);
+	add_region(&basic_globals, sizeof basic_globals, NULL, false);
+	add_region(&file_globals, sizeof file_globals, NULL, false);
+	add_region(&language_scanner_globals, sizeof language_scanner_globals, NULL, false);
+	add_region(&ini_scanner_globals, sizeof ini_scanner_globals, NULL, false);
+
+	zend_module_entry *module;
+	ZEND_HASH_FOREACH_PTR(&module_registry, module) {
+		if (module->globals_size && module->globals_ptr && !is_region(module->globals_ptr)) {
+			add_region(module->globals_ptr, module->globals_size, module, false);
+		}
+	} ZEND_HASH_FOREACH_END();
+
+	static surus_region hidden[MAX_REGIONS / 2];
+	int found = surus_hidden_locate(hidden, MAX_REGIONS / 2, error, error_size);
+	if (found < 0) {
+		return -1;
+	}
+	for (int i = 0; i < found; i++) {
+		add_region(hidden[i].addr, hidden[i].size, NULL, hidden[i].init == SURUS_INIT_ZERO);
+	}
+
+	fresh_image = malloc(image_size);
+	if (!fresh_image) {
+		snprintf(error, error_size, "out of memory");
+		return -1;
+	}
+	save(fresh_image);
+	return 0;
+}
+
+static void leave(void)
+{
+	if (surus_entered) {
+		save(surus_entered->image);
+		surus_entered = NULL;
+	}
+}
+
+void surus_isolate_enter(surus_isolate *isolate)
+{
+	if (surus_entered == isolate) {
+		return;
+	}
+	leave();
+	/* The heap first, then the globals; nothing allocates in between. */
+	zend_mm_set_heap(isolate->heap);
+	load(isolate->image);
+	surus_entered = isolate;
+	surus_hidden_entered();
+	surus_os_enter(isolate->os);
+}
+
+void surus_isolate_touch(surus_isolate *isolate)
+{
+	surus_isolate_enter(isolate);
+}
+
+void *surus_isolate_peek(surus_isolate *isolate, void *address)
+{
+	if (surus_entered != isolate) {
+		for (size_t i = 0; i < region_count; i++) {
+			char *at = address;
+			if (at >= regions[i].address && at < regions[i].address + regions[i].size) {
+				return isolate->image + regions[i].offset + (at - regions[i].address);
+			}
+		}
+	}
+	return address;
+}
+
+/* A table of its own over shared entries, all made at startup and never freed through it. */
+static HashTable *copy_table(const HashTable *source)
+{
+	HashTable *copy = pemalloc(sizeof *copy, 1);
+	zend_hash_init(copy, zend_hash_num_elements(source), NULL, source->pDestructor, 1);
+	zend_hash_real_init_mixed(copy);
+	zend_string *key;
+	zval *value;
+	ZEND_HASH_FOREACH_STR_KEY_VAL((HashTable *)source, key, value) {
+		_zend_hash_append(copy, key, value);
+	} ZEND_HASH_FOREACH_END();
+	return copy;
+}
+
+static void free_table(HashTable *table)
+{
+	table->pDestructor = NULL; /* the entries belong to the process */
+	zend_hash_destroy(table);
+	pefree(table, 1);
+}
+
+static HashTable *copy_auto_globals(const HashTable *source)
+{
+	HashTable *copy = pemalloc(sizeof *copy, 1);
+	zend_hash_init(copy, zend_hash_num_elements(source), NULL, source->pDestructor, 1);
+	zend_string *key;
+	zend_auto_global *global;
+	ZEND_HASH_FOREACH_STR_KEY_PTR((HashTable *)source, key, global) {
+		zend_hash_add_mem(copy, key, global, sizeof *global);
+	} ZEND_HASH_FOREACH_END();
+	return copy;
+}
+
+static void free_auto_globals(HashTable *table)
+{
+	zend_auto_global *global;
+	ZEND_HASH_FOREACH_PTR(table, global) {
+		pefree(global, 1);
+	} ZEND_HASH_FOREACH_END();
+	free_table(table);
+}
+
+static void copy_ini_directives(surus_isolate *isolate)
+{
+	HashTable *source = EG(ini_directives);
+	HashTable *copy = pemalloc(sizeof *copy, 1);
+	zend_hash_init(copy, zend_hash_num_elements(source), NULL, NULL, 1);
+	zend_hash_real_init_mixed(copy);
+	isolate->ini_entries = pemalloc(zend_hash_num_elements(source) * sizeof(zend_ini_entry), 1);
+	zend_ini_entry *own = isolate->ini_entries;
+	zend_string *key;
+	zend_ini_entry *entry;
+	ZEND_HASH_FOREACH_STR_KEY_PTR(source, key, entry) {
+		*own = *entry;
+		zval value;
+		ZVAL_PTR(&value, own);
+		_zend_hash_append(copy, key, &value);
+		if (isolate->memory_limit && zend_string_equals_literal(key, "memory_limit")) {
+			own->value = isolate->memory_limit;
+		}
+		own++;
+	} ZEND_HASH_FOREACH_END();
+	EG(ini_directives) = copy;
+	EG(modified_ini_directives) = NULL;
+	EG(error_reporting_ini_entry) = NULL;
+}
+
+/* As zend_new_thread_end_handler does for a thread: each setting reaches the globals that it controls. */
+static void apply_ini_directives(void)
+{
+	zend_ini_entry *entry;
+	ZEND_HASH_FOREACH_PTR(EG(ini_directives), entry) {
+		if (entry->on_modify) {
+			entry->on_modify(entry, entry->value, entry->mh_arg1, entry->mh_arg2, entry->mh_arg3, ZEND_INI_STAGE_STARTUP);
+		}
+	} ZEND_HASH_FOREACH_END();
+}
+
+static void fresh_globals(void)
+{
+	for (size_t i = 0; i < region_count; i++) {
+		region *r = &regions[i];
+		if (r->module && r->module->globals_ctor) {
+			memset(r->address, 0, r->size);
+			r->module->globals_ctor(r->address);
+		} else if (r->zero) {
+			memset(r->address, 0, r->size);
+		}
+	}
+}
+
+static void own_tables(surus_isolate *isolate)
+{
+	CG(function_table) = EG(function_table) = copy_table(CG(function_table));
+	CG(class_table) = EG(class_table) = copy_table(CG(class_table));
+	CG(auto_globals) = copy_auto_globals(CG(auto_globals));
+	EG(zend_constants) = copy_table(EG(zend_constants));
+
+	dtor_func_t close_persistent = EG(persistent_list).pDestructor;
+	zend_hash_init(&EG(persistent_list), 8, NULL, close_persistent, 1);
+
+	zend_hash_init(&BG(url_adapt_session_hosts_ht), 0, NULL, NULL, 1);
+	zend_hash_init(&BG(url_adapt_output_hosts_ht), 0, NULL, NULL, 1);
+
+	void *map = pecalloc(CG(map_ptr_size), sizeof(void *), 1);
+	CG(map_ptr_real_base) = map;
+	CG(map_ptr_base) = ZEND_MAP_PTR_BIASED_BASE(map);
+
+	copy_ini_directives(isolate);
+}
+
+surus_isolate *surus_isolate_new(const char *memory_limit)
+{
+	surus_isolate *isolate = calloc(1, sizeof *isolate);
+	char *image = isolate ? malloc(image_size) : NULL;
+	if (!image) {
+		free(isolate);
+		return NULL;
+	}
+	leave();
+	isolate->image = image;
+	isolate->os = surus_os_state_new();
+	isolate->heap = zend_mm_startup();
+	zend_mm_set_heap(isolate->heap);
+	load(fresh_image);
+	surus_entered = isolate;
+	if (memory_limit) {
+		isolate->memory_limit = zend_string_init(memory_limit, strlen(memory_limit), 1);
+	}
+	own_tables(isolate);
+	fresh_globals();
+	surus_hidden_create();
+	apply_ini_directives();
+	surus_os_enter(isolate->os);
+	return isolate;
+}
+
+void surus_isolate_free(surus_isolate *isolate, bool clean)
+{
+	surus_isolate_enter(isolate);
+	if (clean) {
+		zend_try {
+			zend_hash_graceful_reverse_destroy(&EG(persistent_list));
+		} zend_end_try();
+		for (size_t i = 0; i < region_count; i++) {
+			if (regions[i].module && regions[i].module->globals_dtor) {
+				regions[i].module->globals_dtor(regions[i].address);
+			}
+		}
+	}
+	surus_hidden_destroy();
+	free_table(EG(ini_directives));
+	pefree(isolate->ini_entries, 1);
+	if (isolate->memory_limit) {
+		zend_string_release(isolate->memory_limit);
+	}
+	free_auto_globals(CG(auto_globals));
+	if (clean) {
+		/* After a failure user entries may still be in them, on a heap that goes away as a whole. */
+		free_table(CG(function_table));
+		free_table(CG(class_table));
+		free_table(EG(zend_constants));
+		zend_hash_destroy(&BG(url_adapt_session_hosts_ht));
+		zend_hash_destroy(&BG(url_adapt_output_hosts_ht));
+	}
+	pefree(CG(map_ptr_real_base), 1);
+	surus_entered = NULL;
+	load(fresh_image);
+	zend_mm_shutdown(isolate->heap, true, true);
+	surus_os_state_free(isolate->os);
+	free(isolate->image);
+	free(isolate);
+}
+
+surus_isolate_stats surus_isolate_memory(surus_isolate *isolate)
+{
+	surus_isolate_enter(isolate);
+	return (surus_isolate_stats){.memory_usage = zend_memory_usage(false), .memory_peak = zend_memory_peak_usage(false)};
+}

@@ -1,0 +1,368 @@
+/* What the operating system keeps per process and PHP code thinks of as its own: working directory, umask, locale,
+ * environment. Each isolate has one state, a fiber gets its own when it first changes something. The process is put
+ * into the state of whoever runs, lazily and only where it differs.
+ *
+ * The functions below stand before libc's for every library in the process (the executable exports them).
+ */
+#include "os_state.h"
+#include "internal.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <limits.h>
+#include <locale.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+extern char **environ;
+
+struct surus_os_state {
+	char *cwd;      /* NULL: the directory the server was started in */
+	bool cwd_moved; /* `cwd` is out of date: ask the kernel on leave */
+	int umask;      /* -1: the server's */
+	char *locale;   /* NULL: "C" */
+	char **env;     /* NULL: the server's environment; else an own array of own strings */
+};
+
+static struct surus_os_state *current;
+static char *server_cwd;
+static char *process_cwd; /* what the kernel has, as getcwd() names it; NULL unknown */
+static int server_umask = -1;
+static int process_umask = -1;
+static char *process_locale; /* NULL: "C" */
+static char **server_env;
+
+#define REAL(name) ((__typeof__(&name))surus_real(#name))
+
+static void *surus_real(const char *name)
+{
+	return dlsym(RTLD_NEXT, name);
+}
+
+static int real_chdir(const char *path)
+{
+	static __typeof__(&chdir) real;
+	if (!real) {
+		real = REAL(chdir);
+	}
+	return real(path);
+}
+
+static mode_t real_umask(mode_t mask)
+{
+	static __typeof__(&umask) real;
+	if (!real) {
+		real = REAL(umask);
+	}
+	return real(mask);
+}
+
+static char *real_setlocale(int category, const char *locale)
+{
+	static __typeof__(&setlocale) real;
+	if (!real) {
+		real = REAL(setlocale);
+	}
+	return real(category, locale);
+}
+
+static void remember_server(void)
+{
+	if (server_umask == -1) {
+		server_cwd = getcwd(NULL, 0);
+		process_cwd = server_cwd ? strdup(server_cwd) : NULL;
+		server_umask = (int)real_umask(0);
+		real_umask((mode_t)server_umask);
+		process_umask = server_umask;
+		server_env = environ;
+	}
+}
+
+struct surus_os_state *surus_os_state_new(void)
+{
+	remember_server();
+	struct surus_os_state *state = calloc(1, sizeof *state);
+	if (state) {
+		state->umask = -1;
+	}
+	return state;
+}
+
+static char **copy_env(char **source)
+{
+	size_t count = 0;
+	while (source && source[count]) {
+		count++;
+	}
+	char **copy = calloc(count + 1, sizeof *copy);
+	for (size_t i = 0; copy && i < count; i++) {
+		copy[i] = strdup(source[i]);
+	}
+	return copy;
+}
+
+static void free_env(char **env)
+{
+	for (size_t i = 0; env && env[i]; i++) {
+		free(env[i]);
+	}
+	free(env);
+}
+
+struct surus_os_state *surus_os_state_copy(const struct surus_os_state *source)
+{
+	struct surus_os_state *copy = surus_os_state_new();
+	if (copy) {
+		copy->cwd = source->cwd ? strdup(source->cwd) : NULL;
+		copy->cwd_moved = source->cwd_moved;
+		copy->umask = source->umask;
+		copy->locale = source->locale ? strdup(source->locale) : NULL;
+		copy->env = source->env ? copy_env(source->env) : NULL;
+	}
+	return copy;
+}
+
+void surus_os_state_free(struct surus_os_state *state)
+{
+	if (!state) {
+		return;
+	}
+	if (current == state) {
+		current = NULL;
+		if (environ == state->env) {
+			environ = server_env;
+		}
+		free(process_cwd);
+		process_cwd = NULL;
+	}
+	free(state->cwd);
+	free(state->locale);
+	free_env(state->env);
+	free(state);
+}
+
+static void settle(void)
+{
+	if (current && current->cwd_moved) {
+		free(process_cwd);
+		process_cwd = getcwd(NULL, 0);
+		free(current->cwd);
+		current->cwd = process_cwd ? strdup(process_cwd) : NULL;
+		current->cwd_moved = false;
+	}
+}
+
+static bool same(const char *a, const char *b)
+{
+	return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+void surus_os_enter(struct surus_os_state *state)
+{
+	if (current == state) {
+		return;
+	}
+	settle();
+	current = state;
+	const char *cwd = state->cwd ? state->cwd : server_cwd;
+	if (cwd && !same(cwd, process_cwd) && real_chdir(cwd) == 0) {
+		free(process_cwd);
+		process_cwd = strdup(cwd);
+	}
+	int mask = state->umask == -1 ? server_umask : state->umask;
+	if (mask != process_umask) {
+		real_umask((mode_t)mask);
+		process_umask = mask;
+	}
+	if (!same(state->locale, process_locale)) {
+		real_setlocale(LC_ALL, state->locale ? state->locale : "C");
+		free(process_locale);
+		process_locale = state->locale ? strdup(state->locale) : NULL;
+	}
+	char **env = state->env ? state->env : server_env;
+	if (env != environ) {
+		environ = env;
+		tzset();
+	}
+}
+
+/* The state that PHP code is about to change, or NULL when the server itself does. */
+static struct surus_os_state *changing(void)
+{
+	if (!surus_running) {
+		return NULL;
+	}
+	return surus_task_own_os_state();
+}
+
+struct surus_os_state *surus_os_fork(struct surus_os_state *from)
+{
+	settle();
+	struct surus_os_state *own = surus_os_state_copy(from);
+	if (own && current == from) {
+		current = own;
+		if (own->env) {
+			environ = own->env;
+		}
+	}
+	return own;
+}
+
+int chdir(const char *path)
+{
+	struct surus_os_state *state = changing();
+	int result = real_chdir(path);
+	if (result == 0 && state) {
+		state->cwd_moved = true;
+	}
+	return result;
+}
+
+int fchdir(int fd)
+{
+	static __typeof__(&fchdir) real;
+	if (!real) {
+		real = REAL(fchdir);
+	}
+	struct surus_os_state *state = changing();
+	int result = real(fd);
+	if (result == 0 && state) {
+		state->cwd_moved = true;
+	}
+	return result;
+}
+
+mode_t umask(mode_t mask)
+{
+	struct surus_os_state *state = changing();
+	mode_t old = real_umask(mask);
+	if (state) {
+		process_umask = (int)mask & 0777;
+		state->umask = process_umask == server_umask ? -1 : process_umask;
+	}
+	return old;
+}
+
+char *setlocale(int category, const char *locale)
+{
+	struct surus_os_state *state = locale ? changing() : NULL;
+	char *result = real_setlocale(category, locale);
+	if (result && state) {
+		char *all = real_setlocale(LC_ALL, NULL);
+		free(state->locale);
+		free(process_locale);
+		bool plain = !all || strcmp(all, "C") == 0;
+		state->locale = plain ? NULL : strdup(all);
+		process_locale = plain ? NULL : strdup(all);
+		/* `all` and `result` share libc's buffer. */
+		result = real_setlocale(category, NULL);
+	}
+	return result;
+}
+
+static char **own_env(struct surus_os_state *state)
+{
+	if (!state->env) {
+		state->env = copy_env(environ);
+		environ = state->env;
+	}
+	return state->env;
+}
+
+static size_t find_env(char **env, const char *name, size_t length)
+{
+	size_t i = 0;
+	while (env[i] && !(strncmp(env[i], name, length) == 0 && env[i][length] == '=')) {
+		i++;
+	}
+	return i;
+}
+
+/* Takes over `entry` ("NAME=value"). */
+static int put_env(struct surus_os_state *state, char *entry, size_t name_length)
+{
+	char **env = own_env(state);
+	if (!env || !entry) {
+		free(entry);
+		errno = ENOMEM;
+		return -1;
+	}
+	size_t at = find_env(env, entry, name_length);
+	if (env[at]) {
+		free(env[at]);
+		env[at] = entry;
+		return 0;
+	}
+	char **grown = realloc(env, (at + 2) * sizeof *env);
+	if (!grown) {
+		free(entry);
+		errno = ENOMEM;
+		return -1;
+	}
+	grown[at] = entry;
+	grown[at + 1] = NULL;
+	state->env = environ = grown;
+	return 0;
+}
+
+int unsetenv(const char *name)
+{
+	struct surus_os_state *state = changing();
+	if (!state) {
+		return REAL(unsetenv)(name);
+	}
+	size_t length = strlen(name);
+	if (length == 0 || strchr(name, '=')) {
+		errno = EINVAL;
+		return -1;
+	}
+	char **env = own_env(state);
+	if (!env) {
+		errno = ENOMEM;
+		return -1;
+	}
+	size_t at = find_env(env, name, length);
+	if (env[at]) {
+		free(env[at]);
+		do {
+			env[at] = env[at + 1];
+		} while (env[at++]);
+	}
+	return 0;
+}
+
+int putenv(char *entry)
+{
+	struct surus_os_state *state = changing();
+	if (!state) {
+		return REAL(putenv)(entry);
+	}
+	const char *equals = strchr(entry, '=');
+	return equals ? put_env(state, strdup(entry), (size_t)(equals - entry)) : unsetenv(entry);
+}
+
+int setenv(const char *name, const char *value, int overwrite)
+{
+	struct surus_os_state *state = changing();
+	if (!state) {
+		return REAL(setenv)(name, value, overwrite);
+	}
+	size_t length = strlen(name);
+	if (length == 0 || strchr(name, '=')) {
+		errno = EINVAL;
+		return -1;
+	}
+	char **env = own_env(state);
+	if (env && !overwrite && env[find_env(env, name, length)]) {
+		return 0;
+	}
+	size_t size = length + strlen(value) + 2;
+	char *entry = malloc(size);
+	if (entry) {
+		snprintf(entry, size, "%s=%s", name, value);
+	}
+	return put_env(state, entry, length);
+}

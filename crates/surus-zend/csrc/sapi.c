@@ -1,0 +1,212 @@
+/* The server API module: how PHP's output, headers, request data and log reach Rust. */
+#include "internal.h"
+
+#include "Zend/zend_signal.h"
+
+static int sapi_startup_module(sapi_module_struct *module)
+{
+	return php_module_startup(module, NULL);
+}
+
+static PHP_MINIT_FUNCTION(surus)
+{
+	surus_register_classes();
+	return SUCCESS;
+}
+
+static zend_module_entry surus_module = {
+	STANDARD_MODULE_HEADER, "surus", surus_functions, PHP_MINIT(surus), NULL, NULL, NULL, NULL, "0.1.0", STANDARD_MODULE_PROPERTIES
+};
+
+static int sapi_activate_request(void)
+{
+	surus_task *task = surus_running;
+	if (task) {
+		surus_request_info info;
+		surus_rs_request_info(task->exchange, &info);
+		SG(request_info).proto_num = info.proto_num;
+		surus_fill_authorization(&info);
+	}
+	return SUCCESS;
+}
+
+/* Marks the connection as gone, which ends the request unless it asked to go on. */
+static void client_has_left(void)
+{
+	php_handle_aborted_connection();
+}
+
+static size_t sapi_ub_write(const char *data, size_t size)
+{
+	surus_task *task = surus_running;
+	if (!task) {
+		return size;
+	}
+	if (!surus_rs_write(task->exchange, data, size)) {
+		client_has_left();
+		return 0;
+	}
+	return size;
+}
+
+static void sapi_flush_output(void *context)
+{
+	surus_task *task = surus_running;
+	if (!context || !task) {
+		return;
+	}
+	if (task->fiber && surus_output_is_base(task)) {
+		/* The buffer under a fiber is ours: to flush means to flush it, too. */
+		php_output_flush();
+	}
+	if (!SG(headers_sent)) {
+		sapi_send_headers();
+	}
+	if (!surus_rs_flush(task->exchange)) {
+		client_has_left();
+	}
+}
+
+static int sapi_send_all_headers(sapi_headers_struct *headers)
+{
+	surus_task *task = surus_running;
+	if (!task) {
+		return SAPI_HEADER_SENT_SUCCESSFULLY;
+	}
+	zend_llist_position position;
+	for (sapi_header_struct *header = zend_llist_get_first_ex(&headers->headers, &position); header;
+		header = zend_llist_get_next_ex(&headers->headers, &position)) {
+		const char *colon = memchr(header->header, ':', header->header_len);
+		if (!colon) {
+			continue;
+		}
+		const char *value = colon + 1;
+		const char *end = header->header + header->header_len;
+		while (value < end && (*value == ' ' || *value == '\t')) {
+			value++;
+		}
+		surus_rs_add_header(task->exchange, (surus_str){header->header, (size_t)(colon - header->header)},
+			(surus_str){value, (size_t)(end - value)});
+	}
+	if (headers->send_default_content_type) {
+		char *type = sapi_get_default_content_type();
+		surus_rs_add_header(task->exchange, (surus_str){"Content-Type", 12}, (surus_str){type, strlen(type)});
+		efree(type);
+	}
+	surus_rs_send_head(task->exchange, headers->http_response_code ? headers->http_response_code : 200);
+	return SAPI_HEADER_SENT_SUCCESSFULLY;
+}
+
+static size_t sapi_read_body(char *buffer, size_t size)
+{
+	surus_task *task = surus_running;
+	size_t have = 0;
+	/* The caller takes a short block for the end of the body. */
+	while (task && have < size) {
+		size_t got = surus_rs_read_body(task->exchange, buffer + have, size - have);
+		if (got == 0) {
+			break;
+		}
+		have += got;
+	}
+	return have;
+}
+
+static char *sapi_read_cookie_header(void)
+{
+	surus_task *task = surus_running;
+	if (!task) {
+		return NULL;
+	}
+	surus_request_info info;
+	surus_rs_request_info(task->exchange, &info);
+	return (char *)info.cookie.ptr;
+}
+
+static void sapi_register_variables(zval *track)
+{
+	surus_task *task = surus_running;
+	if (!task) {
+		return;
+	}
+	surus_str name, value;
+	for (size_t i = 0; surus_rs_server_variable(task->exchange, i, &name, &value); i++) {
+		size_t length = value.len;
+		char *copy = estrndup(value.ptr, value.len);
+		if (sapi_module.input_filter(PARSE_SERVER, name.ptr, &copy, value.len, &length)) {
+			php_register_variable_safe(name.ptr, copy, length, track);
+		}
+		efree(copy);
+	}
+}
+
+static void sapi_log(const char *message, int level)
+{
+	surus_rs_log(level < 0 ? 3 : level, (surus_str){message, strlen(message)});
+}
+
+sapi_module_struct surus_sapi_module = {
+	.name = SURUS_STARTUP_NAME,
+	.pretty_name = "Surus",
+	.startup = sapi_startup_module,
+	.shutdown = php_module_shutdown_wrapper,
+	.activate = sapi_activate_request,
+	.ub_write = sapi_ub_write,
+	.flush = sapi_flush_output,
+	.sapi_error = php_error,
+	.send_headers = sapi_send_all_headers,
+	.read_post = sapi_read_body,
+	.read_cookies = sapi_read_cookie_header,
+	.register_server_variables = sapi_register_variables,
+	.log_message = sapi_log,
+	.phpinfo_as_text = 0,
+	SURUS_SAPI_EXTRA
+};
+
+/* Settings that PHP reads while it starts; the files in the ini folder may not change them. */
+static const char fixed_ini[] =
+	"enable_dl=0\n"
+	"html_errors=0\n"
+	"register_argc_argv=0\n"
+	"implicit_flush=0\n";
+
+int surus_engine_start(const char *ini, char *error, size_t error_size)
+{
+	/* PHP's own signal handling is for processes that serve one request at a time. */
+	size_t size = sizeof fixed_ini + strlen(ini) + 1;
+	char *entries = malloc(size);
+	if (!entries) {
+		snprintf(error, error_size, "out of memory");
+		return -1;
+	}
+	snprintf(entries, size, "%s%s", fixed_ini, ini);
+	surus_sapi_module.ini_entries = entries;
+#ifdef ZEND_SIGNALS
+	zend_signal_startup();
+#endif
+	sapi_startup(&surus_sapi_module);
+	if (php_module_startup(&surus_sapi_module, &surus_module) != SUCCESS) {
+		snprintf(error, error_size, "PHP did not start; its messages are above");
+		return -1;
+	}
+#ifdef ZEND_SIGNALS
+	SIGG(reset) = 0;
+#endif
+	surus_superglobals_start();
+	surus_application_start();
+	int result = surus_isolates_start(error, error_size);
+	/* The engine knows OPcache's answer by now; scripts see our name. */
+	surus_sapi_module.name = "surus";
+	surus_interrupts_start();
+	return result;
+}
+
+void surus_engine_enter_worker(uint64_t slice_us)
+{
+	surus_interrupts_enter_worker(slice_us);
+}
+
+const char *surus_php_version(void)
+{
+	return PHP_VERSION;
+}

@@ -1,0 +1,37 @@
+/* Every difference between the PHP versions that Surus is built against (8.2 to 8.5), and nothing else. */
+#ifndef SURUS_VERSIONS_H
+#define SURUS_VERSIONS_H
+
+#include "main/php_version.h"
+
+#if PHP_VERSION_ID < 80200
+#error "surus needs PHP 8.2 or newer"
+#endif
+
+/* 8.3 and newer check the C stack against these bounds; they must describe the stack that runs. */
+#if PHP_VERSION_ID >= 80300
+#define SURUS_SET_STACK_LIMITS(top, bottom)                              \
+	do {                                                                 \
+		EG(stack_base) = (void *)(top);                                  \
+		EG(stack_limit) = (void *)((uintptr_t)(bottom) + 32 * 1024);     \
+	} while (0)
+#else
+#define SURUS_SET_STACK_LIMITS(top, bottom) ((void)(top), (void)(bottom))
+#endif
+
+/* OPcache up to 8.4 accepts only SAPI names that it knows, checked at module startup. */
+#if PHP_VERSION_ID >= 80500
+#define SURUS_STARTUP_NAME "surus"
+#else
+#define SURUS_STARTUP_NAME "cli-server"
+#endif
+
+#if PHP_VERSION_ID >= 80500
+#define SURUS_SAPI_EXTRA .pre_request_init = NULL,
+#else
+#define SURUS_SAPI_EXTRA
+#endif
+
+/* 8.4 renamed the atomic helpers' users, not the helpers; ini displayers and handlers kept their shape. */
+
+#endif

@@ -1,0 +1,85 @@
+//! libc calls that would block, as futures.
+//!
+//! The executable exports functions of libc's names, so libphp, libpq, libcurl and every extension call ours. Called
+//! on a PHP stack that may be left, they park the task until the call would not block; anywhere else they are libc's.
+//! They only wait where the call would have waited (`O_NONBLOCK`, `MSG_DONTWAIT`, `SO_RCVTIMEO` are respected), and a
+//! hook may always refuse and call the real function: it never fails on its own account.
+//!
+//! Layout: [`park_on`] turns any future into a blocking call · `real` finds libc's functions · `ready` waits for
+//! descriptors · the rest are the hooks by family. `csrc/os_state.c` has those of process state.
+
+mod descriptor;
+mod load;
+mod multiplex;
+mod ready;
+mod real;
+mod sleep;
+mod stream;
+
+use std::{
+    cell::Cell,
+    future::Future,
+    pin::{pin, Pin},
+    task::{Context, Poll},
+};
+
+use crate::ffi;
+
+/// The request was cancelled while it waited: return an error to PHP at once.
+#[derive(Debug)]
+pub(crate) struct Cancelled;
+
+type Waiting<'a> = dyn Future<Output = ()> + 'a;
+
+thread_local! {
+    /// What the task that has just parked waits for. It lives on the parked stack.
+    static PARKED: Cell<Option<*mut Waiting<'static>>> = const { Cell::new(None) };
+}
+
+/// The future that a parked task waits for.
+pub(crate) struct Parked(*mut Waiting<'static>);
+
+impl Parked {
+    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        // SAFETY: the future is pinned on the parked stack, which does not run or go away before its task is resumed,
+        // and then this value is gone: `Task::wait_parked` drops it before the resume.
+        unsafe { Pin::new_unchecked(&mut *self.0) }.poll(cx)
+    }
+}
+
+/// What the task that has just parked waits for.
+pub(crate) fn take_parked() -> Option<Parked> {
+    PARKED.take().map(Parked)
+}
+
+/// Whether the caller stands on a PHP stack that may be left now.
+pub(crate) fn can_park() -> bool {
+    // SAFETY: reads the engine's state; callable anywhere.
+    unsafe { ffi::surus_can_park() }
+}
+
+/// Parks the PHP stack we are on until `future` is ready. Where that is not possible, the future is dropped and the
+/// call counts as cancelled: ask [`can_park`] first.
+pub(crate) fn park_on<F: Future>(future: F) -> Result<F::Output, Cancelled> {
+    if !can_park() {
+        return Err(Cancelled);
+    }
+    let mut output = None;
+    let cancelled = {
+        let mut waiting = pin!(async { output = Some(future.await) });
+        let pointer: *mut Waiting<'_> = std::ptr::from_mut(unsafe {
+            // SAFETY: the future is not moved; only a pinned reference is made from the pointer.
+            waiting.as_mut().get_unchecked_mut()
+        });
+        // SAFETY: only the lifetime changes; see `Parked::poll` for why the pointer stays valid.
+        PARKED.set(Some(unsafe { std::mem::transmute::<*mut Waiting<'_>, *mut Waiting<'static>>(pointer) }));
+        // SAFETY: `can_park` said yes. Nothing with a destructor is lost: a parked task is always resumed.
+        let why = unsafe { ffi::surus_park() };
+        PARKED.set(None);
+        why != ffi::CANCEL_NONE
+    };
+    match output {
+        Some(output) if !cancelled => Ok(output),
+        _ => Err(Cancelled),
+    }
+}

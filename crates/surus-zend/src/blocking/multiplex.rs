@@ -1,0 +1,128 @@
+//! `poll` and `select`.
+
+use std::{
+    ffi::c_int,
+    os::fd::RawFd,
+    time::{Duration, Instant},
+};
+
+use super::{
+    can_park, park_on,
+    ready::{any_ready, Waited},
+    real::{real, set_errno},
+};
+
+type PollFn = unsafe extern "C" fn(*mut libc::pollfd, libc::nfds_t, c_int) -> c_int;
+
+/// The interval at which descriptors that the event loop cannot watch are asked again.
+const ASK_AGAIN: Duration = Duration::from_millis(5);
+
+#[no_mangle]
+unsafe extern "C" fn poll(fds: *mut libc::pollfd, count: libc::nfds_t, timeout: c_int) -> c_int {
+    let real = real!(poll: PollFn);
+    if timeout == 0 || !can_park() {
+        // SAFETY: the caller's arguments.
+        return unsafe { real(fds, count, timeout) };
+    }
+    let until = u64::try_from(timeout).ok().map(|ms| Instant::now() + Duration::from_millis(ms));
+    loop {
+        // SAFETY: the caller's arguments; asks without waiting.
+        let now = unsafe { real(fds, count, 0) };
+        if now != 0 {
+            return now;
+        }
+        let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+        if left == Some(Duration::ZERO) {
+            return 0;
+        }
+        let set: &[libc::pollfd] = if count == 0 {
+            &[]
+        } else {
+            // SAFETY: poll takes `count` structures.
+            unsafe { std::slice::from_raw_parts(fds, count as usize) }
+        };
+        let waited = park_on(async {
+            let wanted = set.iter().filter(|p| p.fd >= 0).map(|p| {
+                let write = p.events & (libc::POLLOUT | libc::POLLWRNORM) != 0;
+                (p.fd, p.events & (libc::POLLIN | libc::POLLPRI | libc::POLLRDNORM) != 0 || !write, write)
+            });
+            match any_ready(wanted, left).await {
+                Ok(waited) => waited,
+                Err(_) => {
+                    tokio::time::sleep(left.map_or(ASK_AGAIN, |left| left.min(ASK_AGAIN))).await;
+                    Waited::Ready
+                }
+            }
+        });
+        if waited.is_err() {
+            set_errno(libc::EINTR);
+            return -1;
+        }
+    }
+}
+
+/// Fortified builds call this one.
+#[no_mangle]
+unsafe extern "C" fn __poll_chk(fds: *mut libc::pollfd, count: libc::nfds_t, timeout: c_int, size: usize) -> c_int {
+    assert!(size / size_of::<libc::pollfd>() >= count as usize, "buffer overflow in poll");
+    // SAFETY: the caller's arguments.
+    unsafe { poll(fds, count, timeout) }
+}
+
+#[no_mangle]
+unsafe extern "C" fn select(
+    count: c_int,
+    read: *mut libc::fd_set,
+    write: *mut libc::fd_set,
+    except: *mut libc::fd_set,
+    timeout: *mut libc::timeval,
+) -> c_int {
+    type SelectFn = unsafe extern "C" fn(c_int, *mut libc::fd_set, *mut libc::fd_set, *mut libc::fd_set, *mut libc::timeval) -> c_int;
+    let real = real!(select: SelectFn);
+    // SAFETY: NULL or a timeval, as libc asks.
+    let limit = unsafe { timeout.as_ref() };
+    if limit.is_some_and(|t| t.tv_sec == 0 && t.tv_usec == 0) || !can_park() {
+        // SAFETY: the caller's arguments.
+        return unsafe { real(count, read, write, except, timeout) };
+    }
+    let until = limit.map(|t| Instant::now() + Duration::new(t.tv_sec.max(0) as u64, (t.tv_usec.clamp(0, 999_999) as u32) * 1000));
+    // SAFETY: each is NULL or a set, as libc asks. select overwrites them; the wanted ones are kept.
+    let wanted = unsafe { (read.as_ref().copied(), write.as_ref().copied(), except.as_ref().copied()) };
+    loop {
+        let mut now = libc::timeval { tv_sec: 0, tv_usec: 0 };
+        // SAFETY: the caller's sets, filled with what was asked; asks without waiting.
+        let result = unsafe { real(count, read, write, except, &mut now) };
+        let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+        if result != 0 || left == Some(Duration::ZERO) {
+            if !timeout.is_null() {
+                let left = left.unwrap_or_default();
+                // SAFETY: the caller's timeval; Linux stores what is left.
+                unsafe { timeout.write(libc::timeval { tv_sec: left.as_secs() as i64, tv_usec: i64::from(left.subsec_micros()) }) };
+            }
+            return result;
+        }
+        for (target, source) in [(read, wanted.0), (write, wanted.1), (except, wanted.2)] {
+            if let Some(source) = source {
+                // SAFETY: not NULL, since there was a set in it.
+                unsafe { target.write(source) };
+            }
+        }
+        let has = |set: &Option<libc::fd_set>, fd: RawFd| {
+            // SAFETY: `fd` is below FD_SETSIZE, as `count` is.
+            set.as_ref().is_some_and(|set| unsafe { libc::FD_ISSET(fd, set) })
+        };
+        let waited = park_on(async {
+            let descriptors = (0..count.min(libc::FD_SETSIZE as c_int)).filter_map(|fd| {
+                let (r, w, e) = (has(&wanted.0, fd), has(&wanted.1, fd), has(&wanted.2, fd));
+                (r || w || e).then_some((fd, r || e, w))
+            });
+            if any_ready(descriptors, left).await.is_err() {
+                tokio::time::sleep(left.map_or(ASK_AGAIN, |left| left.min(ASK_AGAIN))).await;
+            }
+        });
+        if waited.is_err() {
+            set_errno(libc::EINTR);
+            return -1;
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! Waiting for descriptors on the event loop.
+
+use std::{
+    future::poll_fn,
+    io,
+    os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd},
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use tokio::io::{unix::AsyncFd, Interest};
+
+/// A descriptor of PHP's, or a copy of it where the event loop already watches the original.
+enum Watched {
+    Borrowed(RawFd),
+    Copy(OwnedFd),
+}
+
+impl AsRawFd for Watched {
+    fn as_raw_fd(&self) -> RawFd {
+        match self {
+            Watched::Borrowed(fd) => *fd,
+            Watched::Copy(fd) => fd.as_raw_fd(),
+        }
+    }
+}
+
+struct Registration {
+    fd: AsyncFd<Watched>,
+    read: bool,
+    write: bool,
+}
+
+impl Registration {
+    fn new(fd: RawFd, read: bool, write: bool) -> io::Result<Registration> {
+        let mut interest = if write && !read { Interest::WRITABLE } else { Interest::READABLE };
+        if read && write {
+            interest = Interest::READABLE | Interest::WRITABLE;
+        }
+        interest = interest | Interest::PRIORITY;
+        // SAFETY: PHP keeps the descriptor open while it waits in a call on it, and the registration ends with the wait.
+        let watched = unsafe { AsyncFd::register_with_interest(Watched::Borrowed(fd), interest) };
+        let fd = match watched {
+            Ok(fd) => fd,
+            Err(error) => {
+                let (_, error) = error.into_parts();
+                if error.raw_os_error() != Some(libc::EEXIST) {
+                    return Err(error);
+                }
+                // SAFETY: a plain system call; the result is checked.
+                let copy = unsafe { libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, 0) };
+                if copy < 0 {
+                    return Err(io::Error::last_os_error());
+                }
+                // SAFETY: a new descriptor that nobody else owns; it lives as long as its registration.
+                unsafe { AsyncFd::register_with_interest(Watched::Copy(OwnedFd::from_raw_fd(copy)), interest) }
+                    .map_err(|error| error.into_parts().1)?
+            }
+        };
+        Ok(Registration { fd, read, write })
+    }
+
+    fn poll(&self, cx: &mut Context<'_>) -> Poll<()> {
+        // Each of read and write readiness has a waker of its own; errors and hang-ups make both ready.
+        let read = (self.read || !self.write) && self.fd.poll_read_ready(cx).is_ready();
+        let write = self.write && self.fd.poll_write_ready(cx).is_ready();
+        if read || write {
+            Poll::Ready(())
+        } else {
+            Poll::Pending
+        }
+    }
+}
+
+/// How a wait has ended.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Waited {
+    Ready,
+    TimedOut,
+}
+
+/// Waits until one of the descriptors is ready, `(descriptor, for reading, for writing)`. Fails where one cannot be
+/// watched (a regular file, a closed descriptor): then the caller asks the kernel itself.
+pub(crate) async fn any_ready(
+    descriptors: impl Iterator<Item = (RawFd, bool, bool)>,
+    timeout: Option<Duration>,
+) -> io::Result<Waited> {
+    let registrations = descriptors.map(|(fd, r, w)| Registration::new(fd, r, w)).collect::<io::Result<Vec<_>>>()?;
+    let ready = poll_fn(|cx| {
+        let mut any = Poll::Pending;
+        for registration in &registrations {
+            if registration.poll(cx).is_ready() {
+                any = Poll::Ready(());
+            }
+        }
+        any
+    });
+    match timeout {
+        None => ready.await,
+        Some(timeout) => {
+            if tokio::time::timeout(timeout, ready).await.is_err() {
+                return Ok(Waited::TimedOut);
+            }
+        }
+    }
+    Ok(Waited::Ready)
+}
+
+/// [`any_ready`] for one descriptor.
+pub(crate) async fn fd_ready(fd: RawFd, read: bool, timeout: Option<Duration>) -> io::Result<Waited> {
+    any_ready(std::iter::once((fd, read, !read)), timeout).await
+}

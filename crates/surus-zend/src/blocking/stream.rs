@@ -1,0 +1,127 @@
+//! `connect`, `recv`, `read` on sockets and pipes.
+
+use std::{
+    ffi::{c_int, c_void},
+    os::fd::RawFd,
+};
+
+use super::{
+    can_park,
+    descriptor::{is_nonblocking, is_stream, socket_timeout},
+    park_on,
+    ready::{fd_ready, Waited},
+    real::{errno, real, set_errno},
+};
+
+/// Waits until a descriptor is ready. False, with errno set, when the caller must return an error.
+fn wait(fd: RawFd, read: bool, timeout_errno: c_int) -> bool {
+    let timeout = socket_timeout(fd, if read { libc::SO_RCVTIMEO } else { libc::SO_SNDTIMEO });
+    match park_on(fd_ready(fd, read, timeout)) {
+        // A descriptor that cannot be watched is left to the real call.
+        Ok(Ok(Waited::Ready) | Err(_)) => true,
+        Ok(Ok(Waited::TimedOut)) => {
+            set_errno(timeout_errno);
+            false
+        }
+        Err(_) => {
+            set_errno(libc::ECONNABORTED);
+            false
+        }
+    }
+}
+
+#[no_mangle]
+unsafe extern "C" fn recv(fd: c_int, buffer: *mut c_void, size: usize, flags: c_int) -> isize {
+    let real = real!(recv: unsafe extern "C" fn(c_int, *mut c_void, usize, c_int) -> isize);
+    if flags & libc::MSG_DONTWAIT != 0 || !can_park() {
+        // SAFETY: the caller's arguments.
+        return unsafe { real(fd, buffer, size, flags) };
+    }
+    // SAFETY: the caller's arguments; asks without waiting.
+    let now = unsafe { real(fd, buffer, size, flags | libc::MSG_DONTWAIT) };
+    if now >= 0 || errno() != libc::EAGAIN || is_nonblocking(fd) {
+        return now;
+    }
+    if !wait(fd, true, libc::EAGAIN) {
+        return -1;
+    }
+    // SAFETY: the caller's arguments.
+    unsafe { real(fd, buffer, size, flags) }
+}
+
+#[no_mangle]
+unsafe extern "C" fn __recv_chk(fd: c_int, buffer: *mut c_void, size: usize, room: usize, flags: c_int) -> isize {
+    assert!(size <= room, "buffer overflow in recv");
+    // SAFETY: the caller's arguments.
+    unsafe { recv(fd, buffer, size, flags) }
+}
+
+#[no_mangle]
+unsafe extern "C" fn read(fd: c_int, buffer: *mut c_void, size: usize) -> isize {
+    let real = real!(read: unsafe extern "C" fn(c_int, *mut c_void, usize) -> isize);
+    if can_park() && size > 0 && is_stream(fd) && !is_nonblocking(fd) {
+        let mut state = libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
+        let poll = real!(poll: unsafe extern "C" fn(*mut libc::pollfd, libc::nfds_t, c_int) -> c_int);
+        // SAFETY: one structure; asks without waiting.
+        if unsafe { poll(&mut state, 1, 0) } == 0 && !wait(fd, true, libc::EAGAIN) {
+            return -1;
+        }
+    }
+    // SAFETY: the caller's arguments.
+    unsafe { real(fd, buffer, size) }
+}
+
+#[no_mangle]
+unsafe extern "C" fn __read_chk(fd: c_int, buffer: *mut c_void, size: usize, room: usize) -> isize {
+    assert!(size <= room, "buffer overflow in read");
+    // SAFETY: the caller's arguments.
+    unsafe { read(fd, buffer, size) }
+}
+
+#[no_mangle]
+unsafe extern "C" fn connect(fd: c_int, address: *const libc::sockaddr, size: libc::socklen_t) -> c_int {
+    let real = real!(connect: unsafe extern "C" fn(c_int, *const libc::sockaddr, libc::socklen_t) -> c_int);
+    if !can_park() || is_nonblocking(fd) {
+        // SAFETY: the caller's arguments.
+        return unsafe { real(fd, address, size) };
+    }
+    let switch = |on: bool| {
+        // SAFETY: plain system calls on the caller's descriptor.
+        unsafe {
+            let flags = libc::fcntl(fd, libc::F_GETFL);
+            libc::fcntl(fd, libc::F_SETFL, if on { flags | libc::O_NONBLOCK } else { flags & !libc::O_NONBLOCK });
+        }
+    };
+    switch(true);
+    // SAFETY: the caller's arguments.
+    let mut result = unsafe { real(fd, address, size) };
+    let mut error = errno();
+    if result != 0 && error == libc::EAGAIN {
+        // A Unix socket whose backlog is full has no readiness to wait for.
+        while result != 0 && error == libc::EAGAIN {
+            if park_on(tokio::time::sleep(std::time::Duration::from_millis(2))).is_err() {
+                error = libc::ECONNABORTED;
+                break;
+            }
+            // SAFETY: the caller's arguments.
+            result = unsafe { real(fd, address, size) };
+            error = errno();
+        }
+    } else if result != 0 && error == libc::EINPROGRESS {
+        if wait(fd, false, libc::EINPROGRESS) {
+            let mut length = size_of::<c_int>() as libc::socklen_t;
+            let mut status: c_int = 0;
+            // SAFETY: `status` has room for `length` bytes.
+            unsafe { libc::getsockopt(fd, libc::SOL_SOCKET, libc::SO_ERROR, (&raw mut status).cast(), &mut length) };
+            result = if status == 0 { 0 } else { -1 };
+            error = status;
+        } else {
+            error = errno();
+        }
+    }
+    switch(false);
+    if result != 0 {
+        set_errno(error);
+    }
+    result
+}

@@ -1,0 +1,82 @@
+//! The response body that a server sends.
+
+use std::{
+    fmt,
+    pin::Pin,
+    rc::Rc,
+    task::{Context, Poll},
+};
+
+use bytes::Bytes;
+use http_body::{Body, Frame, SizeHint};
+
+use crate::pipe::Pipe;
+
+pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+/// Empty, complete, or streamed while PHP still runs.
+pub struct ResponseBody(Kind);
+
+enum Kind {
+    Full(Option<Bytes>),
+    Stream(Rc<Pipe>),
+}
+
+impl ResponseBody {
+    #[must_use]
+    pub fn empty() -> Self {
+        ResponseBody(Kind::Full(None))
+    }
+
+    #[must_use]
+    pub fn full(bytes: Bytes) -> Self {
+        ResponseBody(Kind::Full(if bytes.is_empty() { None } else { Some(bytes) }))
+    }
+
+    pub(crate) fn stream(pipe: Rc<Pipe>) -> Self {
+        ResponseBody(Kind::Stream(pipe))
+    }
+}
+
+impl Body for ResponseBody {
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        match &mut self.0 {
+            Kind::Full(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
+            Kind::Stream(pipe) => pipe.poll_read(cx).map(|bytes| bytes.map(|bytes| Ok(Frame::data(bytes)))),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match &self.0 {
+            Kind::Full(bytes) => bytes.is_none(),
+            Kind::Stream(pipe) => pipe.is_finished(),
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match &self.0 {
+            Kind::Full(bytes) => SizeHint::with_exact(bytes.as_ref().map_or(0, Bytes::len) as u64),
+            Kind::Stream(_) => SizeHint::default(),
+        }
+    }
+}
+
+impl Drop for ResponseBody {
+    fn drop(&mut self) {
+        if let Kind::Stream(pipe) = &self.0 {
+            pipe.reader_left();
+        }
+    }
+}
+
+impl fmt::Debug for ResponseBody {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Kind::Full(bytes) => write!(f, "Full({} bytes)", bytes.as_ref().map_or(0, Bytes::len)),
+            Kind::Stream(_) => f.write_str("Stream"),
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! Classic sites: each request is a real PHP request in an isolate of its own while it runs.
+
+use std::{
+    cell::{Cell, RefCell},
+    collections::VecDeque,
+    fmt,
+    rc::Rc,
+    time::{Duration, Instant},
+};
+
+use http::{header, HeaderValue, Response};
+use tokio::sync::oneshot;
+
+use crate::{
+    coroutine::plain_answer,
+    exchange::Exchange,
+    ffi,
+    isolate::Isolate,
+    request::{Limits, Request, Script},
+    task::{Outcome, Task, Turn},
+    BootError, Engine, ResponseBody,
+};
+
+/// As large as a process's own stack usually is: code that php-fpm can run must not run out.
+const STACK_SIZE: usize = 8 * 1024 * 1024;
+
+/// Bounds of a classic site in one worker.
+#[derive(Debug, Clone)]
+pub struct ClassicConfig {
+    pub limits: Limits,
+    /// Isolates that are kept when idle.
+    pub min_isolates: usize,
+    /// Requests that run at a time; more wait in line.
+    pub max_isolates: usize,
+    /// How long an isolate above the minimum stays idle before it is freed.
+    pub idle: Duration,
+}
+
+/// Runs PHP files as php-fpm does.
+pub struct Classic {
+    pool: Rc<Pool>,
+}
+
+struct Pool {
+    config: ClassicConfig,
+    idle: RefCell<Vec<(Task, Instant)>>,
+    alive: Cell<usize>,
+    line: RefCell<VecDeque<oneshot::Sender<()>>>,
+    trimming: Cell<bool>,
+}
+
+impl Classic {
+    pub fn new(_engine: &Engine, config: ClassicConfig) -> Result<Classic, BootError> {
+        let pool = Rc::new(Pool {
+            idle: RefCell::default(),
+            alive: Cell::new(0),
+            line: RefCell::default(),
+            trimming: Cell::new(false),
+            config,
+        });
+        for _ in 0..pool.config.min_isolates {
+            let task = pool.make()?;
+            pool.idle.borrow_mut().push((task, Instant::now()));
+        }
+        Ok(Classic { pool })
+    }
+
+    /// Runs `script` for the request. Dropping the future tells PHP that the client has left.
+    pub async fn call(&self, request: Request, script: Script) -> Response<ResponseBody> {
+        let limits = &self.pool.config.limits;
+        let exchange = Exchange::new(request, Some(script), limits.dev);
+        let task = match self.pool.clone().acquire().await {
+            Ok(task) => task,
+            Err(answer) => return answer,
+        };
+        task.assign(ffi::RUN_CLASSIC, &exchange);
+        let turn = task.resume();
+        if let Turn::Done(outcome) = turn {
+            self.pool.done(task, &exchange, outcome);
+            return exchange.take_ready().unwrap_or_else(|| plain_answer(500));
+        }
+        let (pool, running) = (self.pool.clone(), exchange.clone());
+        tokio::task::spawn_local(async move {
+            let outcome = task.drive(&running, &pool.config.limits, turn).await;
+            pool.done(task, &running, outcome);
+        });
+        let guard = LeaveGuard(&exchange);
+        let answer = exchange.ready().await;
+        std::mem::forget(guard);
+        answer
+    }
+
+    /// Isolates in existence and those of them that are idle.
+    #[must_use]
+    pub fn isolates(&self) -> (usize, usize) {
+        (self.pool.alive.get(), self.pool.idle.borrow().len())
+    }
+}
+
+impl fmt::Debug for Classic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Classic").field("isolates", &self.isolates()).finish()
+    }
+}
+
+/// Tells PHP when the future that waits for its answer is dropped.
+pub(crate) struct LeaveGuard<'a>(pub(crate) &'a Exchange);
+
+impl Drop for LeaveGuard<'_> {
+    fn drop(&mut self) {
+        self.0.client_has_left();
+    }
+}
+
+impl Pool {
+    fn make(&self) -> Result<Task, BootError> {
+        let isolate = Isolate::new(self.config.limits.memory_limit.as_deref())?;
+        let task = Task::new(&isolate, STACK_SIZE)?;
+        self.alive.set(self.alive.get() + 1);
+        Ok(task)
+    }
+
+    async fn acquire(self: Rc<Self>) -> Result<Task, Response<ResponseBody>> {
+        loop {
+            if let Some((task, _)) = self.idle.borrow_mut().pop() {
+                return Ok(task);
+            }
+            if self.alive.get() < self.config.max_isolates {
+                return self.make().map_err(|error| {
+                    tracing::error!(%error, "no isolate for a request");
+                    busy()
+                });
+            }
+            if self.line.borrow().len() >= self.config.limits.max_in_flight {
+                return Err(busy());
+            }
+            let (sender, turn) = oneshot::channel();
+            self.line.borrow_mut().push_back(sender);
+            let wait = self.config.limits.request_timeout.unwrap_or(Duration::from_secs(3600));
+            if tokio::time::timeout(wait, turn).await.is_err() {
+                return Err(busy());
+            }
+        }
+    }
+
+    /// Takes the task back or, after a failure, frees its isolate.
+    fn done(self: &Rc<Self>, task: Task, exchange: &Exchange, outcome: Outcome) {
+        if outcome == Outcome::Abandoned {
+            tracing::error!(uri = %exchange.request.uri, "C stack overflow: the isolate was given up");
+            exchange.answer_instead(|| plain_answer(500));
+        }
+        exchange.finish();
+        if matches!(outcome, Outcome::Fatal | Outcome::Abandoned) || !task.isolate().is_clean() {
+            drop(task);
+            self.alive.set(self.alive.get() - 1);
+        } else {
+            self.idle.borrow_mut().push((task, Instant::now()));
+            self.start_trimming();
+        }
+        while let Some(next) = self.line.borrow_mut().pop_front() {
+            if next.send(()).is_ok() {
+                break;
+            }
+        }
+    }
+
+    /// Frees isolates that have been idle for long. Runs only while there is something to free.
+    fn start_trimming(self: &Rc<Self>) {
+        if self.trimming.get() || self.idle.borrow().len() <= self.config.min_isolates {
+            return;
+        }
+        self.trimming.set(true);
+        let pool = Rc::downgrade(self);
+        let period = self.config.idle.max(Duration::from_millis(100));
+        tokio::task::spawn_local(async move {
+            loop {
+                tokio::time::sleep(period).await;
+                let Some(pool) = pool.upgrade() else { return };
+                pool.trim();
+                if pool.idle.borrow().len() <= pool.config.min_isolates {
+                    pool.trimming.set(false);
+                    return;
+                }
+            }
+        });
+    }
+
+    fn trim(&self) {
+        let mut idle = self.idle.borrow_mut();
+        let now = Instant::now();
+        // The pool is a stack: those at the bottom have been idle longest.
+        while idle.len() > self.config.min_isolates && now.duration_since(idle[0].1) >= self.config.idle {
+            idle.remove(0);
+            self.alive.set(self.alive.get() - 1);
+        }
+    }
+}
+
+pub(crate) fn busy() -> Response<ResponseBody> {
+    let mut answer = plain_answer(503);
+    answer.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+    answer
+}

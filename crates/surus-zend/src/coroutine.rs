@@ -1,0 +1,309 @@
+//! Coroutine applications: booted once, each request in a fiber of one isolate.
+
+use std::{
+    cell::{Cell, RefCell},
+    fmt,
+    path::Path,
+    rc::Rc,
+};
+
+use bytes::Bytes;
+use http::{header, HeaderValue, Method, Response, StatusCode};
+
+use crate::{
+    classic::{busy, LeaveGuard},
+    exchange::Exchange,
+    ffi,
+    isolate::Isolate,
+    request::{Limits, Request},
+    router::{Match, Router},
+    task::{Outcome, Task, Turn},
+    BootError, Engine, ResponseBody,
+};
+
+/// As the engine's own fibers.
+const FIBER_STACK: usize = 2 * 1024 * 1024;
+const BOOT_STACK: usize = 8 * 1024 * 1024;
+/// Idle fibers that are kept for the next burst.
+const MAX_IDLE_FIBERS: usize = 256;
+
+/// A booted application.
+pub struct Coroutine {
+    app: Rc<App>,
+}
+
+struct App {
+    engine: Engine,
+    script: std::path::PathBuf,
+    limits: Limits,
+    version: RefCell<Rc<Version>>,
+    in_flight: Cell<usize>,
+    rebooting: Cell<bool>,
+}
+
+/// One boot of the script.
+struct Version {
+    isolate: Rc<Isolate>,
+    router: Option<Router>,
+    idle: RefCell<Vec<Task>>,
+    /// No new requests: the isolate has seen a fatal error.
+    retired: Cell<bool>,
+}
+
+impl Coroutine {
+    /// Runs the script and takes what it returns as the application.
+    pub async fn boot(engine: &Engine, script: &Path, limits: Limits) -> Result<Coroutine, BootError> {
+        let version = Version::boot(engine, script, &limits).await?;
+        Ok(Coroutine {
+            app: Rc::new(App {
+                engine: *engine,
+                script: script.to_path_buf(),
+                limits,
+                version: RefCell::new(Rc::new(version)),
+                in_flight: Cell::new(0),
+                rebooting: Cell::new(false),
+            }),
+        })
+    }
+
+    /// Answers one request. Dropping the future tells PHP that the client has left.
+    pub async fn call(&self, request: Request) -> Response<ResponseBody> {
+        let app = &self.app;
+        if app.in_flight.get() >= app.limits.max_in_flight {
+            return busy();
+        }
+        let version = app.version.borrow().clone();
+        let exchange = match version.route(request, app.limits.dev) {
+            Ok(exchange) => exchange,
+            Err(answer) => return answer,
+        };
+        let task = match version.fiber() {
+            Ok(task) => task,
+            Err(error) => {
+                tracing::error!(%error, "no fiber for a request");
+                return busy();
+            }
+        };
+        task.assign(ffi::RUN_CALL, &exchange);
+        app.in_flight.set(app.in_flight.get() + 1);
+        let turn = if task.is_blocked() { None } else { Some(task.resume()) };
+        if let Some(Turn::Done(outcome)) = turn {
+            app.done(&version, task, &exchange, outcome);
+            return exchange.take_ready().unwrap_or_else(|| plain_answer(500));
+        }
+        let (owner, running) = (app.clone(), exchange.clone());
+        tokio::task::spawn_local(async move {
+            let outcome = match turn {
+                Some(turn) => task.drive(&running, &owner.limits, turn).await,
+                None => task.start(&running, &owner.limits).await,
+            };
+            owner.done(&version, task, &running, outcome);
+        });
+        let guard = LeaveGuard(&exchange);
+        let answer = exchange.ready().await;
+        std::mem::forget(guard);
+        answer
+    }
+
+    /// Requests that are being answered.
+    #[must_use]
+    pub fn in_flight(&self) -> usize {
+        self.app.in_flight.get()
+    }
+
+    /// Bytes of PHP memory that the application uses now, and its peak.
+    #[must_use]
+    pub fn memory(&self) -> (usize, usize) {
+        self.app.version.borrow().isolate.memory()
+    }
+}
+
+impl fmt::Debug for Coroutine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Coroutine").field("script", &self.app.script).field("in_flight", &self.in_flight()).finish()
+    }
+}
+
+impl App {
+    fn done(self: &Rc<Self>, version: &Rc<Version>, task: Task, exchange: &Exchange, outcome: Outcome) {
+        self.in_flight.set(self.in_flight.get() - 1);
+        match outcome {
+            Outcome::Fatal | Outcome::Abandoned => {
+                if outcome == Outcome::Abandoned {
+                    tracing::error!(uri = %exchange.request.uri, "C stack overflow: the isolate was given up");
+                    exchange.answer_instead(|| plain_answer(500));
+                }
+                exchange.finish();
+                drop(task);
+                self.retire(version);
+            }
+            Outcome::Ok | Outcome::Cancelled | Outcome::Exception => {
+                exchange.finish();
+                let mut idle = version.idle.borrow_mut();
+                if !version.retired.get() && idle.len() < MAX_IDLE_FIBERS {
+                    idle.push(task);
+                }
+            }
+        }
+    }
+
+    /// Boots the application anew beside the isolate that failed; that one ends with its last request.
+    fn retire(self: &Rc<Self>, version: &Rc<Version>) {
+        if version.retired.replace(true) {
+            return;
+        }
+        version.idle.borrow_mut().clear();
+        if self.rebooting.replace(true) {
+            return;
+        }
+        let app = self.clone();
+        tokio::task::spawn_local(async move {
+            match Version::boot(&app.engine, &app.script, &app.limits).await {
+                Ok(version) => *app.version.borrow_mut() = Rc::new(version),
+                Err(error) => tracing::error!(%error, "the application did not boot again after a fatal error; the old isolate goes on"),
+            }
+            app.rebooting.set(false);
+        });
+    }
+}
+
+impl Version {
+    async fn boot(_engine: &Engine, script: &Path, limits: &Limits) -> Result<Version, BootError> {
+        let isolate = Isolate::new(limits.memory_limit.as_deref())?;
+        let task = Task::new(&isolate, BOOT_STACK)?;
+        let exchange = Exchange::for_script(script, Vec::new(), limits.dev);
+        task.assign(ffi::RUN_BOOT, &exchange);
+        let unlimited = Limits { request_timeout: None, slow_log: None, ..limits.clone() };
+        let outcome = task.start(&exchange, &unlimited).await;
+        let printed = exchange.take_output();
+        if !printed.is_empty() {
+            tracing::info!(target: "php", "{}", String::from_utf8_lossy(&printed).trim_end());
+        }
+        if outcome != Outcome::Ok {
+            return Err(BootError(format!("{} did not boot; its error is above", script.display())));
+        }
+        let routes = exchange.routes.take();
+        let router = if routes.is_empty() { None } else { Some(Router::new(&routes).map_err(BootError)?) };
+        Ok(Version { isolate, router, idle: RefCell::default(), retired: Cell::new(false) })
+    }
+
+    fn fiber(&self) -> Result<Task, BootError> {
+        match self.idle.borrow_mut().pop() {
+            Some(task) => Ok(task),
+            None => Task::new(&self.isolate, FIBER_STACK),
+        }
+    }
+
+    /// The exchange with its route; or the answer that needs no PHP.
+    fn route(&self, request: Request, dev: bool) -> Result<Rc<Exchange>, Response<ResponseBody>> {
+        let Some(router) = &self.router else {
+            return Ok(Exchange::new(request, None, dev));
+        };
+        match router.find(&request.method, request.uri.path()) {
+            Match::Found { index, parameters } => {
+                let exchange = Exchange::new(request, None, dev);
+                exchange.route.set(index);
+                *exchange.parameters.borrow_mut() = parameters;
+                Ok(exchange)
+            }
+            Match::NotFound => Err(plain_answer(404)),
+            Match::NotAllowed { allow } => {
+                let mut answer = if request.method == Method::OPTIONS {
+                    let mut empty = Response::new(ResponseBody::empty());
+                    *empty.status_mut() = StatusCode::NO_CONTENT;
+                    empty
+                } else {
+                    plain_answer(405)
+                };
+                if let Ok(allow) = HeaderValue::from_str(&allow) {
+                    answer.headers_mut().insert(header::ALLOW, allow);
+                }
+                Err(answer)
+            }
+        }
+    }
+}
+
+impl Drop for Version {
+    fn drop(&mut self) {
+        self.idle.borrow_mut().clear();
+        if self.isolate.is_clean() {
+            unboot(&self.isolate);
+        }
+    }
+}
+
+/// Ends the request that a boot has left open. Nothing of it may wait: there is nobody to resume it.
+fn unboot(isolate: &Rc<Isolate>) {
+    if Rc::strong_count(isolate) > 1 {
+        return;
+    }
+    if let Ok(task) = Task::new(isolate, BOOT_STACK) {
+        let exchange = Exchange::for_script(Path::new(""), Vec::new(), false);
+        task.assign(ffi::RUN_UNBOOT, &exchange);
+        task.finish_now();
+    }
+}
+
+/// An answer in place of PHP's, as problem+json without any detail.
+pub(crate) fn plain_answer(status: u16) -> Response<ResponseBody> {
+    let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let title = status.canonical_reason().unwrap_or("Error");
+    let text = format!("{{\"title\":\"{title}\",\"status\":{}}}", status.as_u16());
+    let mut answer = Response::new(ResponseBody::full(Bytes::from(text)));
+    *answer.status_mut() = status;
+    answer.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+    answer
+}
+
+/// The answer for an uncaught exception: HTML for a browser, problem+json otherwise; detail in development only.
+pub(crate) fn answer_exception(exchange: &Exchange, status: i32, class: &str, message: &str, trace: &str) {
+    let status = u16::try_from(status).unwrap_or(500);
+    let accepts = exchange.request.headers.get(header::ACCEPT).and_then(|a| a.to_str().ok()).unwrap_or("");
+    let title = StatusCode::from_u16(status).ok().and_then(|s| s.canonical_reason()).unwrap_or("Error");
+    exchange.set_status(i32::from(status));
+    if accepts.contains("text/html") {
+        let detail = if exchange.dev { format!("<pre>{}</pre>", escape_html(trace)) } else { String::new() };
+        exchange.add_header(b"content-type", b"text/html; charset=UTF-8");
+        exchange.write(format!("<!doctype html><title>{title}</title><h1>{status} {title}</h1>{detail}").as_bytes());
+        return;
+    }
+    let mut text = format!("{{\"title\":{},\"status\":{status}", json_string(title));
+    if exchange.dev {
+        text.push_str(&format!(
+            ",\"exception\":{},\"detail\":{},\"trace\":{}",
+            json_string(class),
+            json_string(message),
+            json_string(trace)
+        ));
+    }
+    text.push('}');
+    exchange.add_header(b"content-type", b"application/problem+json");
+    exchange.write(text.as_bytes());
+}
+
+fn escape_html(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+fn json_string(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 2);
+    out.push('"');
+    for c in text.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            c if c.is_control() => out.push_str(&format!("\\u{:04x}", c as u32)),
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+    out
+}
+
+/// The PHP classes that come with the binary.
+pub(crate) fn class_source(name: &[u8]) -> Option<(&'static str, &'static str)> {
+    const SOURCES: [(&str, &str, &str); 1] = [("Surus\\App", "surus:App.php", include_str!("../../../php/src/App.php"))];
+    SOURCES.iter().find(|(class, ..)| name.eq_ignore_ascii_case(class.as_bytes())).map(|(_, file, source)| (*file, *source))
+}

@@ -1,0 +1,93 @@
+//! PHP of this process: started once, before any fork.
+
+use std::{
+    ffi::CString,
+    fmt,
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
+
+use crate::ffi;
+
+/// Settings for all of PHP.
+#[derive(Debug, Clone, Default)]
+pub struct EngineConfig {
+    /// php.ini settings that win over the files.
+    pub ini: Vec<(String, String)>,
+    /// Show errors in responses.
+    pub dev: bool,
+}
+
+/// PHP has not started.
+#[derive(Debug)]
+pub struct StartError(pub String);
+
+/// An application has not booted, or an isolate could not be made.
+#[derive(Debug)]
+pub struct BootError(pub String);
+
+impl fmt::Display for StartError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Display for BootError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for StartError {}
+impl std::error::Error for BootError {}
+
+/// Proof that PHP has started in this process.
+#[derive(Debug, Clone, Copy)]
+pub struct Engine(());
+
+static STARTED: AtomicBool = AtomicBool::new(false);
+
+impl Engine {
+    /// Loads PHP and its extensions. Once per process, before any fork and while it has one thread.
+    pub fn start(config: &EngineConfig) -> Result<Engine, StartError> {
+        if STARTED.swap(true, Ordering::SeqCst) {
+            return Err(StartError("PHP has already been started in this process".to_string()));
+        }
+        let ini = CString::new(ini_text(config)?).map_err(|_| StartError("a php.ini setting contains a NUL byte".to_string()))?;
+        let mut error = vec![0u8; 1024];
+        // SAFETY: first call in this process; `error` has room for its size.
+        let result = unsafe { ffi::surus_engine_start(ini.as_ptr(), error.as_mut_ptr().cast(), error.len()) };
+        if result == 0 {
+            return Ok(Engine(()));
+        }
+        let end = error.iter().position(|&b| b == 0).unwrap_or(0);
+        Err(StartError(String::from_utf8_lossy(&error[..end]).into_owned()))
+    }
+
+    /// Prepares a forked process to run PHP on the calling thread.
+    pub fn enter_worker(&self, preempt_after: Duration) {
+        let slice = u64::try_from(preempt_after.as_micros()).unwrap_or(10_000).max(1000);
+        // SAFETY: the engine has started; timers and handlers are set for this thread.
+        unsafe { ffi::surus_engine_enter_worker(slice) };
+    }
+}
+
+fn ini_text(config: &EngineConfig) -> Result<String, StartError> {
+    let mut text = String::new();
+    let errors = if config.dev { "1" } else { "0" };
+    let ours = [
+        ("display_errors", errors),
+        ("display_startup_errors", errors),
+        ("log_errors", "1"),
+        ("opcache.enable", "1"),
+        ("opcache.jit", "off"),
+    ];
+    let settings = ours.iter().map(|&(k, v)| (k, v)).chain(config.ini.iter().map(|(k, v)| (k.as_str(), v.as_str())));
+    for (key, value) in settings {
+        if key.is_empty() || key.contains(['\n', '=', '[', ';']) || value.contains(['\n', '"']) {
+            return Err(StartError(format!("php.ini setting {key:?} = {value:?} is not valid: no line breaks, quotes or brackets")));
+        }
+        text.push_str(&format!("{key}=\"{value}\"\n"));
+    }
+    Ok(text)
+}

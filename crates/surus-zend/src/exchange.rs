@@ -1,0 +1,342 @@
+//! One HTTP request and its response, as PHP sees them.
+//!
+//! An exchange is shared by the future that waits for the response, the driver that resumes PHP, and PHP's callbacks.
+//! All on one thread, never at the same time: callbacks run only while the driver is inside a resume.
+
+use std::{
+    cell::{Cell, OnceCell, RefCell},
+    ffi::{c_char, c_int},
+    future::poll_fn,
+    io::Write,
+    path::Path,
+    rc::{Rc, Weak},
+    task::{Context, Poll, Waker},
+    time::Instant,
+};
+
+use bytes::{Bytes, BytesMut};
+use http::{header, HeaderMap, HeaderName, HeaderValue, StatusCode};
+
+use crate::{
+    ffi,
+    pipe::Pipe,
+    request::{Request, RequestBody, Script},
+    server_variables::{CStrings, ServerVariables},
+    ResponseBody,
+};
+
+/// A response that grows over this before PHP has ended is streamed.
+const STREAM_ABOVE: usize = 256 * 1024;
+
+pub(crate) struct Exchange {
+    this: Weak<Exchange>,
+    pub(crate) request: Request,
+    pub(crate) script: Option<Script>,
+    /// Of a script from the command line, NUL-terminated and kept by the caller.
+    pub(crate) arguments: Vec<*mut c_char>,
+    to_stdout: bool,
+    pub(crate) route: Cell<i64>,
+    pub(crate) parameters: RefCell<Vec<(Rc<str>, Vec<u8>)>>,
+    /// Routes that the application declares while it boots.
+    pub(crate) routes: RefCell<Vec<(String, String, i64)>>,
+    pub(crate) started: Instant,
+    pub(crate) dev: bool,
+    strings: OnceCell<CStrings>,
+    variables: OnceCell<ServerVariables>,
+    body: RefCell<RequestBody>,
+    unread: RefCell<Bytes>,
+    pub(crate) body_failed: Cell<bool>,
+    response: RefCell<Response>,
+    client_left: Cell<bool>,
+    /// The future that waits for the response.
+    waiter: RefCell<Option<Waker>>,
+    /// The driver, while PHP is parked.
+    pub(crate) driver: RefCell<Option<Waker>>,
+}
+
+#[derive(Default)]
+struct Response {
+    status: u16,
+    headers: HeaderMap,
+    buffer: BytesMut,
+    state: State,
+    /// To be picked up by the future that waits.
+    ready: Option<http::Response<ResponseBody>>,
+}
+
+#[derive(Default)]
+enum State {
+    #[default]
+    Collecting,
+    Streaming(Rc<Pipe>),
+    /// Answered, by PHP or in its place: what PHP still writes goes nowhere.
+    Closed,
+}
+
+impl Exchange {
+    pub(crate) fn new(request: Request, script: Option<Script>, dev: bool) -> Rc<Exchange> {
+        Exchange::build(request, script, Vec::new(), dev)
+    }
+
+    fn build(mut request: Request, script: Option<Script>, arguments: Vec<*mut c_char>, dev: bool) -> Rc<Exchange> {
+        let to_stdout = !arguments.is_empty();
+        let body = std::mem::replace(&mut request.body, RequestBody::Empty);
+        Rc::new_cyclic(|this| Exchange {
+            this: this.clone(),
+            request,
+            script,
+            arguments,
+            to_stdout,
+            route: Cell::new(-1),
+            parameters: RefCell::default(),
+            routes: RefCell::default(),
+            started: Instant::now(),
+            dev,
+            strings: OnceCell::new(),
+            variables: OnceCell::new(),
+            body: RefCell::new(body),
+            unread: RefCell::default(),
+            body_failed: Cell::new(false),
+            response: RefCell::new(Response { status: 200, ..Response::default() }),
+            client_left: Cell::new(false),
+            waiter: RefCell::default(),
+            driver: RefCell::default(),
+        })
+    }
+
+    /// The exchange of a script that runs without a request: at boot and from the command line.
+    pub(crate) fn for_script(script: &Path, arguments: Vec<*mut c_char>, dev: bool) -> Rc<Exchange> {
+        let nobody = std::net::SocketAddr::from(([127, 0, 0, 1], 0));
+        let request = Request {
+            method: http::Method::GET,
+            uri: http::Uri::from_static("/"),
+            version: http::Version::HTTP_11,
+            headers: HeaderMap::new(),
+            peer: nobody,
+            local: nobody,
+            https: false,
+            body: RequestBody::Empty,
+        };
+        let script = Script {
+            filename: script.to_path_buf(),
+            script_name: script.to_string_lossy().into_owned(),
+            path_info: None,
+            document_root: script.parent().map(Path::to_path_buf).unwrap_or_default(),
+        };
+        Exchange::build(request, Some(script), arguments, dev)
+    }
+
+    pub(crate) fn raw(&self) -> *mut std::ffi::c_void {
+        std::ptr::from_ref(self).cast_mut().cast()
+    }
+
+    pub(crate) fn strings(&self) -> &CStrings {
+        self.strings.get_or_init(|| CStrings::new(&self.request, self.script.as_ref()))
+    }
+
+    pub(crate) fn variables(&self) -> &ServerVariables {
+        self.variables.get_or_init(|| ServerVariables::new(&self.request, self.script.as_ref()))
+    }
+
+    // ---- the request body
+
+    /// Copies body bytes into `buffer`; pending while none has come, 0 at the end.
+    pub(crate) fn poll_body(&self, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<usize> {
+        loop {
+            let mut unread = self.unread.borrow_mut();
+            if !unread.is_empty() {
+                let size = unread.len().min(buffer.len());
+                buffer[..size].copy_from_slice(&unread.split_to(size));
+                return Poll::Ready(size);
+            }
+            let mut body = self.body.borrow_mut();
+            match &mut *body {
+                RequestBody::Empty => return Poll::Ready(0),
+                RequestBody::Full(bytes) => {
+                    *unread = std::mem::take(bytes);
+                    *body = RequestBody::Empty;
+                }
+                RequestBody::Stream(stream) => match stream.as_mut().poll_frame(cx) {
+                    Poll::Pending => return Poll::Pending,
+                    Poll::Ready(Some(Ok(frame))) => {
+                        if let Ok(data) = frame.into_data() {
+                            *unread = data;
+                        }
+                    }
+                    Poll::Ready(Some(Err(error))) => {
+                        tracing::debug!(%error, "request body ended early");
+                        self.body_failed.set(true);
+                        *body = RequestBody::Empty;
+                    }
+                    Poll::Ready(None) => *body = RequestBody::Empty,
+                },
+            }
+        }
+    }
+
+    // ---- the response, PHP's side
+
+    pub(crate) fn add_header(&self, name: &[u8], value: &[u8]) {
+        let (Ok(name), Ok(value)) = (HeaderName::from_bytes(name), HeaderValue::from_bytes(value)) else {
+            tracing::warn!(name = %String::from_utf8_lossy(name), "a response header that HTTP does not allow was left out");
+            return;
+        };
+        // Framing is the server's.
+        if name == header::TRANSFER_ENCODING || name == header::CONNECTION {
+            return;
+        }
+        self.response.borrow_mut().headers.append(name, value);
+    }
+
+    pub(crate) fn set_status(&self, status: c_int) {
+        self.response.borrow_mut().status = u16::try_from(status).unwrap_or(500);
+    }
+
+    /// False when nobody wants the bytes any more. The caller parks while [`Exchange::is_full`].
+    pub(crate) fn write(&self, bytes: &[u8]) -> bool {
+        if self.client_left.get() {
+            return false;
+        }
+        if self.to_stdout {
+            return std::io::stdout().write_all(bytes).is_ok();
+        }
+        let mut response = self.response.borrow_mut();
+        match &response.state {
+            State::Collecting => {
+                response.buffer.extend_from_slice(bytes);
+                if response.buffer.len() > STREAM_ABOVE {
+                    drop(response);
+                    self.start_streaming();
+                }
+            }
+            State::Streaming(pipe) => pipe.push(Bytes::copy_from_slice(bytes)),
+            State::Closed => {}
+        }
+        true
+    }
+
+    /// Sends what there is, head included, as it is.
+    pub(crate) fn start_streaming(&self) {
+        let mut response = self.response.borrow_mut();
+        if self.to_stdout || !matches!(response.state, State::Collecting) {
+            return;
+        }
+        let this = self.this.clone();
+        let pipe = Pipe::new(move || {
+            if let Some(exchange) = this.upgrade() {
+                exchange.client_has_left();
+            }
+        });
+        pipe.push(response.buffer.split().freeze());
+        response.state = State::Streaming(pipe.clone());
+        let reply = response.reply(ResponseBody::stream(pipe));
+        response.ready = Some(reply);
+        drop(response);
+        wake(&self.waiter);
+    }
+
+    pub(crate) fn is_full(&self) -> bool {
+        matches!(&self.response.borrow().state, State::Streaming(pipe) if pipe.is_full())
+    }
+
+    pub(crate) fn poll_space(&self, cx: &mut Context<'_>) -> Poll<()> {
+        match &self.response.borrow().state {
+            State::Streaming(pipe) => pipe.poll_space(cx),
+            _ => Poll::Ready(()),
+        }
+    }
+
+    /// The response is complete: what PHP writes from now on goes nowhere.
+    pub(crate) fn finish(&self) {
+        let mut response = self.response.borrow_mut();
+        match std::mem::replace(&mut response.state, State::Closed) {
+            State::Collecting => {
+                let body = ResponseBody::full(response.buffer.split().freeze());
+                let reply = response.reply(body);
+                response.ready = Some(reply);
+            }
+            State::Streaming(pipe) => pipe.close(),
+            State::Closed => {}
+        }
+        drop(response);
+        wake(&self.waiter);
+    }
+
+    /// Answers in PHP's place unless its head is already on the way; a stream just ends.
+    pub(crate) fn answer_instead(&self, reply: impl FnOnce() -> http::Response<ResponseBody>) {
+        let mut response = self.response.borrow_mut();
+        match std::mem::replace(&mut response.state, State::Closed) {
+            State::Collecting => response.ready = Some(reply()),
+            State::Streaming(pipe) => pipe.close(),
+            State::Closed => {}
+        }
+        drop(response);
+        wake(&self.waiter);
+    }
+
+    // ---- the response, the server's side
+
+    pub(crate) fn take_ready(&self) -> Option<http::Response<ResponseBody>> {
+        self.response.borrow_mut().ready.take()
+    }
+
+    pub(crate) async fn ready(&self) -> http::Response<ResponseBody> {
+        poll_fn(|cx| match self.take_ready() {
+            Some(reply) => Poll::Ready(reply),
+            None => {
+                *self.waiter.borrow_mut() = Some(cx.waker().clone());
+                Poll::Pending
+            }
+        })
+        .await
+    }
+
+    pub(crate) fn is_answered(&self) -> bool {
+        matches!(self.response.borrow().state, State::Closed)
+    }
+
+    /// What a script without a client has printed.
+    pub(crate) fn take_output(&self) -> Bytes {
+        self.response.borrow_mut().buffer.split().freeze()
+    }
+
+    pub(crate) fn client_has_left(&self) {
+        if !self.is_answered() {
+            self.client_left.set(true);
+            wake(&self.driver);
+        }
+    }
+
+    pub(crate) fn has_client_left(&self) -> bool {
+        self.client_left.get()
+    }
+
+    /// The exchange behind a pointer that C hands back.
+    ///
+    /// # Safety
+    /// `raw` is from [`Exchange::raw`] of an exchange that the running driver holds.
+    pub(crate) unsafe fn from_raw<'a>(raw: *mut std::ffi::c_void) -> &'a Exchange {
+        // SAFETY: the driver keeps the exchange alive while PHP can see the pointer.
+        unsafe { &*raw.cast::<Exchange>() }
+    }
+
+    pub(crate) fn info(&self) -> ffi::RequestInfo {
+        self.strings().info(&self.request, &self.arguments)
+    }
+}
+
+impl Response {
+    fn reply(&mut self, body: ResponseBody) -> http::Response<ResponseBody> {
+        let mut reply = http::Response::new(body);
+        *reply.status_mut() = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        *reply.headers_mut() = std::mem::take(&mut self.headers);
+        reply
+    }
+}
+
+fn wake(slot: &RefCell<Option<Waker>>) {
+    let waker = slot.borrow_mut().take();
+    if let Some(waker) = waker {
+        waker.wake();
+    }
+}

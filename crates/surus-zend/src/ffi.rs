@@ -1,0 +1,96 @@
+//! The Rust side of `csrc/bridge.h`.
+
+use std::ffi::{c_char, c_int, c_void};
+
+#[repr(C)]
+pub(crate) struct Isolate {
+    _private: [u8; 0],
+}
+
+#[repr(C)]
+pub(crate) struct Task {
+    _private: [u8; 0],
+}
+
+/// `surus_str`: borrowed bytes.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(crate) struct Str {
+    pub(crate) ptr: *const c_char,
+    pub(crate) len: usize,
+}
+
+impl Str {
+    pub(crate) fn new(bytes: &[u8]) -> Str {
+        Str { ptr: bytes.as_ptr().cast(), len: bytes.len() }
+    }
+
+    /// # Safety
+    /// The bytes must outlive `'a`; C promises that for the time of a call.
+    pub(crate) unsafe fn bytes<'a>(self) -> &'a [u8] {
+        if self.len == 0 {
+            return &[];
+        }
+        // SAFETY: a surus_str holds a pointer to `len` readable bytes.
+        unsafe { std::slice::from_raw_parts(self.ptr.cast(), self.len) }
+    }
+}
+
+#[repr(C)]
+pub(crate) struct RequestInfo {
+    pub(crate) method: Str,
+    pub(crate) uri: Str,
+    pub(crate) path: Str,
+    pub(crate) query: Str,
+    pub(crate) content_type: Str,
+    pub(crate) cookie: Str,
+    pub(crate) authorization: Str,
+    pub(crate) script: Str,
+    pub(crate) content_length: i64,
+    pub(crate) proto_num: c_int,
+    pub(crate) argc: c_int,
+    pub(crate) argv: *mut *mut c_char,
+}
+
+pub(crate) const RUN_CLASSIC: c_int = 1;
+pub(crate) const RUN_BOOT: c_int = 2;
+pub(crate) const RUN_CALL: c_int = 3;
+pub(crate) const RUN_UNBOOT: c_int = 4;
+
+pub(crate) const DONE: c_int = 0;
+pub(crate) const PARKED: c_int = 1;
+pub(crate) const PREEMPTED: c_int = 2;
+
+pub(crate) const OUTCOME_FATAL: c_int = 1;
+pub(crate) const OUTCOME_CANCELLED: c_int = 2;
+pub(crate) const OUTCOME_EXCEPTION: c_int = 3;
+
+pub(crate) const CANCEL_NONE: c_int = 0;
+pub(crate) const CANCEL_TIMEOUT: c_int = 1;
+pub(crate) const CANCEL_CLIENT: c_int = 2;
+pub(crate) const CANCEL_SHUTDOWN: c_int = 3;
+
+#[repr(C)]
+pub(crate) struct IsolateStats {
+    pub(crate) memory_usage: usize,
+    pub(crate) memory_peak: usize,
+}
+
+extern "C" {
+    pub(crate) fn surus_engine_start(ini: *const c_char, error: *mut c_char, error_size: usize) -> c_int;
+    pub(crate) fn surus_engine_enter_worker(slice_us: u64);
+    pub(crate) fn surus_php_version() -> *const c_char;
+    pub(crate) fn surus_isolate_new(memory_limit: *const c_char) -> *mut Isolate;
+    pub(crate) fn surus_isolate_free(isolate: *mut Isolate, clean: bool);
+    pub(crate) fn surus_isolate_memory(isolate: *mut Isolate) -> IsolateStats;
+    pub(crate) fn surus_isolate_touch(isolate: *mut Isolate);
+    pub(crate) fn surus_task_new(isolate: *mut Isolate, stack_size: usize) -> *mut Task;
+    pub(crate) fn surus_task_free(task: *mut Task);
+    pub(crate) fn surus_task_assign(task: *mut Task, work: c_int, exchange: *mut c_void);
+    pub(crate) fn surus_task_resume(task: *mut Task) -> c_int;
+    pub(crate) fn surus_task_outcome(task: *const Task) -> c_int;
+    pub(crate) fn surus_task_cancel(task: *mut Task, why: c_int);
+    pub(crate) fn surus_task_backtrace(task: *mut Task, title: *const c_char);
+    pub(crate) fn surus_can_park() -> bool;
+    pub(crate) fn surus_park() -> c_int;
+}

@@ -1,0 +1,122 @@
+//! A whole PHP: its memory, tables and settings.
+
+use std::{
+    cell::{Cell, RefCell},
+    ffi::CString,
+    rc::Rc,
+    task::Waker,
+    time::{Duration, Instant},
+};
+
+use crate::{ffi, BootError, Engine};
+
+/// Owns an isolate. Tasks of it hold a reference, so that it outlives them.
+pub(crate) struct Isolate {
+    raw: *mut ffi::Isolate,
+    /// False after a failure that left its heap in an unknown state.
+    clean: Cell<bool>,
+    /// A fiber that computes holds its isolate until it parks or ends.
+    holder: Cell<*mut ffi::Task>,
+    waiting: RefCell<Vec<Waker>>,
+}
+
+impl Isolate {
+    pub(crate) fn new(memory_limit: Option<&str>) -> Result<Rc<Isolate>, BootError> {
+        let limit = memory_limit.map(|text| CString::new(text).unwrap_or_default());
+        // SAFETY: the engine has started (an `Engine` was needed to get here); no PHP code is running on this stack.
+        let raw = unsafe { ffi::surus_isolate_new(limit.as_ref().map_or(std::ptr::null(), |l| l.as_ptr())) };
+        if raw.is_null() {
+            return Err(BootError("out of memory for a new isolate".to_string()));
+        }
+        Ok(Rc::new(Isolate {
+            raw,
+            clean: Cell::new(true),
+            holder: Cell::new(std::ptr::null_mut()),
+            waiting: RefCell::default(),
+        }))
+    }
+
+    pub(crate) fn raw(&self) -> *mut ffi::Isolate {
+        self.raw
+    }
+
+    pub(crate) fn mark_unclean(&self) {
+        self.clean.set(false);
+    }
+
+    pub(crate) fn is_clean(&self) -> bool {
+        self.clean.get()
+    }
+
+    /// Whether `task` may run: no other task of the isolate was interrupted while it computed.
+    pub(crate) fn is_free_for(&self, task: *mut ffi::Task) -> bool {
+        self.holder.get().is_null() || self.holder.get() == task
+    }
+
+    pub(crate) fn hold(&self, task: *mut ffi::Task) {
+        self.holder.set(task);
+    }
+
+    pub(crate) fn release(&self, task: *mut ffi::Task) {
+        if self.holder.get() == task {
+            self.holder.set(std::ptr::null_mut());
+            for waker in self.waiting.borrow_mut().drain(..) {
+                waker.wake();
+            }
+        }
+    }
+
+    pub(crate) fn wait(&self, waker: &Waker) {
+        self.waiting.borrow_mut().push(waker.clone());
+    }
+
+    pub(crate) fn memory(&self) -> (usize, usize) {
+        // SAFETY: called on the event loop's stack; the isolate is alive.
+        let stats = unsafe { ffi::surus_isolate_memory(self.raw) };
+        (stats.memory_usage, stats.memory_peak)
+    }
+}
+
+impl Drop for Isolate {
+    fn drop(&mut self) {
+        // SAFETY: the last task is gone, and we are on the event loop's stack.
+        unsafe { ffi::surus_isolate_free(self.raw, self.clean.get()) };
+    }
+}
+
+/// What isolates cost, measured in this process.
+#[derive(Debug, Clone)]
+pub struct Internals {
+    pub php_version: String,
+    pub isolate_new: Duration,
+    pub isolate_bytes: usize,
+    pub isolate_switch: Duration,
+}
+
+fn resident_bytes() -> usize {
+    let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    let pages: usize = statm.split_whitespace().nth(1).and_then(|p| p.parse().ok()).unwrap_or(0);
+    pages * 4096
+}
+
+/// Measures creation, memory and switching of `count` isolates.
+pub fn measure(_engine: &Engine, count: usize) -> Result<Internals, BootError> {
+    let _warm = Isolate::new(None)?;
+    let before = resident_bytes();
+    let start = Instant::now();
+    let isolates = (0..count).map(|_| Isolate::new(None)).collect::<Result<Vec<_>, _>>()?;
+    let isolate_new = start.elapsed() / count as u32;
+    let isolate_bytes = resident_bytes().saturating_sub(before) / count;
+    let rounds = 200;
+    let start = Instant::now();
+    for _ in 0..rounds {
+        for isolate in &isolates {
+            // SAFETY: alive, on this stack; no PHP code runs.
+            unsafe { ffi::surus_isolate_touch(isolate.raw) };
+        }
+    }
+    let isolate_switch = start.elapsed() / (rounds * count as u32);
+    // SAFETY: a static string of the library.
+    let php_version = unsafe { std::ffi::CStr::from_ptr(ffi::surus_php_version()) }.to_string_lossy().into_owned();
+    Ok(Internals { php_version, isolate_new, isolate_bytes, isolate_switch })
+}

@@ -1,0 +1,38 @@
+//! The Zend engine, embedded. The only crate with C and with unsafe code.
+//!
+//! Layout
+//!  - `csrc/bridge.h` — the whole contract between C and Rust; `ffi` is its Rust side
+//!  - `engine` — PHP of this process: started once, before any fork
+//!  - `isolate` — a whole PHP: its memory, tables and settings
+//!  - `task` — a stack that runs PHP in an isolate, driven as a future
+//!  - `exchange` — one HTTP request and its response, as PHP sees them
+//!  - `pipe`, `body` — response bytes on their way to the client
+//!  - `blocking` — libc calls that would block, as futures
+//!  - `classic`, `coroutine`, `script` — the ways to serve: each turns a [`Request`] into a response
+//!
+//! A suspended request is finished, never dropped: when the future that waits for a response is dropped, a task of the
+//! event loop goes on with the PHP code and tells it that the client has left.
+
+mod blocking;
+mod body;
+mod classic;
+mod coroutine;
+mod engine;
+mod exchange;
+mod ffi;
+mod isolate;
+mod pipe;
+mod request;
+mod router;
+mod rust_callbacks;
+mod script;
+mod server_variables;
+mod task;
+
+pub use body::{BoxError, ResponseBody};
+pub use classic::{Classic, ClassicConfig};
+pub use coroutine::Coroutine;
+pub use engine::{BootError, Engine, EngineConfig, StartError};
+pub use isolate::{measure, Internals};
+pub use request::{Limits, Request, RequestBody, Script};
+pub use script::run_script;

@@ -1,0 +1,97 @@
+//! Response bytes on their way from PHP to the client: bounded, one thread, one writer, one reader.
+
+use std::{
+    cell::{Cell, RefCell},
+    collections::VecDeque,
+    rc::Rc,
+    task::{Context, Poll, Waker},
+};
+
+use bytes::Bytes;
+
+/// Bytes that may wait for a slow client before the writer parks.
+const HIGH_WATER: usize = 256 * 1024;
+
+#[derive(Default)]
+pub(crate) struct Pipe {
+    chunks: RefCell<VecDeque<Bytes>>,
+    waiting: Cell<usize>,
+    closed: Cell<bool>,
+    reader_gone: Cell<bool>,
+    reader: RefCell<Option<Waker>>,
+    writer: RefCell<Option<Waker>>,
+    /// Called once when the reader goes away before the end.
+    on_abort: RefCell<Option<Box<dyn FnOnce()>>>,
+}
+
+impl Pipe {
+    pub(crate) fn new(on_abort: impl FnOnce() + 'static) -> Rc<Pipe> {
+        let pipe = Rc::new(Pipe::default());
+        *pipe.on_abort.borrow_mut() = Some(Box::new(on_abort));
+        pipe
+    }
+
+    /// Adds bytes, over the bound if need be: ask [`Pipe::poll_space`] before or after.
+    pub(crate) fn push(&self, bytes: Bytes) {
+        if bytes.is_empty() || self.reader_gone.get() {
+            return;
+        }
+        self.waiting.set(self.waiting.get() + bytes.len());
+        self.chunks.borrow_mut().push_back(bytes);
+        wake(&self.reader);
+    }
+
+    pub(crate) fn is_full(&self) -> bool {
+        self.waiting.get() >= HIGH_WATER && !self.reader_gone.get()
+    }
+
+    /// Ready when there is room, or nobody reads any more.
+    pub(crate) fn poll_space(&self, cx: &mut Context<'_>) -> Poll<()> {
+        if self.is_full() {
+            *self.writer.borrow_mut() = Some(cx.waker().clone());
+            return Poll::Pending;
+        }
+        Poll::Ready(())
+    }
+
+    pub(crate) fn close(&self) {
+        self.closed.set(true);
+        self.on_abort.borrow_mut().take();
+        wake(&self.reader);
+    }
+
+    pub(crate) fn poll_read(&self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        if let Some(bytes) = self.chunks.borrow_mut().pop_front() {
+            self.waiting.set(self.waiting.get() - bytes.len());
+            wake(&self.writer);
+            return Poll::Ready(Some(bytes));
+        }
+        if self.closed.get() {
+            return Poll::Ready(None);
+        }
+        *self.reader.borrow_mut() = Some(cx.waker().clone());
+        Poll::Pending
+    }
+
+    pub(crate) fn is_finished(&self) -> bool {
+        self.closed.get() && self.chunks.borrow().is_empty()
+    }
+
+    pub(crate) fn reader_left(&self) {
+        self.reader_gone.set(true);
+        self.chunks.borrow_mut().clear();
+        self.waiting.set(0);
+        let on_abort = self.on_abort.borrow_mut().take();
+        if let Some(on_abort) = on_abort {
+            on_abort();
+        }
+        wake(&self.writer);
+    }
+}
+
+fn wake(slot: &RefCell<Option<Waker>>) {
+    let waker = slot.borrow_mut().take();
+    if let Some(waker) = waker {
+        waker.wake();
+    }
+}

@@ -1,0 +1,79 @@
+//! What a server hands over for one request.
+
+use std::{fmt, net::SocketAddr, path::PathBuf, pin::Pin, time::Duration};
+
+use bytes::Bytes;
+
+use crate::BoxError;
+
+/// One HTTP request.
+#[derive(Debug)]
+pub struct Request {
+    pub method: http::Method,
+    pub uri: http::Uri,
+    pub version: http::Version,
+    pub headers: http::HeaderMap,
+    pub peer: SocketAddr,
+    pub local: SocketAddr,
+    pub https: bool,
+    pub body: RequestBody,
+}
+
+/// The body of a request. PHP parks while it waits for a streamed one.
+pub enum RequestBody {
+    Empty,
+    Full(Bytes),
+    Stream(Pin<Box<dyn http_body::Body<Data = Bytes, Error = BoxError>>>),
+}
+
+impl fmt::Debug for RequestBody {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RequestBody::Empty => f.write_str("Empty"),
+            RequestBody::Full(bytes) => write!(f, "Full({} bytes)", bytes.len()),
+            RequestBody::Stream(_) => f.write_str("Stream"),
+        }
+    }
+}
+
+/// The PHP file that a classic request runs, as the server resolved it.
+#[derive(Debug, Clone)]
+pub struct Script {
+    pub filename: PathBuf,
+    pub script_name: String,
+    pub path_info: Option<String>,
+    pub document_root: PathBuf,
+}
+
+/// Bounds for one application.
+#[derive(Debug, Clone)]
+pub struct Limits {
+    /// From the first byte of work to the response; then 504.
+    pub request_timeout: Option<Duration>,
+    /// Log a PHP backtrace of a request that takes longer.
+    pub slow_log: Option<Duration>,
+    /// CPU time after which a computing isolate lets others run.
+    pub preempt_after: Duration,
+    /// Whether a computing fiber may be interrupted for others of its isolate.
+    pub preempt_fibers: bool,
+    /// More requests than this at a time are refused with 503.
+    pub max_in_flight: usize,
+    /// `memory_limit` of each isolate, in php.ini's notation; `None` keeps php.ini's.
+    pub memory_limit: Option<String>,
+    /// Show errors to the client.
+    pub dev: bool,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            request_timeout: Some(Duration::from_secs(30)),
+            slow_log: None,
+            preempt_after: Duration::from_millis(10),
+            preempt_fibers: false,
+            max_in_flight: 1024,
+            memory_limit: None,
+            dev: false,
+        }
+    }
+}

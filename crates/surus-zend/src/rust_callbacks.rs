@@ -1,0 +1,177 @@
+//! The `surus_rs_*` functions of `csrc/bridge.h`: what C calls on a PHP stack.
+//!
+//! None of them calls back into Zend, so no `longjmp` can cross them. None holds a borrow of an exchange while it
+//! parks. A panic would abort the process at the `extern "C"` boundary; they do not panic.
+
+use std::{
+    ffi::{c_char, c_int, c_void},
+    future::poll_fn,
+    task::Poll,
+};
+
+use crate::{
+    blocking::park_on,
+    exchange::Exchange,
+    ffi::{RequestInfo, Str},
+};
+
+/// # Safety
+/// `raw` comes from the running task's assignment; see [`Exchange::from_raw`].
+unsafe fn exchange<'a>(raw: *mut c_void) -> &'a Exchange {
+    // SAFETY: passed on.
+    unsafe { Exchange::from_raw(raw) }
+}
+
+#[no_mangle]
+unsafe extern "C" fn surus_rs_request_info(raw: *mut c_void, info: *mut RequestInfo) {
+    // SAFETY: C passes its exchange and a place for the answer.
+    unsafe { info.write(exchange(raw).info()) };
+}
+
+#[no_mangle]
+unsafe extern "C" fn surus_rs_server_variable(raw: *mut c_void, i: usize, name: *mut Str, value: *mut Str) -> bool {
+    // SAFETY: as above.
+    unsafe { store(exchange(raw).variables().get(i), name, value) }
+}
+
+#[no_mangle]
+unsafe extern "C" fn surus_rs_header(raw: *mut c_void, name: Str, value: *mut Str) -> bool {
+    // SAFETY: as above; `name` lives for this call.
+    unsafe {
+        let found = std::str::from_utf8(name.bytes()).ok().and_then(|name| exchange(raw).request.headers.get(name));
+        if let Some(found) = found {
+            value.write(Str::new(found.as_bytes()));
+        }
+        found.is_some()
+    }
+}
+
+#[no_mangle]
+unsafe extern "C" fn surus_rs_header_at(raw: *mut c_void, i: usize, name: *mut Str, value: *mut Str) -> bool {
+    // SAFETY: as above.
+    unsafe {
+        let found = exchange(raw).request.headers.iter().nth(i);
+        store(found.map(|(n, v)| (Str::new(n.as_str().as_bytes()), Str::new(v.as_bytes()))), name, value)
+    }
+}
+
+#[no_mangle]
+unsafe extern "C" fn surus_rs_path_parameter(raw: *mut c_void, i: usize, name: *mut Str, value: *mut Str) -> bool {
+    // SAFETY: as above; parameters do not change while PHP runs.
+    unsafe {
+        let parameters = exchange(raw).parameters.borrow();
+        store(parameters.get(i).map(|(n, v)| (Str::new(n.as_bytes()), Str::new(v))), name, value)
+    }
+}
+
+/// # Safety
+/// `name` and `value` are writable.
+unsafe fn store(found: Option<(Str, Str)>, name: *mut Str, value: *mut Str) -> bool {
+    let Some((n, v)) = found else { return false };
+    // SAFETY: the caller's promise.
+    unsafe {
+        name.write(n);
+        value.write(v);
+    }
+    true
+}
+
+#[no_mangle]
+unsafe extern "C" fn surus_rs_route(raw: *mut c_void) -> i64 {
+    // SAFETY: as above.
+    unsafe { exchange(raw).route.get() }
+}
+
+#[no_mangle]
+unsafe extern "C" fn surus_rs_read_body(raw: *mut c_void, buffer: *mut c_char, size: usize) -> usize {
+    // SAFETY: as above; `buffer` has room for `size` bytes.
+    let (exchange, buffer) = unsafe { (exchange(raw), std::slice::from_raw_parts_mut(buffer.cast::<u8>(), size)) };
+    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+    if let Poll::Ready(size) = exchange.poll_body(&mut context, buffer) {
+        return size;
+    }
+    park_on(poll_fn(|cx| exchange.poll_body(cx, buffer))).unwrap_or(0)
+}
+
+#[no_mangle]
+unsafe extern "C" fn surus_rs_send_head(raw: *mut c_void, status: c_int) {
+    // SAFETY: as above.
+    unsafe { exchange(raw).set_status(status) };
+}
+
+#[no_mangle]
+unsafe extern "C" fn surus_rs_add_header(raw: *mut c_void, name: Str, value: Str) {
+    // SAFETY: as above.
+    unsafe { exchange(raw).add_header(name.bytes(), value.bytes()) };
+}
+
+#[no_mangle]
+unsafe extern "C" fn surus_rs_write(raw: *mut c_void, data: *const c_char, size: usize) -> bool {
+    // SAFETY: as above.
+    let exchange = unsafe { exchange(raw) };
+    // SAFETY: C passes `size` readable bytes.
+    let alive = exchange.write(unsafe { Str { ptr: data, len: size }.bytes() });
+    if exchange.is_full() {
+        let _ = park_on(poll_fn(|cx| exchange.poll_space(cx)));
+        return !exchange.has_client_left();
+    }
+    alive
+}
+
+#[no_mangle]
+unsafe extern "C" fn surus_rs_flush(raw: *mut c_void) -> bool {
+    // SAFETY: as above.
+    let exchange = unsafe { exchange(raw) };
+    if exchange.is_answered() {
+        return !exchange.has_client_left();
+    }
+    exchange.start_streaming();
+    // The event loop sends while PHP is parked: let it have a turn.
+    let _ = park_on(tokio::task::yield_now());
+    !exchange.has_client_left()
+}
+
+#[no_mangle]
+unsafe extern "C" fn surus_rs_finish(raw: *mut c_void) {
+    // SAFETY: as above.
+    unsafe { exchange(raw).finish() };
+}
+
+#[no_mangle]
+unsafe extern "C" fn surus_rs_add_route(raw: *mut c_void, method: Str, pattern: Str, index: i64) {
+    // SAFETY: as above.
+    unsafe {
+        let text = |s: Str| String::from_utf8_lossy(s.bytes()).into_owned();
+        exchange(raw).routes.borrow_mut().push((text(method), text(pattern), index));
+    }
+}
+
+#[no_mangle]
+unsafe extern "C" fn surus_rs_exception(raw: *mut c_void, status: c_int, class: Str, message: Str, trace: Str) {
+    // SAFETY: as above.
+    unsafe {
+        let text = |s: Str| String::from_utf8_lossy(s.bytes()).into_owned();
+        crate::coroutine::answer_exception(exchange(raw), status, &text(class), &text(message), &text(trace));
+    }
+}
+
+#[no_mangle]
+unsafe extern "C" fn surus_rs_class_source(class_name: Str, file_name: *mut Str, source: *mut Str) -> bool {
+    // SAFETY: as above.
+    unsafe {
+        let found = crate::coroutine::class_source(class_name.bytes());
+        store(found.map(|(file, text)| (Str::new(file.as_bytes()), Str::new(text.as_bytes()))), file_name, source)
+    }
+}
+
+#[no_mangle]
+unsafe extern "C" fn surus_rs_log(level: c_int, message: Str) {
+    // SAFETY: as above.
+    let message = unsafe { String::from_utf8_lossy(message.bytes()) };
+    match level {
+        0..=3 => tracing::error!(target: "php", "{message}"),
+        4 => tracing::warn!(target: "php", "{message}"),
+        5 | 6 => tracing::info!(target: "php", "{message}"),
+        _ => tracing::debug!(target: "php", "{message}"),
+    }
+}
