@@ -90,7 +90,9 @@ pub async fn serve<B: Backend>(
         ));
     }
     let sweeping = Rc::clone(&edge);
-    let sweep = spawn_local(unconstrained(async move { sweeping.table.sweep(&sweeping.limits).await }));
+    let sweep = spawn_local(unconstrained(async move {
+        sweeping.table.sweep(&sweeping.limits).await
+    }));
 
     shutdown.await;
 

@@ -87,16 +87,20 @@ static bool find_observed_frame(surus_finder *finder)
 	if (!surus_probe_open(&probe, "libphp")) {
 		return surus_not_found(finder, "current_observed_frame", "it cannot be probed");
 	}
-	zend_fiber_context here = {.status = ZEND_FIBER_STATUS_RUNNING};
-	zend_fiber_context other = {.status = ZEND_FIBER_STATUS_RUNNING};
+	/* A debugger or profiler may listen, so this goes as for a real fiber that starts, is left and ends. */
+	zend_fiber_context *main = EG(current_fiber_context);
 	zend_execute_data marks[2];
 	surus_probe_keep_value(&probe, 8, 0); /* nothing is observed outside functions */
 	for (size_t i = 0; i < 2; i++) {
+		zend_fiber_context other = {.status = ZEND_FIBER_STATUS_INIT};
+		zend_observer_fiber_init_notify(&other);
 		other.top_observed_frame = &marks[i];
-		zend_observer_fiber_switch_notify(&here, &other);
+		zend_observer_fiber_switch_notify(main, &other);
 		surus_probe_keep_value(&probe, 8, (unsigned long)&marks[i]);
-		zend_observer_fiber_switch_notify(&other, &here);
+		other.status = ZEND_FIBER_STATUS_RUNNING;
+		zend_observer_fiber_switch_notify(&other, main);
 		surus_probe_keep_value(&probe, 8, 0);
+		zend_observer_fiber_destroy_notify(&other);
 	}
 	void *address = surus_probe_only(&probe);
 	surus_probe_close(&probe);

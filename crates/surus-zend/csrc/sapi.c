@@ -170,9 +170,17 @@ static const char fixed_ini[] =
 	"register_argc_argv=0\n"
 	"implicit_flush=0\n";
 
+static void rename_sapi(char *name)
+{
+	sapi_module.name = name;
+	zend_constant *constant = zend_hash_str_find_ptr(EG(zend_constants), "PHP_SAPI", sizeof "PHP_SAPI" - 1);
+	if (constant) {
+		ZVAL_INTERNED_STR(&constant->value, zend_string_init_interned(name, strlen(name), true));
+	}
+}
+
 int surus_engine_start(const char *ini, char *error, size_t error_size)
 {
-	/* PHP's own signal handling is for processes that serve one request at a time. */
 	size_t size = sizeof fixed_ini + strlen(ini) + 1;
 	char *entries = malloc(size);
 	if (!entries) {
@@ -190,13 +198,14 @@ int surus_engine_start(const char *ini, char *error, size_t error_size)
 		return -1;
 	}
 #ifdef ZEND_SIGNALS
+	/* PHP's own signal handling is for processes that serve one request at a time. */
 	SIGG(reset) = 0;
 #endif
 	surus_superglobals_start();
 	surus_application_start();
-	int result = surus_isolates_start(error, error_size);
 	/* The engine knows OPcache's answer by now; scripts see our name. */
-	surus_sapi_module.name = "surus";
+	rename_sapi("surus");
+	int result = surus_isolates_start(error, error_size);
 	surus_interrupts_start();
 	return result;
 }

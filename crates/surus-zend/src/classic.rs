@@ -39,6 +39,7 @@ pub struct ClassicConfig {
 /// Runs PHP files as php-fpm does.
 pub struct Classic {
     pool: Rc<Pool>,
+    dev: bool,
 }
 
 struct Pool {
@@ -50,7 +51,7 @@ struct Pool {
 }
 
 impl Classic {
-    pub fn new(_engine: &Engine, config: ClassicConfig) -> Result<Classic, BootError> {
+    pub fn new(engine: &Engine, config: ClassicConfig) -> Result<Classic, BootError> {
         let pool = Rc::new(Pool {
             idle: RefCell::default(),
             alive: Cell::new(0),
@@ -62,13 +63,12 @@ impl Classic {
             let task = pool.make()?;
             pool.idle.borrow_mut().push((task, Instant::now()));
         }
-        Ok(Classic { pool })
+        Ok(Classic { pool, dev: engine.dev })
     }
 
     /// Runs `script` for the request. Dropping the future tells PHP that the client has left.
     pub async fn call(&self, request: Request, script: Script) -> Response<ResponseBody> {
-        let limits = &self.pool.config.limits;
-        let exchange = Exchange::new(request, Some(script), limits.dev);
+        let exchange = Exchange::new(request, Some(script), self.dev);
         let task = match self.pool.clone().acquire().await {
             Ok(task) => task,
             Err(answer) => return answer,

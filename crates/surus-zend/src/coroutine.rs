@@ -73,7 +73,7 @@ impl Coroutine {
             return busy();
         }
         let version = app.version.borrow().clone();
-        let exchange = match version.route(request, app.limits.dev) {
+        let exchange = match version.route(request, app.engine.dev) {
             Ok(exchange) => exchange,
             Err(answer) => return answer,
         };
@@ -168,10 +168,10 @@ impl App {
 }
 
 impl Version {
-    async fn boot(_engine: &Engine, script: &Path, limits: &Limits) -> Result<Version, BootError> {
+    async fn boot(engine: &Engine, script: &Path, limits: &Limits) -> Result<Version, BootError> {
         let isolate = Isolate::new(limits.memory_limit.as_deref())?;
         let task = Task::new(&isolate, BOOT_STACK)?;
-        let exchange = Exchange::for_script(script, Vec::new(), limits.dev);
+        let exchange = Exchange::for_script(script, Vec::new(), engine.dev);
         task.assign(ffi::RUN_BOOT, &exchange);
         let unlimited = Limits { request_timeout: None, slow_log: None, ..limits.clone() };
         let outcome = task.start(&exchange, &unlimited).await;

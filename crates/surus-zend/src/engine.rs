@@ -43,7 +43,10 @@ impl std::error::Error for BootError {}
 
 /// Proof that PHP has started in this process.
 #[derive(Debug, Clone, Copy)]
-pub struct Engine(());
+pub struct Engine {
+    /// Show errors to clients.
+    pub(crate) dev: bool,
+}
 
 static STARTED: AtomicBool = AtomicBool::new(false);
 
@@ -58,7 +61,7 @@ impl Engine {
         // SAFETY: first call in this process; `error` has room for its size.
         let result = unsafe { ffi::surus_engine_start(ini.as_ptr(), error.as_mut_ptr().cast(), error.len()) };
         if result == 0 {
-            return Ok(Engine(()));
+            return Ok(Engine { dev: config.dev });
         }
         let end = error.iter().position(|&b| b == 0).unwrap_or(0);
         Err(StartError(String::from_utf8_lossy(&error[..end]).into_owned()))

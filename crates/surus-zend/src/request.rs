@@ -60,8 +60,6 @@ pub struct Limits {
     pub max_in_flight: usize,
     /// `memory_limit` of each isolate, in php.ini's notation; `None` keeps php.ini's.
     pub memory_limit: Option<String>,
-    /// Show errors to the client.
-    pub dev: bool,
 }
 
 impl Default for Limits {
@@ -73,7 +71,6 @@ impl Default for Limits {
             preempt_fibers: false,
             max_in_flight: 1024,
             memory_limit: None,
-            dev: false,
         }
     }
 }

@@ -24,6 +24,8 @@ pub(crate) enum Command {
     /// Run a PHP script on the command line, with the engine that serves
     #[command(after_help = PHP_HELP)]
     Php(PhpArgs),
+    /// Measure what an isolate costs on this machine
+    Internals(InternalsArgs),
 }
 
 #[derive(Args, Debug, Default)]
@@ -67,6 +69,17 @@ pub(crate) struct PhpArgs {
     /// What the script gets in $argv
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     pub(crate) args: Vec<OsString>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct InternalsArgs {
+    /// As a JSON object of numbers, for programs
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// How many isolates to measure with
+    #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) isolates: u16,
 }
 
 const EXIT_CODES: &str = "\

@@ -4,13 +4,14 @@
 //! - `config/`: flags, environment and surus.toml become one resolved configuration
 //! - `serve.rs`: the master's side of `surus serve`; `worker.rs`: a worker's life
 //! - `backend/`: PHP as the edge's backend, one file per mode
-//! - `php.rs`: `surus php`
+//! - `php.rs`: `surus php`; `internals.rs`: `surus internals`
 
 #![forbid(unsafe_code)]
 
 mod backend;
 mod cli;
 mod config;
+mod internals;
 mod php;
 mod serve;
 mod worker;
@@ -41,7 +42,14 @@ fn main() -> ExitCode {
             Err(error) => misconfigured(&error),
         },
         Command::Php(arguments) => php::run(&arguments),
+        Command::Internals(arguments) => internals::run(&arguments),
     }
+}
+
+/// The engine, or the application in it, did not start.
+fn failed(error: &dyn std::fmt::Display) -> ExitCode {
+    eprintln!("surus: {error}");
+    ExitCode::from(BOOT_FAILED)
 }
 
 fn misconfigured(error: &dyn std::fmt::Display) -> ExitCode {

@@ -6,7 +6,7 @@ use surus_zend::{run_script, Engine, EngineConfig};
 use tokio::task::LocalSet;
 
 use crate::cli::PhpArgs;
-use crate::{misconfigured, BOOT_FAILED};
+use crate::{failed, misconfigured};
 
 pub(crate) fn run(arguments: &PhpArgs) -> ExitCode {
     let script = match arguments.script.canonicalize() {
@@ -33,14 +33,9 @@ pub(crate) fn run(arguments: &PhpArgs) -> ExitCode {
         Err(error) => return failed(&error),
     };
     let code = LocalSet::new().block_on(&runtime, async {
-        engine.enter_worker();
+        engine.enter_worker(std::time::Duration::from_millis(10));
         run_script(&engine, &script, &arguments.args).await
     });
     // The kernel keeps the low eight bits, and so does this.
     ExitCode::from(code as u8)
-}
-
-fn failed(error: &dyn std::fmt::Display) -> ExitCode {
-    eprintln!("surus: {error}");
-    ExitCode::from(BOOT_FAILED)
 }

@@ -7,7 +7,7 @@ use surus_master::Outcome;
 use surus_zend::{Engine, EngineConfig};
 
 use crate::config::Config;
-use crate::{misconfigured, worker, BOOT_FAILED};
+use crate::{failed, misconfigured, worker, BOOT_FAILED};
 
 /// What workers get on top of their own drain before they are killed: to end what PHP still has to do.
 const GRACE: Duration = Duration::from_secs(5);
@@ -19,10 +19,7 @@ pub(crate) fn run(config: &Config) -> ExitCode {
         dev: config.dev,
     }) {
         Ok(engine) => engine,
-        Err(error) => {
-            eprintln!("surus: {error}");
-            return ExitCode::from(BOOT_FAILED);
-        }
+        Err(error) => return failed(&error),
     };
     let listeners = match surus_master::bind(&config.listen, config.workers) {
         Ok(listeners) => listeners,
@@ -41,10 +38,7 @@ pub(crate) fn run(config: &Config) -> ExitCode {
     match outcome {
         Ok(Outcome::Stopped) => ExitCode::SUCCESS,
         Ok(Outcome::BootFailed | Outcome::GaveUp) => ExitCode::from(BOOT_FAILED),
-        Err(error) => {
-            eprintln!("surus: the master failed: {error}");
-            ExitCode::from(BOOT_FAILED)
-        }
+        Err(error) => failed(&format!("the master failed: {error}")),
     }
 }
 

@@ -43,7 +43,7 @@ async fn live(
     engine: &Engine,
     seat: &mut Seat,
 ) -> Result<(), Box<dyn std::error::Error>> {
-    engine.enter_worker();
+    engine.enter_worker(config.app.preempt_after);
     match &config.app.entry {
         Entry::Coroutine { script } => {
             serve(

@@ -363,14 +363,19 @@ fn entry(
                 path.display()
             )));
         }
+        // Asked for, a site need not have a front controller: its scripts are called by their names.
+        (None, None) if path.is_dir() && app.mode == Some(Mode::Classic) => {
+            discover::folder(path, app.mode).unwrap_or_else(|_| {
+                app.root = Some(path.clone());
+                discover::Found {
+                    mode: Mode::Classic,
+                    script: path.join("index.php"),
+                }
+            })
+        }
         (None, None) => discover::folder(if path.is_dir() { path } else { base }, app.mode)?,
     };
-    let label = found
-        .script
-        .strip_prefix(base)
-        .unwrap_or(&found.script)
-        .display()
-        .to_string();
+    let label = label(base, &found.script);
     app.mode = Some(found.mode);
     let entry = match found.mode {
         Mode::Coroutine => {
@@ -399,6 +404,16 @@ fn entry(
         }
     };
     Ok((entry, label))
+}
+
+/// The script's name below `base`; the folder's own, where there is no such script.
+fn label(base: &Path, script: &Path) -> String {
+    let folder = parent(script);
+    let name = if script.is_file() { script } else { &folder };
+    match name.strip_prefix(base) {
+        Ok(name) if !name.as_os_str().is_empty() => name.display().to_string(),
+        _ => name.display().to_string(),
+    }
 }
 
 fn absolute(path: &Path) -> Result<PathBuf, ConfigError> {

@@ -107,6 +107,9 @@ fn a_mode_picks_among_what_is_there() {
         .serve("{} --mode coroutine", &[])
         .unwrap_err()
         .ends_with("has no app.php"));
+    let folder = Folder::with(&[("page.php", "")]);
+    let config = folder.serve("{} --mode classic", &[]).unwrap();
+    assert_eq!(config.app.entry, classic(folder.path("")));
 }
 
 #[test]
