@@ -1,6 +1,8 @@
 /* What each extension of Debian's php8.2 packages needs to run in isolates; docs/isolates.md has the reasons. */
 #include "hidden_find.h"
 
+#include "Zend/zend_observer.h"
+
 typedef enum {
 	SAFE,     /* keeps nothing, or only what the core swaps: its module globals */
 	SEGMENT,  /* keeps globals that nothing leads to: all its writable data is swapped */
@@ -175,5 +177,11 @@ const char *surus_extension_for_processes(unsigned *next, const char **why)
 			return module->name;
 		}
 	} ZEND_HASH_FOREACH_END();
+	/* Zend keeps the frame that is observed in a static of its own; no extension of Debian's observes calls. */
+	if (ZEND_OBSERVER_ENABLED && *next <= position) {
+		*next = position + 1;
+		*why = "it observes function calls";
+		return "an observer";
+	}
 	return NULL;
 }

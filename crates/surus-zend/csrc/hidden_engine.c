@@ -3,7 +3,6 @@
 
 #include "Zend/zend_fibers.h"
 #include "Zend/zend_gc.h"
-#include "Zend/zend_observer.h"
 
 surus_gc_globals *surus_gc;
 
@@ -78,33 +77,6 @@ static bool find_fiber_blocking(surus_finder *finder)
 	void *address = surus_probe_only(&probe);
 	surus_probe_close(&probe);
 	return surus_found(finder, "zend_fiber_switch_blocking", address, sizeof(uint32_t), SURUS_INIT_IMAGE);
-}
-
-/* A fiber switch puts the frame of the fiber that comes in there. */
-static bool find_observed_frame(surus_finder *finder)
-{
-	surus_probe probe;
-	if (!surus_probe_open(&probe, "libphp")) {
-		return surus_not_found(finder, "current_observed_frame", "it cannot be probed");
-	}
-	/* A debugger or profiler may listen, so this goes as for a real fiber that starts, is left and ends. */
-	zend_fiber_context *main = EG(current_fiber_context);
-	zend_execute_data marks[2];
-	surus_probe_keep_value(&probe, 8, 0); /* nothing is observed outside functions */
-	for (size_t i = 0; i < 2; i++) {
-		zend_fiber_context other = {.status = ZEND_FIBER_STATUS_INIT};
-		zend_observer_fiber_init_notify(&other);
-		other.top_observed_frame = &marks[i];
-		zend_observer_fiber_switch_notify(main, &other);
-		surus_probe_keep_value(&probe, 8, (unsigned long)&marks[i]);
-		other.status = ZEND_FIBER_STATUS_RUNNING;
-		zend_observer_fiber_switch_notify(&other, main);
-		surus_probe_keep_value(&probe, 8, 0);
-		zend_observer_fiber_destroy_notify(&other);
-	}
-	void *address = surus_probe_only(&probe);
-	surus_probe_close(&probe);
-	return surus_found(finder, "current_observed_frame", address, sizeof(void *), SURUS_INIT_ZERO);
 }
 
 /* A word that points to a hash table with as many elements as the context says. */
@@ -210,7 +182,7 @@ static bool find_array_globals(surus_finder *finder)
 
 bool surus_find_engine(surus_finder *finder)
 {
-	return find_gc(finder) && find_fiber_blocking(finder) && find_observed_frame(finder)
+	return find_gc(finder) && find_fiber_blocking(finder)
 		&& (spl_has_globals() || (find_spl_functions(finder) && find_spl_extensions(finder)))
 		&& find_array_globals(finder);
 }
