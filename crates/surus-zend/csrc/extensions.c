@@ -153,6 +153,10 @@ bool surus_find_extensions(surus_finder *finder)
 		if (!surus_found(finder, extensions[row].name, start, size, SURUS_INIT_IMAGE)) {
 			return false;
 		}
+		/* What these two keep is in use while a callback of the request runs. */
+		if (strcmp(module->name, "ds") == 0 || strcmp(module->name, "msgpack") == 0) {
+			surus_is_of_request(finder);
+		}
 	} ZEND_HASH_FOREACH_END();
 	return true;
 }

@@ -6,6 +6,11 @@
 
 #include <stdlib.h>
 
+#define REQUEST_REGIONS 32
+
+static surus_region request_regions[REQUEST_REGIONS];
+static size_t request_region_count;
+
 bool surus_not_found(surus_finder *finder, const char *name, const char *why)
 {
 	snprintf(finder->error, finder->error_size, "PHP's hidden state \"%s\" cannot be isolated: %s", name, why);
@@ -27,6 +32,12 @@ bool surus_found(surus_finder *finder, const char *name, void *address, size_t s
 		}
 	}
 	finder->out[finder->count++] = (surus_region){.name = name, .addr = address, .size = size, .init = init};
+	return true;
+}
+
+bool surus_is_of_request(surus_finder *finder)
+{
+	finder->out[finder->count - 1].of_request = true;
 	return true;
 }
 
@@ -102,7 +113,21 @@ int surus_hidden_locate(surus_region *out, size_t capacity, char *error, size_t 
 		}
 	}
 	free(again);
-	return same ? (int)finder.count : -1;
+	if (!same) {
+		return -1;
+	}
+	for (size_t i = 0; i < finder.count; i++) {
+		if (out[i].of_request && request_region_count < REQUEST_REGIONS) {
+			request_regions[request_region_count++] = out[i];
+		}
+	}
+	return (int)finder.count;
+}
+
+const surus_region *surus_hidden_of_request(size_t *count)
+{
+	*count = request_region_count;
+	return request_regions;
 }
 
 bool surus_hidden_create(void)

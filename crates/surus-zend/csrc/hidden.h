@@ -20,11 +20,15 @@ typedef struct {
 	void *addr;
 	size_t size;
 	surus_region_init init;
+	bool of_request; /* where requests share an isolate, each has its own: copied when another fiber of it runs */
 } surus_region;
 
 /* Called once per process, on the thread that will run PHP, after php_module_startup and before any isolate exists,
  * outside any request. Runs scratch requests. Returns the number of regions, or -1 with a message. */
 int surus_hidden_locate(surus_region *out, size_t capacity, char *error, size_t error_size);
+
+/* The located regions that belong to a request, `*count` of them. Bytes: nothing in them needs a copy of its own. */
+const surus_region *surus_hidden_of_request(size_t *count);
 
 /* In a new isolate that is entered, between the initial contents of its regions and the ini handlers (which fill in
  * what is made here): gives it its own PCRE contexts and makes its cycle collector ignore roots until it is enabled. */

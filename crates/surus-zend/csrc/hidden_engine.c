@@ -177,7 +177,8 @@ static bool find_array_globals(surus_finder *finder)
 	if (!sorted) {
 		return surus_not_found(finder, "array_globals", "array_multisort() does not change it");
 	}
-	return surus_found(finder, "array_globals", globals, sizeof *globals, SURUS_INIT_ZERO);
+	return surus_found(finder, "array_globals", globals, sizeof *globals, SURUS_INIT_ZERO)
+		&& surus_is_of_request(finder);
 }
 
 bool surus_find_engine(surus_finder *finder)

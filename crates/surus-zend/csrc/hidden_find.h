@@ -16,8 +16,10 @@ typedef struct {
 	size_t error_size;
 } surus_finder;
 
-/* Both return false on failure, with a message in the finder. */
+/* Return false on failure, with a message in the finder. */
 bool surus_found(surus_finder *finder, const char *name, void *address, size_t size, surus_region_init init);
+/* The region found last belongs to a request. */
+bool surus_is_of_request(surus_finder *finder);
 bool surus_not_found(surus_finder *finder, const char *name, const char *why);
 
 /* The ini entry `name`, NULL when its extension is not loaded. */

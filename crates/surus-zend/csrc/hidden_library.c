@@ -108,7 +108,8 @@ static bool find_filter(surus_finder *finder)
 		|| (!Z_ISUNDEF(filter->get_array) && Z_TYPE(filter->get_array) != IS_ARRAY)) {
 		return surus_not_found(finder, "filter_globals", "its layout is another one");
 	}
-	return surus_found(finder, "filter_globals", globals, sizeof(surus_filter_globals), SURUS_INIT_IMAGE);
+	return surus_found(finder, "filter_globals", globals, sizeof(surus_filter_globals), SURUS_INIT_IMAGE)
+		&& surus_is_of_request(finder);
 }
 
 static bool find_assert(surus_finder *finder)
@@ -126,7 +127,8 @@ static bool find_assert(surus_finder *finder)
 		return surus_not_found(finder, "assert_globals", "its values are not those of the settings");
 	}
 	/* Zeros: the handler of assert.callback frees the name that it finds there. */
-	return surus_found(finder, "assert_globals", globals, sizeof(surus_assert_globals), SURUS_INIT_ZERO);
+	return surus_found(finder, "assert_globals", globals, sizeof(surus_assert_globals), SURUS_INIT_ZERO)
+		&& surus_is_of_request(finder);
 }
 
 static bool find_soap(surus_finder *finder)
@@ -147,7 +149,8 @@ static bool find_soap(surus_finder *finder)
 		|| zend_hash_num_elements(&soap->defEnc) == 0 || zend_hash_num_elements(&soap->defEncNs) == 0) {
 		return surus_not_found(finder, "soap_globals", "its values are not those after startup");
 	}
-	return surus_found(finder, "soap_globals", globals, sizeof(surus_soap_globals), SURUS_INIT_IMAGE);
+	return surus_found(finder, "soap_globals", globals, sizeof(surus_soap_globals), SURUS_INIT_IMAGE)
+		&& surus_is_of_request(finder);
 }
 
 /* libxml2 keeps them per thread and tells their addresses. libxml_use_internal_errors(), libxml_get_last_error() and
@@ -181,6 +184,7 @@ static bool find_libxml(surus_finder *finder)
 		if (!surus_found(finder, xml_state[i].function, address(), xml_state[i].size, xml_state[i].init)) {
 			return false;
 		}
+		surus_is_of_request(finder);
 	}
 	xml_reset_last_error = dlsym(RTLD_DEFAULT, "xmlResetLastError");
 	return true;
