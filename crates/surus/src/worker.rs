@@ -2,16 +2,20 @@
 
 use std::io;
 use std::rc::Rc;
+use std::time::{Duration, Instant};
 
-use surus_edge::{AccessLog, Backend, Edge};
+use surus_edge::{AccessLog, Edge};
 use surus_master::Seat;
 use surus_zend::Engine;
 use tokio::signal::unix::{signal, SignalKind};
 use tokio::task::LocalSet;
 
-use crate::backend::{Classic, Coroutine};
+use crate::backend::{Classic, Coroutine, Php};
 use crate::config::{Config, Entry};
 use crate::BOOT_FAILED;
+
+/// How long PHP may take for its `finally` blocks and destructors once the edge is drained. The master waits longer.
+const PHP_GRACE: Duration = Duration::from_secs(3);
 
 /// Runs in the child, after the fork. Returns its exit code.
 pub(crate) fn run(config: &Config, engine: &Engine, mut seat: Seat) -> i32 {
@@ -65,12 +69,13 @@ async fn live(
     Ok(())
 }
 
-async fn serve<B: Backend>(config: &Config, seat: &mut Seat, backend: B) -> io::Result<()> {
+async fn serve<B: Php>(config: &Config, seat: &mut Seat, backend: B) -> io::Result<()> {
     let mut terminate = signal(SignalKind::terminate())?;
     // Ctrl-C reaches the whole process group. It is the master's to act on, so here it is caught and dropped.
     let _interrupt = signal(SignalKind::interrupt())?;
     let access_log = config.access_log.then(AccessLog::stdout);
-    let edge = Edge::new(Rc::new(backend), config.edge.clone(), access_log);
+    let backend = Rc::new(backend);
+    let edge = Edge::new(Rc::clone(&backend), config.edge.clone(), access_log);
     let listeners = std::mem::take(&mut seat.listeners);
     seat.ready();
     let drained = surus_edge::serve(edge, listeners, async {
@@ -83,5 +88,19 @@ async fn serve<B: Backend>(config: &Config, seat: &mut Seat, backend: B) -> io::
             drained.aborted
         );
     }
+    finish(&*backend).await;
     Ok(())
+}
+
+/// After the drain: lets PHP end the requests whose clients have left.
+async fn finish(backend: &impl Php) {
+    let begun = Instant::now();
+    while backend.unfinished() > 0 {
+        if begun.elapsed() > PHP_GRACE {
+            eprintln!("surus: {} requests did not end", backend.unfinished());
+            return;
+        }
+        // A worker that is about to end may look once in a while.
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
 }

@@ -8,7 +8,7 @@ use surus_edge::{
 };
 use surus_zend::{ClassicConfig, Engine, ResponseBody};
 
-use super::{limits, request, unreadable};
+use super::{limits, request, unreadable, Php};
 use crate::config::App;
 
 /// A folder of scripts and files, served as nginx and php-fpm would.
@@ -78,6 +78,13 @@ impl Backend for Classic {
             Ok(request) => self.pool.call(request, script).await.map(Reply::Backend),
             Err(error) => plain(unreadable(&error)),
         }
+    }
+}
+
+impl Php for Classic {
+    fn unfinished(&self) -> usize {
+        let (alive, idle) = self.pool.isolates();
+        alive - idle
     }
 }
 

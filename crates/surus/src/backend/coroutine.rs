@@ -3,7 +3,7 @@ use std::path::Path;
 use surus_edge::{plain, Backend, Connection, Reply, RequestBody};
 use surus_zend::{BootError, Engine, ResponseBody};
 
-use super::{limits, request, unreadable};
+use super::{limits, request, unreadable, Php};
 use crate::config::App;
 
 /// An application that booted once and serves each request in a fiber.
@@ -30,5 +30,11 @@ impl Backend for Coroutine {
             Ok(request) => self.app.call(request).await.map(Reply::Backend),
             Err(error) => plain(unreadable(&error)),
         }
+    }
+}
+
+impl Php for Coroutine {
+    fn unfinished(&self) -> usize {
+        self.app.in_flight()
     }
 }

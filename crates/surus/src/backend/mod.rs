@@ -4,13 +4,19 @@ mod classic;
 mod coroutine;
 
 use http_body_util::BodyExt;
-use surus_edge::{BodyTooLarge, BoxError, Connection, RequestBody};
+use surus_edge::{Backend, BodyTooLarge, BoxError, Connection, RequestBody};
 use surus_zend::Limits;
 
 use crate::config::App;
 
 pub(crate) use classic::Classic;
 pub(crate) use coroutine::Coroutine;
+
+/// A backend that may have work left when no client waits for it any more: PHP finishes what it has begun.
+pub(crate) trait Php: Backend {
+    /// Requests that PHP has not finished.
+    fn unfinished(&self) -> usize;
+}
 
 /// Bodies up to this many bytes are read before PHP is entered: a slow client then occupies a buffer, not a fiber.
 const BUFFERED: u64 = 256 * 1024;
