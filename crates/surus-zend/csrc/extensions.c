@@ -19,8 +19,8 @@ static const struct {
 	{"FFI", SAFE, NULL},
 	{"OAuth", SAFE, NULL},
 	{"PDO", SAFE, NULL},
-	{"PDO_Firebird", PROCESSES, "libfbclient keeps process-wide locks and threads"},
-	{"PDO_ODBC", PROCESSES, "unixODBC holds a mutex while a driver waits"},
+	{"PDO_Firebird", PROCESSES, "libfbclient has threads and locks of its own, which nobody has read"},
+	{"PDO_ODBC", PROCESSES, "unixODBC may hold a mutex while a driver waits"},
 	{"Phar", SAFE, NULL},
 	{"Reflection", SAFE, NULL},
 	{"SPL", SAFE, NULL},
@@ -47,7 +47,7 @@ static const struct {
 	{"gd", SAFE, NULL},
 	{"gearman", SAFE, NULL},
 	{"gettext", SAFE, NULL},
-	{"gmagick", PROCESSES, "GraphicsMagick keeps process-wide state"},
+	{"gmagick", PROCESSES, "nobody has read it"},
 	{"gmp", SAFE, NULL},
 	{"gnupg", SAFE, NULL},
 	{"hash", SAFE, NULL},
@@ -71,7 +71,7 @@ static const struct {
 	{"msgpack", SEGMENT, NULL},
 	{"mysqli", SAFE, NULL},
 	{"mysqlnd", SAFE, NULL},
-	{"odbc", PROCESSES, "unixODBC holds a mutex while a driver waits"},
+	{"odbc", PROCESSES, "unixODBC may hold a mutex while a driver waits"},
 	{"openssl", SAFE, NULL},
 	{"pcntl", SAFE, NULL},
 	{"pcov", PROCESSES, "it measures a process"},
@@ -83,7 +83,7 @@ static const struct {
 	{"pgsql", SAFE, NULL},
 	{"pinba", PROCESSES, "it measures a process"},
 	{"posix", SAFE, NULL},
-	{"ps", SAFE, NULL},
+	{"ps", PROCESSES, "nobody has read it"},
 	{"pspell", SAFE, NULL},
 	{"psr", SAFE, NULL},
 	{"random", SAFE, NULL},
@@ -181,7 +181,7 @@ const char *surus_extension_for_processes(unsigned *next, const char **why)
 			return module->name;
 		}
 	} ZEND_HASH_FOREACH_END();
-	/* Zend keeps the frame that is observed in a static of its own; no extension of Debian's observes calls. */
+	/* Zend keeps the frame that is observed in a static. Of Debian's extensions only tideways_xhprof observes calls. */
 	if (ZEND_OBSERVER_ENABLED && *next <= position) {
 		*next = position + 1;
 		*why = "it observes function calls";
