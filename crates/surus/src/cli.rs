@@ -91,9 +91,10 @@ Examples:
   surus serve app.php --listen 0.0.0.0:80    one script, to the world
   surus serve /var/www/blog --workers 4      a classic site
 
-Each key of surus.toml can be given in the environment: SURUS_LISTEN, SURUS_WORKERS, SURUS_REQUEST_TIMEOUT and so on.
-Flags win over the environment, the environment over the file. SIGTERM or Ctrl-C finishes the requests in flight and
-ends; a second one ends at once.
+Each key of surus.toml can be given in the environment: SURUS_LISTEN, SURUS_WORKERS, SURUS_REQUEST_TIMEOUT and \
+so on. Flags win over the environment, the environment over the file. SURUS_LOG=warn logs less.
+
+SIGTERM or Ctrl-C finishes the requests in flight and ends; a second one ends at once.
 
 Exit codes: 0 done, 1 the application failed to boot, 2 wrong usage or configuration.";
 

@@ -4,6 +4,7 @@
 //! - `config/`: flags, environment and surus.toml become one resolved configuration
 //! - `serve.rs`: the master's side of `surus serve`; `worker.rs`: a worker's life
 //! - `backend/`: PHP as the edge's backend, one file per mode
+//! - `log.rs`: where log lines go
 //! - `php.rs`: `surus php`; `internals.rs`: `surus internals`
 
 #![forbid(unsafe_code)]
@@ -12,6 +13,7 @@ mod backend;
 mod cli;
 mod config;
 mod internals;
+mod log;
 mod php;
 mod serve;
 mod worker;
@@ -29,7 +31,9 @@ const BOOT_FAILED: u8 = 1;
 const MISCONFIGURED: u8 = 2;
 
 fn main() -> ExitCode {
-    match Cli::parse().command {
+    let cli = Cli::parse();
+    log::start();
+    match cli.command {
         Command::Serve(arguments) => match Config::resolve(&arguments) {
             Ok(config) => serve::run(&config),
             Err(error) => misconfigured(&error),
