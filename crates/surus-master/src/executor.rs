@@ -127,7 +127,6 @@ impl<'a> Master<'a> {
             Ok(_) | Err(Errno::EINTR) => {}
             Err(error) => return Err(error.into()),
         }
-        // Reports before deaths: a worker that could not boot says why, and then exits.
         let mut events = Vec::new();
         let mut stop = false;
         let mut deaths = false;
@@ -138,12 +137,14 @@ impl<'a> Master<'a> {
                 stop = true;
             }
         }
+        // The order matters. Reports before deaths: a worker that could not boot says why, and then exits. The signal
+        // to stop before deaths: workers may have got it as well, from a terminal or a service manager.
         self.read_reports(&mut events);
-        if deaths {
-            self.reap(&mut events)?;
-        }
         if stop {
             events.push(Event::Stop);
+        }
+        if deaths {
+            self.reap(&mut events)?;
         }
         events.push(Event::Tick);
         Ok(events)
