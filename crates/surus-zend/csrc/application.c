@@ -227,6 +227,8 @@ surus_outcome surus_run_unboot(surus_task *task)
 
 /* ---- requests ---- */
 
+static zend_function call_function = {ZEND_INTERNAL_FUNCTION};
+
 /* The status that an exception asks for with getStatusCode(). */
 static int exception_status(zend_object *exception)
 {
@@ -327,7 +329,9 @@ surus_outcome surus_run_call(surus_task *task)
 	if (!task->fiber || !app) {
 		return SURUS_FATAL;
 	}
-	EG(current_execute_data) = NULL;
+	/* Without a frame below it an exception that leaves the handler would be a fatal error at once. */
+	zend_execute_data bottom = {.func = &call_function};
+	EG(current_execute_data) = &bottom;
 	SG(server_context) = task->exchange;
 	zend_first_try {
 		surus_output_begin(task);
@@ -345,7 +349,7 @@ surus_outcome surus_run_call(surus_task *task)
 	} zend_catch {
 		outcome = SURUS_FATAL;
 	} zend_end_try();
-	EG(current_execute_data) = NULL;
+	EG(current_execute_data) = &bottom;
 	if (outcome == SURUS_FATAL) {
 		/* The error was reported where it happened. What is left of the request goes with the isolate. */
 		CG(unclean_shutdown) = 1;
@@ -362,6 +366,7 @@ surus_outcome surus_run_call(surus_task *task)
 		zval_ptr_dtor(&request);
 	}
 	surus_fiber_reset(task);
+	EG(current_execute_data) = NULL;
 	if (task->cancel != SURUS_CANCEL_NONE && outcome != SURUS_FATAL) {
 		return SURUS_CANCELLED;
 	}

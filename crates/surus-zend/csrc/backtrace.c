@@ -24,7 +24,7 @@ void surus_log_backtrace(const zend_execute_data *frame, const char *title)
 	surus_logf(4, "%s", title);
 	for (int depth = 0; frame && depth < MAX_FRAMES; frame = frame->prev_execute_data) {
 		const zend_function *function = frame->func;
-		if (!function) {
+		if (!function || (!ZEND_USER_CODE(function->type) && !function->common.function_name)) {
 			continue;
 		}
 		const char *class_name = function->common.scope ? ZSTR_VAL(function->common.scope->name) : "";

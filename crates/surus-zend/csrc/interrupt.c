@@ -48,7 +48,7 @@ static void on_interrupt(zend_execute_data *frame)
 	if (!task || EG(exception)) {
 		return;
 	}
-	if (surus_ticks - task->resumed_at >= TICKS_PER_SLICE && !zend_fiber_switch_blocked()) {
+	if (surus_ticks - task->resumed_at >= TICKS_PER_SLICE && surus_can_park()) {
 		surus_task_leave(SURUS_PREEMPTED);
 	}
 	if (task->cancel != SURUS_CANCEL_NONE) {

@@ -84,6 +84,8 @@ fn ini_text(config: &EngineConfig) -> Result<String, StartError> {
         ("log_errors", "1"),
         ("opcache.enable", "1"),
         ("opcache.jit", "off"),
+        // Isolates hold OPcache's usage lock for as long as they live; it must not kill the process for that.
+        ("opcache.force_restart_timeout", "0"),
     ];
     let settings = ours.iter().map(|&(k, v)| (k, v)).chain(config.ini.iter().map(|(k, v)| (k.as_str(), v.as_str())));
     for (key, value) in settings {

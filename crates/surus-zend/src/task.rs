@@ -10,7 +10,7 @@ use std::{
 };
 
 use crate::{
-    blocking::take_parked,
+    blocking::{take_parked, Parked},
     exchange::Exchange,
     ffi,
     isolate::Isolate,
@@ -42,7 +42,7 @@ pub(crate) enum Outcome {
 /// What one turn of PHP has led to.
 pub(crate) enum Turn {
     Done(Outcome),
-    Parked,
+    Parked(Parked),
     Preempted,
 }
 
@@ -78,7 +78,8 @@ impl Task {
             ffi::PREEMPTED => return Turn::Preempted,
             ffi::PARKED => {
                 self.isolate.release(self.raw);
-                return Turn::Parked;
+                // At once: another task may park before this one is waited for.
+                return Turn::Parked(take_parked());
             }
             _ => self.isolate.release(self.raw),
         }
@@ -108,8 +109,7 @@ impl Task {
             match self.resume() {
                 Turn::Done(_) => return,
                 Turn::Preempted => {}
-                Turn::Parked => {
-                    take_parked();
+                Turn::Parked(_) => {
                     self.cancel(ffi::CANCEL_SHUTDOWN);
                     self.cancel(ffi::CANCEL_SHUTDOWN);
                 }
@@ -130,7 +130,7 @@ impl Task {
                     watch.check(self);
                     tokio::task::yield_now().await;
                 }
-                Turn::Parked => self.wait_parked(&mut watch).await,
+                Turn::Parked(parked) => self.wait_parked(parked, &mut watch).await,
             }
             self.wait_for_turn().await;
             turn = self.resume();
@@ -151,8 +151,7 @@ impl Task {
     }
 
     /// Waits for what PHP waits for, or for a reason to end the request.
-    async fn wait_parked(&self, watch: &mut Watch<'_>) {
-        let Some(mut parked) = take_parked() else { return };
+    async fn wait_parked(&self, mut parked: Parked, watch: &mut Watch<'_>) {
         loop {
             let next = watch.next();
             let event = {

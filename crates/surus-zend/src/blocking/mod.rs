@@ -37,19 +37,20 @@ thread_local! {
 }
 
 /// The future that a parked task waits for.
-pub(crate) struct Parked(*mut Waiting<'static>);
+pub(crate) struct Parked(Option<*mut Waiting<'static>>);
 
 impl Parked {
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let Some(waiting) = self.0 else { return Poll::Ready(()) };
         // SAFETY: the future is pinned on the parked stack, which does not run or go away before its task is resumed,
         // and then this value is gone: `Task::wait_parked` drops it before the resume.
-        unsafe { Pin::new_unchecked(&mut *self.0) }.poll(cx)
+        unsafe { Pin::new_unchecked(&mut *waiting) }.poll(cx)
     }
 }
 
 /// What the task that has just parked waits for.
-pub(crate) fn take_parked() -> Option<Parked> {
-    PARKED.take().map(Parked)
+pub(crate) fn take_parked() -> Parked {
+    Parked(PARKED.take())
 }
 
 /// Whether the caller stands on a PHP stack that may be left now.
