@@ -1,5 +1,6 @@
 //! The master's side of `surus serve`.
 
+use std::io::Write;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -33,13 +34,18 @@ pub(crate) fn run(config: &Config) -> ExitCode {
         &master,
         listeners,
         &|seat| worker::run(config, &engine, seat),
-        &mut || println!("{ready}"),
+        &mut || announce(&ready),
     );
     match outcome {
         Ok(Outcome::Stopped) => ExitCode::SUCCESS,
         Ok(Outcome::BootFailed | Outcome::GaveUp) => ExitCode::from(BOOT_FAILED),
         Err(error) => failed(&format!("the master failed: {error}")),
     }
+}
+
+/// On standard output. That nobody reads it is no reason to end.
+fn announce(ready: &str) {
+    let _ = writeln!(std::io::stdout(), "{ready}");
 }
 
 fn ready_line(config: &Config, addresses: &[std::net::SocketAddr]) -> String {

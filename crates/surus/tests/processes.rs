@@ -288,6 +288,29 @@ fn a_second_server_on_the_same_port_is_refused() {
     assert_eq!((code, log), (Some(2), expected));
 }
 
+#[test]
+fn requests_are_logged_on_demand() {
+    let folder = Folder::with("app.php", HELLO);
+    let listen = SocketAddr::from(([127, 0, 0, 1], free_port())).to_string();
+    let mut child = surus(&["serve", folder.0.to_str().unwrap(), "--listen", &listen])
+        .env("SURUS_ACCESS_LOG", "true")
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    assert!(lines.next().unwrap().unwrap().starts_with("surus ready"));
+    let mut client = Client(TcpStream::connect(&listen).unwrap());
+    client.send();
+    client.body();
+    let line = lines.next().unwrap().unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(
+        line.starts_with("127.0.0.1 [") && line.contains("] \"GET /\" 200 "),
+        "{line}"
+    );
+}
+
 fn serve_and_fail(folder: &Path) -> (Option<i32>, String) {
     let listen = free_port().to_string();
     let (code, stdout, stderr) = run(&[
