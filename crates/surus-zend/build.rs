@@ -11,8 +11,18 @@ fn php_config() -> String {
     if let Ok(name) = env::var("PHP_CONFIG") {
         return name;
     }
-    for name in ["php-config8.2", "php-config8.3", "php-config8.4", "php-config8.5", "php-config"] {
-        if Command::new(name).arg("--version").output().is_ok_and(|o| o.status.success()) {
+    for name in [
+        "php-config8.2",
+        "php-config8.3",
+        "php-config8.4",
+        "php-config8.5",
+        "php-config",
+    ] {
+        if Command::new(name)
+            .arg("--version")
+            .output()
+            .is_ok_and(|o| o.status.success())
+        {
             return name.to_string();
         }
     }
@@ -20,8 +30,14 @@ fn php_config() -> String {
 }
 
 fn ask(program: &str, option: &str) -> String {
-    let output = Command::new(program).arg(option).output().expect("php-config runs");
-    String::from_utf8(output.stdout).expect("php-config speaks UTF-8").trim().to_string()
+    let output = Command::new(program)
+        .arg(option)
+        .output()
+        .expect("php-config runs");
+    String::from_utf8(output.stdout)
+        .expect("php-config speaks UTF-8")
+        .trim()
+        .to_string()
 }
 
 fn main() {

@@ -58,6 +58,25 @@ void surus_application_start(void)
 	zend_autoload = autoload;
 }
 
+static void surus_mark_destructed(zend_objects_store *objects)
+{
+	for (uint32_t i = 1; objects->object_buckets && i < objects->top; i++) {
+		zend_object *object = objects->object_buckets[i];
+		if (IS_OBJ_VALID(object)) {
+			GC_ADD_FLAGS(object, IS_OBJ_DESTRUCTOR_CALLED);
+		}
+	}
+}
+
+/* Stands before the engine's own, which a fatal error calls so that no destructor runs any more. The objects of an
+ * isolate with other requests are not the failed request's alone. */
+ZEND_API void ZEND_FASTCALL zend_objects_store_mark_destructed(zend_objects_store *objects)
+{
+	if (!surus_running || !surus_running->fiber) {
+		surus_mark_destructed(objects);
+	}
+}
+
 static void log_exception(zend_object *exception)
 {
 	zval object, text;
@@ -220,6 +239,10 @@ surus_outcome surus_run_unboot(surus_task *task)
 		free(app->routes);
 		free(app);
 	}
+	if (isolate->had_fatal) {
+		/* Objects of requests that failed are left over; their time is past. */
+		surus_mark_destructed(&EG(objects_store));
+	}
 	php_request_shutdown(NULL);
 	SG(server_context) = NULL;
 	return SURUS_OK;
@@ -341,6 +364,10 @@ surus_outcome surus_run_call(surus_task *task)
 		if (EG(exception)) {
 			outcome = handle_exception(task) ? SURUS_OK : SURUS_EXCEPTION;
 		}
+		if (SURUS_HAS_OOM()) {
+			SURUS_CLEAR_OOM();
+			task->isolate->had_fatal = true;
+		}
 		if (BG(user_shutdown_function_names)) {
 			php_call_shutdown_functions();
 			php_free_shutdown_functions();
@@ -351,14 +378,20 @@ surus_outcome surus_run_call(surus_task *task)
 	} zend_end_try();
 	EG(current_execute_data) = &bottom;
 	if (outcome == SURUS_FATAL) {
-		/* The error was reported where it happened. What is left of the request goes with the isolate. */
-		CG(unclean_shutdown) = 1;
+		/* The error was reported where it happened. What is left of the request goes with the isolate; until then its
+		 * other requests get the memory that they were promised, and their cycles are collected. */
+		task->isolate->had_fatal = true;
+		zend_set_memory_limit(zend_memory_usage(true) + (size_t)PG(memory_limit));
+		gc_protect(false);
 		if (PG(connection_status) & PHP_CONNECTION_ABORTED) {
 			outcome = SURUS_CANCELLED;
 		}
 		if (!SG(headers_sent)) {
 			SG(sapi_headers).http_response_code = 500;
 		}
+	}
+	if (task->isolate->had_fatal && outcome != SURUS_CANCELLED) {
+		outcome = SURUS_FATAL;
 	}
 	surus_output_end(task);
 	if (Z_TYPE(request) != IS_UNDEF) {

@@ -27,7 +27,7 @@
 	X(EG, error_handling) X(EG, exception_class) X(EG, exception) X(EG, prev_exception)                            \
 	X(EG, opline_before_exception) X(EG, flags) X(EG, record_errors) X(EG, num_errors) X(EG, errors)               \
 	X(EG, get_gc_buffer) X(EG, trampoline) X(EG, filename_override) X(EG, lineno_override) X(EG, timeout_seconds)  \
-	X(EG, persistent_list)                                                                                         \
+	X(EG, persistent_list) SURUS_OOM_FIELD(X)                                                                                     \
 	X(CG, unclean_shutdown) X(CG, current_linking_class) X(CG, delayed_variance_obligations)                       \
 	X(CG, delayed_autoloads) X(CG, unlinked_uses)                                                                  \
 	X(PG, connection_status) X(PG, ignore_user_abort) X(PG, header_is_being_sent)                                  \
@@ -227,6 +227,9 @@ static void load_state(struct surus_fiber_state *state)
 	load_values(&state->values);
 	load_modules(state->modules);
 	load_superglobals(state);
+	if (SURUS_HAS_OOM()) {
+		zend_atomic_bool_store_ex(&EG(vm_interrupt), true);
+	}
 }
 
 /* A new VM stack with an empty frame at its bottom, as the engine makes it for its own fibers. */

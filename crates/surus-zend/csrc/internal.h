@@ -23,6 +23,7 @@ struct surus_isolate {
 	zend_ini_entry *ini_entries;
 	zend_string *memory_limit;
 	bool booted;
+	bool had_fatal;       /* of a booted isolate: it takes no new requests */
 	bool starting;        /* inside request startup: nothing may be thrown */
 	struct surus_application *application; /* application.c, once booted */
 	struct surus_idle *idle;               /* fiber_state.c, once booted */

@@ -32,6 +32,16 @@
 #define SURUS_SAPI_EXTRA
 #endif
 
-/* 8.4 renamed the atomic helpers' users, not the helpers; ini displayers and handlers kept their shape. */
+/* Newest releases unwind the request that hit its memory limit instead of leaving it by longjmp, and keep a mark that
+ * lets no more PHP code run. The mark belongs to that request. */
+#ifdef ZEND_HAS_OOM
+#define SURUS_OOM_FIELD(X) X(EG, delayed_oom)
+#define SURUS_HAS_OOM() ZEND_HAS_OOM()
+#define SURUS_CLEAR_OOM() (EG(delayed_oom).state = ZEND_OOM_STATE_NONE)
+#else
+#define SURUS_OOM_FIELD(X)
+#define SURUS_HAS_OOM() false
+#define SURUS_CLEAR_OOM() ((void)0)
+#endif
 
 #endif

@@ -30,7 +30,11 @@ impl ResponseBody {
 
     #[must_use]
     pub fn full(bytes: Bytes) -> Self {
-        ResponseBody(Kind::Full(if bytes.is_empty() { None } else { Some(bytes) }))
+        ResponseBody(Kind::Full(if bytes.is_empty() {
+            None
+        } else {
+            Some(bytes)
+        }))
     }
 
     pub(crate) fn stream(pipe: Rc<Pipe>) -> Self {
@@ -42,10 +46,15 @@ impl Body for ResponseBody {
     type Data = Bytes;
     type Error = BoxError;
 
-    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
         match &mut self.0 {
             Kind::Full(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
-            Kind::Stream(pipe) => pipe.poll_read(cx).map(|bytes| bytes.map(|bytes| Ok(Frame::data(bytes)))),
+            Kind::Stream(pipe) => pipe
+                .poll_read(cx)
+                .map(|bytes| bytes.map(|bytes| Ok(Frame::data(bytes)))),
         }
     }
 

@@ -63,7 +63,10 @@ impl Classic {
             let task = pool.make()?;
             pool.idle.borrow_mut().push((task, Instant::now()));
         }
-        Ok(Classic { pool, dev: engine.dev })
+        Ok(Classic {
+            pool,
+            dev: engine.dev,
+        })
     }
 
     /// Runs `script` for the request. Dropping the future tells PHP that the client has left.
@@ -99,7 +102,9 @@ impl Classic {
 
 impl fmt::Debug for Classic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Classic").field("isolates", &self.isolates()).finish()
+        f.debug_struct("Classic")
+            .field("isolates", &self.isolates())
+            .finish()
     }
 }
 
@@ -136,7 +141,11 @@ impl Pool {
             }
             let (sender, turn) = oneshot::channel();
             self.line.borrow_mut().push_back(sender);
-            let wait = self.config.limits.request_timeout.unwrap_or(Duration::from_secs(3600));
+            let wait = self
+                .config
+                .limits
+                .request_timeout
+                .unwrap_or(Duration::from_secs(3600));
             if tokio::time::timeout(wait, turn).await.is_err() {
                 return Err(busy());
             }
@@ -189,7 +198,9 @@ impl Pool {
         let mut idle = self.idle.borrow_mut();
         let now = Instant::now();
         // The pool is a stack: those at the bottom have been idle longest.
-        while idle.len() > self.config.min_isolates && now.duration_since(idle[0].1) >= self.config.idle {
+        while idle.len() > self.config.min_isolates
+            && now.duration_since(idle[0].1) >= self.config.idle
+        {
             idle.remove(0);
             self.alive.set(self.alive.get() - 1);
         }
@@ -198,6 +209,8 @@ impl Pool {
 
 pub(crate) fn busy() -> Response<ResponseBody> {
     let mut answer = plain_answer(503);
-    answer.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+    answer
+        .headers_mut()
+        .insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
     answer
 }

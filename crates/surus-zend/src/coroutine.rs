@@ -9,6 +9,7 @@ use std::{
 
 use bytes::Bytes;
 use http::{header, HeaderValue, Method, Response, StatusCode};
+use tokio::sync::Notify;
 
 use crate::{
     classic::{busy, LeaveGuard},
@@ -39,6 +40,7 @@ struct App {
     version: RefCell<Rc<Version>>,
     in_flight: Cell<usize>,
     rebooting: Cell<bool>,
+    rebooted: Notify,
 }
 
 /// One boot of the script.
@@ -52,7 +54,11 @@ struct Version {
 
 impl Coroutine {
     /// Runs the script and takes what it returns as the application.
-    pub async fn boot(engine: &Engine, script: &Path, limits: Limits) -> Result<Coroutine, BootError> {
+    pub async fn boot(
+        engine: &Engine,
+        script: &Path,
+        limits: Limits,
+    ) -> Result<Coroutine, BootError> {
         let version = Version::boot(engine, script, &limits).await?;
         Ok(Coroutine {
             app: Rc::new(App {
@@ -62,6 +68,7 @@ impl Coroutine {
                 version: RefCell::new(Rc::new(version)),
                 in_flight: Cell::new(0),
                 rebooting: Cell::new(false),
+                rebooted: Notify::new(),
             }),
         })
     }
@@ -72,7 +79,9 @@ impl Coroutine {
         if app.in_flight.get() >= app.limits.max_in_flight {
             return busy();
         }
-        let version = app.version.borrow().clone();
+        let Some(version) = app.current().await else {
+            return busy();
+        };
         let exchange = match version.route(request, app.engine.dev) {
             Ok(exchange) => exchange,
             Err(answer) => return answer,
@@ -86,7 +95,11 @@ impl Coroutine {
         };
         task.assign(ffi::RUN_CALL, &exchange);
         app.in_flight.set(app.in_flight.get() + 1);
-        let turn = if task.is_blocked() { None } else { Some(task.resume()) };
+        let turn = if task.is_blocked() {
+            None
+        } else {
+            Some(task.resume())
+        };
         if let Some(Turn::Done(outcome)) = turn {
             app.done(&version, task, &exchange, outcome);
             return exchange.take_ready().unwrap_or_else(|| plain_answer(500));
@@ -120,12 +133,39 @@ impl Coroutine {
 
 impl fmt::Debug for Coroutine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Coroutine").field("script", &self.app.script).field("in_flight", &self.in_flight()).finish()
+        f.debug_struct("Coroutine")
+            .field("script", &self.app.script)
+            .field("in_flight", &self.in_flight())
+            .finish()
     }
 }
 
 impl App {
-    fn done(self: &Rc<Self>, version: &Rc<Version>, task: Task, exchange: &Exchange, outcome: Outcome) {
+    /// The version that takes requests; waits while it is being booted again. None when it does not boot.
+    async fn current(self: &Rc<Self>) -> Option<Rc<Version>> {
+        loop {
+            let version = self.version.borrow().clone();
+            if !version.retired.get() {
+                return Some(version);
+            }
+            let booted = self.rebooted.notified();
+            if !self.rebooting.get() {
+                self.reboot();
+            }
+            booted.await;
+            if self.version.borrow().retired.get() {
+                return None;
+            }
+        }
+    }
+
+    fn done(
+        self: &Rc<Self>,
+        version: &Rc<Version>,
+        task: Task,
+        exchange: &Exchange,
+        outcome: Outcome,
+    ) {
         self.in_flight.set(self.in_flight.get() - 1);
         match outcome {
             Outcome::Fatal | Outcome::Abandoned => {
@@ -153,16 +193,26 @@ impl App {
             return;
         }
         version.idle.borrow_mut().clear();
+        self.reboot();
+    }
+
+    fn reboot(self: &Rc<Self>) {
         if self.rebooting.replace(true) {
             return;
         }
         let app = self.clone();
         tokio::task::spawn_local(async move {
             match Version::boot(&app.engine, &app.script, &app.limits).await {
-                Ok(version) => *app.version.borrow_mut() = Rc::new(version),
-                Err(error) => tracing::error!(%error, "the application did not boot again after a fatal error; the old isolate goes on"),
+                Ok(version) => {
+                    let old = app.version.replace(Rc::new(version));
+                    drop(old);
+                }
+                Err(error) => {
+                    tracing::error!(%error, "the application did not boot again after a fatal error; the next request tries again")
+                }
             }
             app.rebooting.set(false);
+            app.rebooted.notify_waiters();
         });
     }
 }
@@ -173,18 +223,34 @@ impl Version {
         let task = Task::new(&isolate, BOOT_STACK)?;
         let exchange = Exchange::for_script(script, Vec::new(), engine.dev);
         task.assign(ffi::RUN_BOOT, &exchange);
-        let unlimited = Limits { request_timeout: None, slow_log: None, ..limits.clone() };
+        let unlimited = Limits {
+            request_timeout: None,
+            slow_log: None,
+            ..limits.clone()
+        };
         let outcome = task.start(&exchange, &unlimited).await;
         let printed = exchange.take_output();
         if !printed.is_empty() {
             tracing::info!(target: "php", "{}", String::from_utf8_lossy(&printed).trim_end());
         }
         if outcome != Outcome::Ok {
-            return Err(BootError(format!("{} did not boot; its error is above", script.display())));
+            return Err(BootError(format!(
+                "{} did not boot; its error is above",
+                script.display()
+            )));
         }
         let routes = exchange.routes.take();
-        let router = if routes.is_empty() { None } else { Some(Router::new(&routes).map_err(BootError)?) };
-        Ok(Version { isolate, router, idle: RefCell::default(), retired: Cell::new(false) })
+        let router = if routes.is_empty() {
+            None
+        } else {
+            Some(Router::new(&routes).map_err(BootError)?)
+        };
+        Ok(Version {
+            isolate,
+            router,
+            idle: RefCell::default(),
+            retired: Cell::new(false),
+        })
     }
 
     fn fiber(&self) -> Result<Task, BootError> {
@@ -252,20 +318,44 @@ pub(crate) fn plain_answer(status: u16) -> Response<ResponseBody> {
     let text = format!("{{\"title\":\"{title}\",\"status\":{}}}", status.as_u16());
     let mut answer = Response::new(ResponseBody::full(Bytes::from(text)));
     *answer.status_mut() = status;
-    answer.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+    answer.headers_mut().insert(
+        header::CONTENT_TYPE,
+        HeaderValue::from_static("application/problem+json"),
+    );
     answer
 }
 
 /// The answer for an uncaught exception: HTML for a browser, problem+json otherwise; detail in development only.
-pub(crate) fn answer_exception(exchange: &Exchange, status: i32, class: &str, message: &str, trace: &str) {
+pub(crate) fn answer_exception(
+    exchange: &Exchange,
+    status: i32,
+    class: &str,
+    message: &str,
+    trace: &str,
+) {
     let status = u16::try_from(status).unwrap_or(500);
-    let accepts = exchange.request.headers.get(header::ACCEPT).and_then(|a| a.to_str().ok()).unwrap_or("");
-    let title = StatusCode::from_u16(status).ok().and_then(|s| s.canonical_reason()).unwrap_or("Error");
+    let accepts = exchange
+        .request
+        .headers
+        .get(header::ACCEPT)
+        .and_then(|a| a.to_str().ok())
+        .unwrap_or("");
+    let title = StatusCode::from_u16(status)
+        .ok()
+        .and_then(|s| s.canonical_reason())
+        .unwrap_or("Error");
     exchange.set_status(i32::from(status));
     if accepts.contains("text/html") {
-        let detail = if exchange.dev { format!("<pre>{}</pre>", escape_html(trace)) } else { String::new() };
+        let detail = if exchange.dev {
+            format!("<pre>{}</pre>", escape_html(trace))
+        } else {
+            String::new()
+        };
         exchange.add_header(b"content-type", b"text/html; charset=UTF-8");
-        exchange.write(format!("<!doctype html><title>{title}</title><h1>{status} {title}</h1>{detail}").as_bytes());
+        exchange.write(
+            format!("<!doctype html><title>{title}</title><h1>{status} {title}</h1>{detail}")
+                .as_bytes(),
+        );
         return;
     }
     let mut text = format!("{{\"title\":{},\"status\":{status}", json_string(title));
@@ -283,7 +373,9 @@ pub(crate) fn answer_exception(exchange: &Exchange, status: i32, class: &str, me
 }
 
 fn escape_html(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
 }
 
 fn json_string(text: &str) -> String {
@@ -304,6 +396,13 @@ fn json_string(text: &str) -> String {
 
 /// The PHP classes that come with the binary.
 pub(crate) fn class_source(name: &[u8]) -> Option<(&'static str, &'static str)> {
-    const SOURCES: [(&str, &str, &str); 1] = [("Surus\\App", "surus:App.php", include_str!("../../../php/src/App.php"))];
-    SOURCES.iter().find(|(class, ..)| name.eq_ignore_ascii_case(class.as_bytes())).map(|(_, file, source)| (*file, *source))
+    const SOURCES: [(&str, &str, &str); 1] = [(
+        "Surus\\App",
+        "surus:App.php",
+        include_str!("../../../php/src/App.php"),
+    )];
+    SOURCES
+        .iter()
+        .find(|(class, ..)| name.eq_ignore_ascii_case(class.as_bytes()))
+        .map(|(_, file, source)| (*file, *source))
 }

@@ -54,22 +54,31 @@ impl Engine {
     /// Loads PHP and its extensions. Once per process, before any fork and while it has one thread.
     pub fn start(config: &EngineConfig) -> Result<Engine, StartError> {
         if STARTED.swap(true, Ordering::SeqCst) {
-            return Err(StartError("PHP has already been started in this process".to_string()));
+            return Err(StartError(
+                "PHP has already been started in this process".to_string(),
+            ));
         }
-        let ini = CString::new(ini_text(config)?).map_err(|_| StartError("a php.ini setting contains a NUL byte".to_string()))?;
+        let ini = CString::new(ini_text(config)?)
+            .map_err(|_| StartError("a php.ini setting contains a NUL byte".to_string()))?;
         let mut error = vec![0u8; 1024];
         // SAFETY: first call in this process; `error` has room for its size.
-        let result = unsafe { ffi::surus_engine_start(ini.as_ptr(), error.as_mut_ptr().cast(), error.len()) };
+        let result = unsafe {
+            ffi::surus_engine_start(ini.as_ptr(), error.as_mut_ptr().cast(), error.len())
+        };
         if result == 0 {
             return Ok(Engine { dev: config.dev });
         }
         let end = error.iter().position(|&b| b == 0).unwrap_or(0);
-        Err(StartError(String::from_utf8_lossy(&error[..end]).into_owned()))
+        Err(StartError(
+            String::from_utf8_lossy(&error[..end]).into_owned(),
+        ))
     }
 
     /// Prepares a forked process to run PHP on the calling thread.
     pub fn enter_worker(&self, preempt_after: Duration) {
-        let slice = u64::try_from(preempt_after.as_micros()).unwrap_or(10_000).max(1000);
+        let slice = u64::try_from(preempt_after.as_micros())
+            .unwrap_or(10_000)
+            .max(1000);
         // SAFETY: the engine has started; timers and handlers are set for this thread.
         unsafe { ffi::surus_engine_enter_worker(slice) };
     }
@@ -87,7 +96,10 @@ fn ini_text(config: &EngineConfig) -> Result<String, StartError> {
         // Isolates hold OPcache's usage lock for as long as they live; it must not kill the process for that.
         ("opcache.force_restart_timeout", "0"),
     ];
-    let settings = ours.iter().map(|&(k, v)| (k, v)).chain(config.ini.iter().map(|(k, v)| (k.as_str(), v.as_str())));
+    let settings = ours
+        .iter()
+        .map(|&(k, v)| (k, v))
+        .chain(config.ini.iter().map(|(k, v)| (k.as_str(), v.as_str())));
     for (key, value) in settings {
         if key.is_empty() || key.contains(['\n', '=', '[', ';']) || value.contains(['\n', '"']) {
             return Err(StartError(format!("php.ini setting {key:?} = {value:?} is not valid: no line breaks, quotes or brackets")));

@@ -78,7 +78,12 @@ impl Exchange {
         Exchange::build(request, script, Vec::new(), dev)
     }
 
-    fn build(mut request: Request, script: Option<Script>, arguments: Vec<*mut c_char>, dev: bool) -> Rc<Exchange> {
+    fn build(
+        mut request: Request,
+        script: Option<Script>,
+        arguments: Vec<*mut c_char>,
+        dev: bool,
+    ) -> Rc<Exchange> {
         let to_stdout = !arguments.is_empty();
         let body = std::mem::replace(&mut request.body, RequestBody::Empty);
         Rc::new_cyclic(|this| Exchange {
@@ -97,7 +102,10 @@ impl Exchange {
             body: RefCell::new(body),
             unread: RefCell::default(),
             body_failed: Cell::new(false),
-            response: RefCell::new(Response { status: 200, ..Response::default() }),
+            response: RefCell::new(Response {
+                status: 200,
+                ..Response::default()
+            }),
             client_left: Cell::new(false),
             waiter: RefCell::default(),
             driver: RefCell::default(),
@@ -105,7 +113,11 @@ impl Exchange {
     }
 
     /// The exchange of a script that runs without a request: at boot and from the command line.
-    pub(crate) fn for_script(script: &Path, arguments: Vec<*mut c_char>, dev: bool) -> Rc<Exchange> {
+    pub(crate) fn for_script(
+        script: &Path,
+        arguments: Vec<*mut c_char>,
+        dev: bool,
+    ) -> Rc<Exchange> {
         let nobody = std::net::SocketAddr::from(([127, 0, 0, 1], 0));
         let request = Request {
             method: http::Method::GET,
@@ -131,11 +143,13 @@ impl Exchange {
     }
 
     pub(crate) fn strings(&self) -> &CStrings {
-        self.strings.get_or_init(|| CStrings::new(&self.request, self.script.as_ref()))
+        self.strings
+            .get_or_init(|| CStrings::new(&self.request, self.script.as_ref()))
     }
 
     pub(crate) fn variables(&self) -> &ServerVariables {
-        self.variables.get_or_init(|| ServerVariables::new(&self.request, self.script.as_ref()))
+        self.variables
+            .get_or_init(|| ServerVariables::new(&self.request, self.script.as_ref()))
     }
 
     // ---- the request body
@@ -177,7 +191,8 @@ impl Exchange {
     // ---- the response, PHP's side
 
     pub(crate) fn add_header(&self, name: &[u8], value: &[u8]) {
-        let (Ok(name), Ok(value)) = (HeaderName::from_bytes(name), HeaderValue::from_bytes(value)) else {
+        let (Ok(name), Ok(value)) = (HeaderName::from_bytes(name), HeaderValue::from_bytes(value))
+        else {
             tracing::warn!(name = %String::from_utf8_lossy(name), "a response header that HTTP does not allow was left out");
             return;
         };
@@ -328,7 +343,8 @@ impl Exchange {
 impl Response {
     fn reply(&mut self, body: ResponseBody) -> http::Response<ResponseBody> {
         let mut reply = http::Response::new(body);
-        *reply.status_mut() = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        *reply.status_mut() =
+            StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         *reply.headers_mut() = std::mem::take(&mut self.headers);
         reply
     }

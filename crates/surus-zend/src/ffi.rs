@@ -22,7 +22,10 @@ pub(crate) struct Str {
 
 impl Str {
     pub(crate) fn new(bytes: &[u8]) -> Str {
-        Str { ptr: bytes.as_ptr().cast(), len: bytes.len() }
+        Str {
+            ptr: bytes.as_ptr().cast(),
+            len: bytes.len(),
+        }
     }
 
     /// # Safety
@@ -77,7 +80,11 @@ pub(crate) struct IsolateStats {
 }
 
 extern "C" {
-    pub(crate) fn surus_engine_start(ini: *const c_char, error: *mut c_char, error_size: usize) -> c_int;
+    pub(crate) fn surus_engine_start(
+        ini: *const c_char,
+        error: *mut c_char,
+        error_size: usize,
+    ) -> c_int;
     pub(crate) fn surus_engine_enter_worker(slice_us: u64);
     pub(crate) fn surus_php_version() -> *const c_char;
     pub(crate) fn surus_isolate_new(memory_limit: *const c_char) -> *mut Isolate;

@@ -24,7 +24,9 @@ impl Isolate {
     pub(crate) fn new(memory_limit: Option<&str>) -> Result<Rc<Isolate>, BootError> {
         let limit = memory_limit.map(|text| CString::new(text).unwrap_or_default());
         // SAFETY: the engine has started (an `Engine` was needed to get here); no PHP code is running on this stack.
-        let raw = unsafe { ffi::surus_isolate_new(limit.as_ref().map_or(std::ptr::null(), |l| l.as_ptr())) };
+        let raw = unsafe {
+            ffi::surus_isolate_new(limit.as_ref().map_or(std::ptr::null(), |l| l.as_ptr()))
+        };
         if raw.is_null() {
             return Err(BootError("out of memory for a new isolate".to_string()));
         }
@@ -95,7 +97,11 @@ pub struct Internals {
 
 fn resident_bytes() -> usize {
     let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
-    let pages: usize = statm.split_whitespace().nth(1).and_then(|p| p.parse().ok()).unwrap_or(0);
+    let pages: usize = statm
+        .split_whitespace()
+        .nth(1)
+        .and_then(|p| p.parse().ok())
+        .unwrap_or(0);
     pages * 4096
 }
 
@@ -104,7 +110,9 @@ pub fn measure(_engine: &Engine, count: usize) -> Result<Internals, BootError> {
     let _warm = Isolate::new(None)?;
     let before = resident_bytes();
     let start = Instant::now();
-    let isolates = (0..count).map(|_| Isolate::new(None)).collect::<Result<Vec<_>, _>>()?;
+    let isolates = (0..count)
+        .map(|_| Isolate::new(None))
+        .collect::<Result<Vec<_>, _>>()?;
     let isolate_new = start.elapsed() / count as u32;
     let isolate_bytes = resident_bytes().saturating_sub(before) / count;
     let rounds = 200;
@@ -117,6 +125,13 @@ pub fn measure(_engine: &Engine, count: usize) -> Result<Internals, BootError> {
     }
     let isolate_switch = start.elapsed() / (rounds * count as u32);
     // SAFETY: a static string of the library.
-    let php_version = unsafe { std::ffi::CStr::from_ptr(ffi::surus_php_version()) }.to_string_lossy().into_owned();
-    Ok(Internals { php_version, isolate_new, isolate_bytes, isolate_switch })
+    let php_version = unsafe { std::ffi::CStr::from_ptr(ffi::surus_php_version()) }
+        .to_string_lossy()
+        .into_owned();
+    Ok(Internals {
+        php_version,
+        isolate_new,
+        isolate_bytes,
+        isolate_switch,
+    })
 }

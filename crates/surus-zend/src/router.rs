@@ -6,9 +6,14 @@ use http::Method;
 
 /// What a request line leads to.
 pub(crate) enum Match {
-    Found { index: i64, parameters: Vec<(Rc<str>, Vec<u8>)> },
+    Found {
+        index: i64,
+        parameters: Vec<(Rc<str>, Vec<u8>)>,
+    },
     NotFound,
-    NotAllowed { allow: String },
+    NotAllowed {
+        allow: String,
+    },
 }
 
 #[derive(Clone)]
@@ -38,7 +43,13 @@ impl Router {
             methods
                 .entry(method.clone())
                 .or_default()
-                .insert(path, Route { index: *index, parameters })
+                .insert(
+                    path,
+                    Route {
+                        index: *index,
+                        parameters,
+                    },
+                )
                 .map_err(|error| format!("route {method} {pattern:?}: {error}"))?;
         }
         Ok(Router { methods })
@@ -53,7 +64,12 @@ impl Router {
         if let Some(found) = found.or_else(|| self.at(ANY, path)) {
             return found;
         }
-        let mut allow: Vec<&str> = self.methods.keys().map(String::as_str).filter(|m| self.at(m, path).is_some()).collect();
+        let mut allow: Vec<&str> = self
+            .methods
+            .keys()
+            .map(String::as_str)
+            .filter(|m| self.at(m, path).is_some())
+            .collect();
         if allow.is_empty() {
             return Match::NotFound;
         }
@@ -61,7 +77,9 @@ impl Router {
             allow.push("HEAD");
         }
         allow.push("OPTIONS");
-        Match::NotAllowed { allow: allow.join(", ") }
+        Match::NotAllowed {
+            allow: allow.join(", "),
+        }
     }
 
     fn at(&self, method: &str, path: &str) -> Option<Match> {
@@ -73,7 +91,10 @@ impl Router {
             }
             parameters.push((parameter.name.clone(), percent_decode(raw)));
         }
-        Some(Match::Found { index: found.value.index, parameters })
+        Some(Match::Found {
+            index: found.value.index,
+            parameters,
+        })
     }
 }
 
@@ -92,20 +113,38 @@ fn parse(pattern: &str) -> Result<(String, Vec<Parameter>), String> {
     let mut rest = pattern;
     while let Some(open) = rest.find('{') {
         path.push_str(&rest[..open]);
-        let close = rest[open..].find('}').ok_or_else(|| format!("route {pattern:?}: a {{ without its }}"))? + open;
+        let close = rest[open..]
+            .find('}')
+            .ok_or_else(|| format!("route {pattern:?}: a {{ without its }}"))?
+            + open;
         let inside = &rest[open + 1..close];
-        let (name, constraint) = inside.split_once(':').map_or((inside, None), |(n, c)| (n, Some(c)));
+        let (name, constraint) = inside
+            .split_once(':')
+            .map_or((inside, None), |(n, c)| (n, Some(c)));
         let (name, catch_all) = name.strip_suffix('*').map_or((name, false), |n| (n, true));
         if name.is_empty() || !name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') {
-            return Err(format!("route {pattern:?}: {inside:?} is not a parameter name"));
+            return Err(format!(
+                "route {pattern:?}: {inside:?} is not a parameter name"
+            ));
         }
         let digits = match constraint {
             None => false,
             Some("int") => true,
-            Some(other) => return Err(format!("route {pattern:?}: unknown constraint {other:?}; there is \"int\"")),
+            Some(other) => {
+                return Err(format!(
+                    "route {pattern:?}: unknown constraint {other:?}; there is \"int\""
+                ))
+            }
         };
-        path.push_str(&if catch_all { format!("{{*{name}}}") } else { format!("{{{name}}}") });
-        parameters.push(Parameter { name: name.into(), digits });
+        path.push_str(&if catch_all {
+            format!("{{*{name}}}")
+        } else {
+            format!("{{{name}}}")
+        });
+        parameters.push(Parameter {
+            name: name.into(),
+            digits,
+        });
         rest = &rest[close + 1..];
     }
     path.push_str(rest);
@@ -139,26 +178,47 @@ mod tests {
     use super::*;
 
     fn router(routes: &[(&str, &str)]) -> Router {
-        let routes: Vec<_> = routes.iter().enumerate().map(|(i, (m, p))| (m.to_string(), p.to_string(), i as i64)).collect();
+        let routes: Vec<_> = routes
+            .iter()
+            .enumerate()
+            .map(|(i, (m, p))| (m.to_string(), p.to_string(), i as i64))
+            .collect();
         Router::new(&routes).unwrap()
     }
 
     fn found(router: &Router, method: Method, path: &str) -> Option<(i64, Vec<String>)> {
         match router.find(&method, path) {
-            Match::Found { index, parameters } => {
-                Some((index, parameters.into_iter().map(|(_, v)| String::from_utf8(v).unwrap()).collect()))
-            }
+            Match::Found { index, parameters } => Some((
+                index,
+                parameters
+                    .into_iter()
+                    .map(|(_, v)| String::from_utf8(v).unwrap())
+                    .collect(),
+            )),
             _ => None,
         }
     }
 
     #[test]
     fn parameters_are_checked_and_decoded() {
-        let router = router(&[("GET", "/users/{id:int}"), ("GET", "/files/{rest*}"), ("GET", "/n/{name}")]);
-        assert_eq!(found(&router, Method::GET, "/users/42"), Some((0, vec!["42".into()])));
+        let router = router(&[
+            ("GET", "/users/{id:int}"),
+            ("GET", "/files/{rest*}"),
+            ("GET", "/n/{name}"),
+        ]);
+        assert_eq!(
+            found(&router, Method::GET, "/users/42"),
+            Some((0, vec!["42".into()]))
+        );
         assert_eq!(found(&router, Method::GET, "/users/me"), None);
-        assert_eq!(found(&router, Method::GET, "/files/a/b.txt"), Some((1, vec!["a/b.txt".into()])));
-        assert_eq!(found(&router, Method::GET, "/n/a%20b%2Fc%"), Some((2, vec!["a b/c%".into()])));
+        assert_eq!(
+            found(&router, Method::GET, "/files/a/b.txt"),
+            Some((1, vec!["a/b.txt".into()]))
+        );
+        assert_eq!(
+            found(&router, Method::GET, "/n/a%20b%2Fc%"),
+            Some((2, vec!["a b/c%".into()]))
+        );
     }
 
     #[test]
@@ -167,14 +227,18 @@ mod tests {
         assert_eq!(found(&router, Method::HEAD, "/a").unwrap().0, 0);
         assert_eq!(found(&router, Method::POST, "/a").unwrap().0, 1);
         assert_eq!(found(&router, Method::DELETE, "/any").unwrap().0, 2);
-        assert!(matches!(router.find(&Method::PUT, "/a"), Match::NotAllowed { allow } if allow == "GET, POST, HEAD, OPTIONS"));
+        assert!(
+            matches!(router.find(&Method::PUT, "/a"), Match::NotAllowed { allow } if allow == "GET, POST, HEAD, OPTIONS")
+        );
         assert!(matches!(router.find(&Method::GET, "/b"), Match::NotFound));
     }
 
     #[test]
     fn wrong_patterns_are_named() {
         for pattern in ["users", "/a/{", "/a/{b:what}", "/a/{b c}"] {
-            let error = Router::new(&[("GET".into(), pattern.into(), 0)]).err().unwrap();
+            let error = Router::new(&[("GET".into(), pattern.into(), 0)])
+                .err()
+                .unwrap();
             assert!(error.contains(pattern), "{error}");
         }
     }

@@ -29,7 +29,12 @@ unsafe extern "C" fn surus_rs_request_info(raw: *mut c_void, info: *mut RequestI
 }
 
 #[no_mangle]
-unsafe extern "C" fn surus_rs_server_variable(raw: *mut c_void, i: usize, name: *mut Str, value: *mut Str) -> bool {
+unsafe extern "C" fn surus_rs_server_variable(
+    raw: *mut c_void,
+    i: usize,
+    name: *mut Str,
+    value: *mut Str,
+) -> bool {
     // SAFETY: as above.
     unsafe { store(exchange(raw).variables().get(i), name, value) }
 }
@@ -38,7 +43,9 @@ unsafe extern "C" fn surus_rs_server_variable(raw: *mut c_void, i: usize, name: 
 unsafe extern "C" fn surus_rs_header(raw: *mut c_void, name: Str, value: *mut Str) -> bool {
     // SAFETY: as above; `name` lives for this call.
     unsafe {
-        let found = std::str::from_utf8(name.bytes()).ok().and_then(|name| exchange(raw).request.headers.get(name));
+        let found = std::str::from_utf8(name.bytes())
+            .ok()
+            .and_then(|name| exchange(raw).request.headers.get(name));
         if let Some(found) = found {
             value.write(Str::new(found.as_bytes()));
         }
@@ -47,20 +54,40 @@ unsafe extern "C" fn surus_rs_header(raw: *mut c_void, name: Str, value: *mut St
 }
 
 #[no_mangle]
-unsafe extern "C" fn surus_rs_header_at(raw: *mut c_void, i: usize, name: *mut Str, value: *mut Str) -> bool {
+unsafe extern "C" fn surus_rs_header_at(
+    raw: *mut c_void,
+    i: usize,
+    name: *mut Str,
+    value: *mut Str,
+) -> bool {
     // SAFETY: as above.
     unsafe {
         let found = exchange(raw).request.headers.iter().nth(i);
-        store(found.map(|(n, v)| (Str::new(n.as_str().as_bytes()), Str::new(v.as_bytes()))), name, value)
+        store(
+            found.map(|(n, v)| (Str::new(n.as_str().as_bytes()), Str::new(v.as_bytes()))),
+            name,
+            value,
+        )
     }
 }
 
 #[no_mangle]
-unsafe extern "C" fn surus_rs_path_parameter(raw: *mut c_void, i: usize, name: *mut Str, value: *mut Str) -> bool {
+unsafe extern "C" fn surus_rs_path_parameter(
+    raw: *mut c_void,
+    i: usize,
+    name: *mut Str,
+    value: *mut Str,
+) -> bool {
     // SAFETY: as above; parameters do not change while PHP runs.
     unsafe {
         let parameters = exchange(raw).parameters.borrow();
-        store(parameters.get(i).map(|(n, v)| (Str::new(n.as_bytes()), Str::new(v))), name, value)
+        store(
+            parameters
+                .get(i)
+                .map(|(n, v)| (Str::new(n.as_bytes()), Str::new(v))),
+            name,
+            value,
+        )
     }
 }
 
@@ -83,9 +110,18 @@ unsafe extern "C" fn surus_rs_route(raw: *mut c_void) -> i64 {
 }
 
 #[no_mangle]
-unsafe extern "C" fn surus_rs_read_body(raw: *mut c_void, buffer: *mut c_char, size: usize) -> usize {
+unsafe extern "C" fn surus_rs_read_body(
+    raw: *mut c_void,
+    buffer: *mut c_char,
+    size: usize,
+) -> usize {
     // SAFETY: as above; `buffer` has room for `size` bytes.
-    let (exchange, buffer) = unsafe { (exchange(raw), std::slice::from_raw_parts_mut(buffer.cast::<u8>(), size)) };
+    let (exchange, buffer) = unsafe {
+        (
+            exchange(raw),
+            std::slice::from_raw_parts_mut(buffer.cast::<u8>(), size),
+        )
+    };
     let mut context = std::task::Context::from_waker(std::task::Waker::noop());
     if let Poll::Ready(size) = exchange.poll_body(&mut context, buffer) {
         return size;
@@ -110,7 +146,13 @@ unsafe extern "C" fn surus_rs_write(raw: *mut c_void, data: *const c_char, size:
     // SAFETY: as above.
     let exchange = unsafe { exchange(raw) };
     // SAFETY: C passes `size` readable bytes.
-    let alive = exchange.write(unsafe { Str { ptr: data, len: size }.bytes() });
+    let alive = exchange.write(unsafe {
+        Str {
+            ptr: data,
+            len: size,
+        }
+        .bytes()
+    });
     if exchange.is_full() {
         let _ = park_on(poll_fn(|cx| exchange.poll_space(cx)));
         return !exchange.has_client_left();
@@ -142,25 +184,48 @@ unsafe extern "C" fn surus_rs_add_route(raw: *mut c_void, method: Str, pattern: 
     // SAFETY: as above.
     unsafe {
         let text = |s: Str| String::from_utf8_lossy(s.bytes()).into_owned();
-        exchange(raw).routes.borrow_mut().push((text(method), text(pattern), index));
+        exchange(raw)
+            .routes
+            .borrow_mut()
+            .push((text(method), text(pattern), index));
     }
 }
 
 #[no_mangle]
-unsafe extern "C" fn surus_rs_exception(raw: *mut c_void, status: c_int, class: Str, message: Str, trace: Str) {
+unsafe extern "C" fn surus_rs_exception(
+    raw: *mut c_void,
+    status: c_int,
+    class: Str,
+    message: Str,
+    trace: Str,
+) {
     // SAFETY: as above.
     unsafe {
         let text = |s: Str| String::from_utf8_lossy(s.bytes()).into_owned();
-        crate::coroutine::answer_exception(exchange(raw), status, &text(class), &text(message), &text(trace));
+        crate::coroutine::answer_exception(
+            exchange(raw),
+            status,
+            &text(class),
+            &text(message),
+            &text(trace),
+        );
     }
 }
 
 #[no_mangle]
-unsafe extern "C" fn surus_rs_class_source(class_name: Str, file_name: *mut Str, source: *mut Str) -> bool {
+unsafe extern "C" fn surus_rs_class_source(
+    class_name: Str,
+    file_name: *mut Str,
+    source: *mut Str,
+) -> bool {
     // SAFETY: as above.
     unsafe {
         let found = crate::coroutine::class_source(class_name.bytes());
-        store(found.map(|(file, text)| (Str::new(file.as_bytes()), Str::new(text.as_bytes()))), file_name, source)
+        store(
+            found.map(|(file, text)| (Str::new(file.as_bytes()), Str::new(text.as_bytes()))),
+            file_name,
+            source,
+        )
     }
 }
 

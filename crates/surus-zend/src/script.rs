@@ -15,7 +15,10 @@ const STACK_SIZE: usize = 8 * 1024 * 1024;
 
 /// Runs a script in an isolate, its output on stdout. Returns the process's exit code.
 pub async fn run_script(_engine: &Engine, script: &Path, arguments: &[OsString]) -> i32 {
-    let limits = Limits { request_timeout: None, ..Limits::default() };
+    let limits = Limits {
+        request_timeout: None,
+        ..Limits::default()
+    };
     let task = match Isolate::new(None).and_then(|isolate| Task::new(&isolate, STACK_SIZE)) {
         Ok(task) => task,
         Err(error) => {

@@ -44,16 +44,26 @@ pub(crate) struct CStrings {
 impl CStrings {
     pub(crate) fn new(request: &Request, script: Option<&Script>) -> CStrings {
         let mut arena = Arena(Vec::with_capacity(512));
-        let text = |name: header::HeaderName| request.headers.get(name).map(http::HeaderValue::as_bytes);
+        let text =
+            |name: header::HeaderName| request.headers.get(name).map(http::HeaderValue::as_bytes);
         let uri = request.uri.path_and_query().map_or("/", |p| p.as_str());
-        let cookies: Vec<&[u8]> = request.headers.get_all(header::COOKIE).iter().map(http::HeaderValue::as_bytes).collect();
+        let cookies: Vec<&[u8]> = request
+            .headers
+            .get_all(header::COOKIE)
+            .iter()
+            .map(http::HeaderValue::as_bytes)
+            .collect();
         CStrings {
             method: arena.add(request.method.as_str().as_bytes()),
             uri: arena.add(uri.as_bytes()),
             path: arena.add(request.uri.path().as_bytes()),
             query: arena.add(request.uri.query().unwrap_or("").as_bytes()),
             content_type: text(header::CONTENT_TYPE).map(|v| arena.add(v)),
-            cookie: if cookies.is_empty() { None } else { Some(arena.add(&cookies.join(&b"; "[..]))) },
+            cookie: if cookies.is_empty() {
+                None
+            } else {
+                Some(arena.add(&cookies.join(&b"; "[..])))
+            },
             authorization: text(header::AUTHORIZATION).map(|v| arena.add(v)),
             script: arena.add(script.map_or(&b""[..], |s| s.filename.as_os_str().as_bytes())),
             content_length: text(header::CONTENT_LENGTH)
@@ -66,7 +76,13 @@ impl CStrings {
 
     pub(crate) fn info(&self, request: &Request, arguments: &[*mut c_char]) -> RequestInfo {
         let optional = |range: &Option<Range<usize>>| {
-            range.as_ref().map_or(Str { ptr: std::ptr::null(), len: 0 }, |range| self.arena.str(range))
+            range.as_ref().map_or(
+                Str {
+                    ptr: std::ptr::null(),
+                    len: 0,
+                },
+                |range| self.arena.str(range),
+            )
         };
         RequestInfo {
             method: self.arena.str(&self.method),
@@ -84,7 +100,11 @@ impl CStrings {
                 _ => 1001,
             },
             argc: arguments.len() as i32,
-            argv: if arguments.is_empty() { std::ptr::null_mut() } else { arguments.as_ptr().cast_mut() },
+            argv: if arguments.is_empty() {
+                std::ptr::null_mut()
+            } else {
+                arguments.as_ptr().cast_mut()
+            },
         }
     }
 }
@@ -97,7 +117,10 @@ pub(crate) struct ServerVariables {
 
 impl ServerVariables {
     pub(crate) fn new(request: &Request, script: Option<&Script>) -> ServerVariables {
-        let mut all = ServerVariables { arena: Arena(Vec::with_capacity(2048)), pairs: Vec::with_capacity(48) };
+        let mut all = ServerVariables {
+            arena: Arena(Vec::with_capacity(2048)),
+            pairs: Vec::with_capacity(48),
+        };
         all.add_headers(request);
         all.add_request(request);
         if let Some(script) = script {
@@ -107,7 +130,9 @@ impl ServerVariables {
     }
 
     pub(crate) fn get(&self, i: usize) -> Option<(Str, Str)> {
-        self.pairs.get(i).map(|(name, value)| (self.arena.str(name), self.arena.str(value)))
+        self.pairs
+            .get(i)
+            .map(|(name, value)| (self.arena.str(name), self.arena.str(value)))
     }
 
     fn add(&mut self, name: &str, value: &[u8]) {
@@ -122,7 +147,12 @@ impl ServerVariables {
                 continue;
             }
             let separator: &[u8] = if name == header::COOKIE { b"; " } else { b", " };
-            let values: Vec<&[u8]> = request.headers.get_all(name).iter().map(http::HeaderValue::as_bytes).collect();
+            let values: Vec<&[u8]> = request
+                .headers
+                .get_all(name)
+                .iter()
+                .map(http::HeaderValue::as_bytes)
+                .collect();
             let value = values.join(separator);
             if name == header::CONTENT_TYPE || name == header::CONTENT_LENGTH {
                 let plain = name.as_str().to_ascii_uppercase().replace('-', "_");
@@ -130,15 +160,29 @@ impl ServerVariables {
             }
             let mut variable = String::with_capacity(name.as_str().len() + 5);
             variable.push_str("HTTP_");
-            variable.extend(name.as_str().chars().map(|c| if c == '-' { '_' } else { c.to_ascii_uppercase() }));
+            variable.extend(name.as_str().chars().map(|c| {
+                if c == '-' {
+                    '_'
+                } else {
+                    c.to_ascii_uppercase()
+                }
+            }));
             self.add(&variable, &value);
         }
     }
 
     fn add_request(&mut self, request: &Request) {
-        let host = request.headers.get(header::HOST).and_then(|h| h.to_str().ok()).unwrap_or("");
+        let host = request
+            .headers
+            .get(header::HOST)
+            .and_then(|h| h.to_str().ok())
+            .unwrap_or("");
         let name = host.rsplit_once(':').map_or(host, |(name, port)| {
-            if port.bytes().all(|b| b.is_ascii_digit()) { name } else { host }
+            if port.bytes().all(|b| b.is_ascii_digit()) {
+                name
+            } else {
+                host
+            }
         });
         let local_ip = request.local.ip().to_string();
         let protocol = match request.version {
@@ -147,19 +191,39 @@ impl ServerVariables {
             _ => "HTTP/1.1",
         };
         self.add("GATEWAY_INTERFACE", b"CGI/1.1");
-        self.add("SERVER_SOFTWARE", concat!("surus/", env!("CARGO_PKG_VERSION")).as_bytes());
+        self.add(
+            "SERVER_SOFTWARE",
+            concat!("surus/", env!("CARGO_PKG_VERSION")).as_bytes(),
+        );
         self.add("SERVER_PROTOCOL", protocol.as_bytes());
-        self.add("SERVER_NAME", if name.is_empty() { local_ip.as_bytes() } else { name.as_bytes() });
+        self.add(
+            "SERVER_NAME",
+            if name.is_empty() {
+                local_ip.as_bytes()
+            } else {
+                name.as_bytes()
+            },
+        );
         self.add("SERVER_ADDR", local_ip.as_bytes());
         self.add("SERVER_PORT", request.local.port().to_string().as_bytes());
         self.add("REMOTE_ADDR", request.peer.ip().to_string().as_bytes());
         self.add("REMOTE_PORT", request.peer.port().to_string().as_bytes());
         self.add("REQUEST_METHOD", request.method.as_str().as_bytes());
-        self.add("REQUEST_SCHEME", if request.https { b"https" } else { b"http" });
+        self.add(
+            "REQUEST_SCHEME",
+            if request.https { b"https" } else { b"http" },
+        );
         if request.https {
             self.add("HTTPS", b"on");
         }
-        self.add("REQUEST_URI", request.uri.path_and_query().map_or("/", |p| p.as_str()).as_bytes());
+        self.add(
+            "REQUEST_URI",
+            request
+                .uri
+                .path_and_query()
+                .map_or("/", |p| p.as_str())
+                .as_bytes(),
+        );
         self.add("QUERY_STRING", request.uri.query().unwrap_or("").as_bytes());
         self.add("REDIRECT_STATUS", b"200");
         if !request.headers.contains_key(header::CONTENT_TYPE) {

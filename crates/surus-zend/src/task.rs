@@ -51,9 +51,14 @@ impl Task {
         // SAFETY: the isolate is alive, and the task keeps it so.
         let raw = unsafe { ffi::surus_task_new(isolate.raw(), stack_size) };
         if raw.is_null() {
-            return Err(BootError("no memory for a stack; see vm.max_map_count".to_string()));
+            return Err(BootError(
+                "no memory for a stack; see vm.max_map_count".to_string(),
+            ));
         }
-        Ok(Task { raw, isolate: isolate.clone() })
+        Ok(Task {
+            raw,
+            isolate: isolate.clone(),
+        })
     }
 
     pub(crate) fn isolate(&self) -> &Rc<Isolate> {
@@ -118,7 +123,12 @@ impl Task {
     }
 
     /// Resumes PHP until its work is done, from wherever `turn` left it.
-    pub(crate) async fn drive(&self, exchange: &Exchange, limits: &Limits, mut turn: Turn) -> Outcome {
+    pub(crate) async fn drive(
+        &self,
+        exchange: &Exchange,
+        limits: &Limits,
+        mut turn: Turn,
+    ) -> Outcome {
         let mut watch = Watch::new(exchange, limits);
         loop {
             match turn {
@@ -166,7 +176,9 @@ impl Task {
                     if parked.poll(cx).is_ready() {
                         return Poll::Ready(true);
                     }
-                    if watch.poll_client(cx).is_ready() || (next.is_some() && alarm.as_mut().poll(cx).is_ready()) {
+                    if watch.poll_client(cx).is_ready()
+                        || (next.is_some() && alarm.as_mut().poll(cx).is_ready())
+                    {
                         return Poll::Ready(false);
                     }
                     Poll::Pending
@@ -233,7 +245,10 @@ impl<'a> Watch<'a> {
             return Poll::Ready(());
         }
         let mut driver = self.exchange.driver.borrow_mut();
-        if !driver.as_ref().is_some_and(|w: &Waker| w.will_wake(cx.waker())) {
+        if !driver
+            .as_ref()
+            .is_some_and(|w: &Waker| w.will_wake(cx.waker()))
+        {
             *driver = Some(cx.waker().clone());
         }
         Poll::Pending
@@ -251,13 +266,19 @@ impl<'a> Watch<'a> {
         if self.slow.is_some_and(|at| at <= now) {
             self.slow = None;
             let request = &self.exchange.request;
-            task.backtrace(&format!("slow request: {} {} for {:?}", request.method, request.uri, self.exchange.started.elapsed()));
+            task.backtrace(&format!(
+                "slow request: {} {} for {:?}",
+                request.method,
+                request.uri,
+                self.exchange.started.elapsed()
+            ));
         }
         if self.deadline.is_some_and(|at| at <= now) {
             let request = &self.exchange.request;
             tracing::warn!(method = %request.method, uri = %request.uri, timeout = ?self.timeout, "request timed out");
             task.cancel(ffi::CANCEL_TIMEOUT);
-            self.exchange.answer_instead(|| crate::coroutine::plain_answer(504));
+            self.exchange
+                .answer_instead(|| crate::coroutine::plain_answer(504));
             self.deadline = Some(now + UNWIND_TIME);
             cancelled = true;
         }

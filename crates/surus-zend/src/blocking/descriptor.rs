@@ -23,12 +23,26 @@ pub(crate) fn is_nonblocking(fd: RawFd) -> bool {
 
 /// `SO_RCVTIMEO` or `SO_SNDTIMEO`; `None` where there is no limit.
 pub(crate) fn socket_timeout(fd: RawFd, option: libc::c_int) -> Option<Duration> {
-    let mut time = libc::timeval { tv_sec: 0, tv_usec: 0 };
+    let mut time = libc::timeval {
+        tv_sec: 0,
+        tv_usec: 0,
+    };
     let mut size = size_of::<libc::timeval>() as libc::socklen_t;
     // SAFETY: `time` has room for `size` bytes.
-    let result = unsafe { libc::getsockopt(fd, libc::SOL_SOCKET, option, (&raw mut time).cast(), &mut size) };
+    let result = unsafe {
+        libc::getsockopt(
+            fd,
+            libc::SOL_SOCKET,
+            option,
+            (&raw mut time).cast(),
+            &mut size,
+        )
+    };
     if result != 0 || (time.tv_sec == 0 && time.tv_usec == 0) {
         return None;
     }
-    Some(Duration::new(time.tv_sec as u64, time.tv_usec as u32 * 1000))
+    Some(Duration::new(
+        time.tv_sec as u64,
+        time.tv_usec as u32 * 1000,
+    ))
 }

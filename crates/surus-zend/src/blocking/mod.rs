@@ -41,7 +41,9 @@ pub(crate) struct Parked(Option<*mut Waiting<'static>>);
 
 impl Parked {
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        let Some(waiting) = self.0 else { return Poll::Ready(()) };
+        let Some(waiting) = self.0 else {
+            return Poll::Ready(());
+        };
         // SAFETY: the future is pinned on the parked stack, which does not run or go away before its task is resumed,
         // and then this value is gone: `Task::wait_parked` drops it before the resume.
         unsafe { Pin::new_unchecked(&mut *waiting) }.poll(cx)
@@ -73,7 +75,9 @@ pub(crate) fn park_on<F: Future>(future: F) -> Result<F::Output, Cancelled> {
             waiting.as_mut().get_unchecked_mut()
         });
         // SAFETY: only the lifetime changes; see `Parked::poll` for why the pointer stays valid.
-        PARKED.set(Some(unsafe { std::mem::transmute::<*mut Waiting<'_>, *mut Waiting<'static>>(pointer) }));
+        PARKED.set(Some(unsafe {
+            std::mem::transmute::<*mut Waiting<'_>, *mut Waiting<'static>>(pointer)
+        }));
         // SAFETY: `can_park` said yes. Nothing with a destructor is lost: a parked task is always resumed.
         let why = unsafe { ffi::surus_park() };
         PARKED.set(None);

@@ -24,7 +24,9 @@ unsafe extern "C" fn poll(fds: *mut libc::pollfd, count: libc::nfds_t, timeout: 
         // SAFETY: the caller's arguments.
         return unsafe { real(fds, count, timeout) };
     }
-    let until = u64::try_from(timeout).ok().map(|ms| Instant::now() + Duration::from_millis(ms));
+    let until = u64::try_from(timeout)
+        .ok()
+        .map(|ms| Instant::now() + Duration::from_millis(ms));
     loop {
         // SAFETY: the caller's arguments; asks without waiting.
         let now = unsafe { real(fds, count, 0) };
@@ -44,7 +46,11 @@ unsafe extern "C" fn poll(fds: *mut libc::pollfd, count: libc::nfds_t, timeout: 
         let waited = park_on(async {
             let wanted = set.iter().filter(|p| p.fd >= 0).map(|p| {
                 let write = p.events & (libc::POLLOUT | libc::POLLWRNORM) != 0;
-                (p.fd, p.events & (libc::POLLIN | libc::POLLPRI | libc::POLLRDNORM) != 0 || !write, write)
+                (
+                    p.fd,
+                    p.events & (libc::POLLIN | libc::POLLPRI | libc::POLLRDNORM) != 0 || !write,
+                    write,
+                )
             });
             match any_ready(wanted, left).await {
                 Ok(waited) => waited,
@@ -63,8 +69,16 @@ unsafe extern "C" fn poll(fds: *mut libc::pollfd, count: libc::nfds_t, timeout: 
 
 /// Fortified builds call this one.
 #[no_mangle]
-unsafe extern "C" fn __poll_chk(fds: *mut libc::pollfd, count: libc::nfds_t, timeout: c_int, size: usize) -> c_int {
-    assert!(size / size_of::<libc::pollfd>() >= count as usize, "buffer overflow in poll");
+unsafe extern "C" fn __poll_chk(
+    fds: *mut libc::pollfd,
+    count: libc::nfds_t,
+    timeout: c_int,
+    size: usize,
+) -> c_int {
+    assert!(
+        size / size_of::<libc::pollfd>() >= count as usize,
+        "buffer overflow in poll"
+    );
     // SAFETY: the caller's arguments.
     unsafe { poll(fds, count, timeout) }
 }
@@ -77,7 +91,13 @@ unsafe extern "C" fn select(
     except: *mut libc::fd_set,
     timeout: *mut libc::timeval,
 ) -> c_int {
-    type SelectFn = unsafe extern "C" fn(c_int, *mut libc::fd_set, *mut libc::fd_set, *mut libc::fd_set, *mut libc::timeval) -> c_int;
+    type SelectFn = unsafe extern "C" fn(
+        c_int,
+        *mut libc::fd_set,
+        *mut libc::fd_set,
+        *mut libc::fd_set,
+        *mut libc::timeval,
+    ) -> c_int;
     let real = real!(select: SelectFn);
     // SAFETY: NULL or a timeval, as libc asks.
     let limit = unsafe { timeout.as_ref() };
@@ -85,11 +105,26 @@ unsafe extern "C" fn select(
         // SAFETY: the caller's arguments.
         return unsafe { real(count, read, write, except, timeout) };
     }
-    let until = limit.map(|t| Instant::now() + Duration::new(t.tv_sec.max(0) as u64, (t.tv_usec.clamp(0, 999_999) as u32) * 1000));
+    let until = limit.map(|t| {
+        Instant::now()
+            + Duration::new(
+                t.tv_sec.max(0) as u64,
+                (t.tv_usec.clamp(0, 999_999) as u32) * 1000,
+            )
+    });
     // SAFETY: each is NULL or a set, as libc asks. select overwrites them; the wanted ones are kept.
-    let wanted = unsafe { (read.as_ref().copied(), write.as_ref().copied(), except.as_ref().copied()) };
+    let wanted = unsafe {
+        (
+            read.as_ref().copied(),
+            write.as_ref().copied(),
+            except.as_ref().copied(),
+        )
+    };
     loop {
-        let mut now = libc::timeval { tv_sec: 0, tv_usec: 0 };
+        let mut now = libc::timeval {
+            tv_sec: 0,
+            tv_usec: 0,
+        };
         // SAFETY: the caller's sets, filled with what was asked; asks without waiting.
         let result = unsafe { real(count, read, write, except, &mut now) };
         let left = until.map(|until| until.saturating_duration_since(Instant::now()));
@@ -97,7 +132,12 @@ unsafe extern "C" fn select(
             if !timeout.is_null() {
                 let left = left.unwrap_or_default();
                 // SAFETY: the caller's timeval; Linux stores what is left.
-                unsafe { timeout.write(libc::timeval { tv_sec: left.as_secs() as i64, tv_usec: i64::from(left.subsec_micros()) }) };
+                unsafe {
+                    timeout.write(libc::timeval {
+                        tv_sec: left.as_secs() as i64,
+                        tv_usec: i64::from(left.subsec_micros()),
+                    })
+                };
             }
             return result;
         }
@@ -109,7 +149,8 @@ unsafe extern "C" fn select(
         }
         let has = |set: &Option<libc::fd_set>, fd: RawFd| {
             // SAFETY: `fd` is below FD_SETSIZE, as `count` is.
-            set.as_ref().is_some_and(|set| unsafe { libc::FD_ISSET(fd, set) })
+            set.as_ref()
+                .is_some_and(|set| unsafe { libc::FD_ISSET(fd, set) })
         };
         let waited = park_on(async {
             let descriptors = (0..count.min(libc::FD_SETSIZE as c_int)).filter_map(|fd| {

@@ -33,7 +33,11 @@ struct Registration {
 
 impl Registration {
     fn new(fd: RawFd, read: bool, write: bool) -> io::Result<Registration> {
-        let mut interest = if write && !read { Interest::WRITABLE } else { Interest::READABLE };
+        let mut interest = if write && !read {
+            Interest::WRITABLE
+        } else {
+            Interest::READABLE
+        };
         if read && write {
             interest = Interest::READABLE | Interest::WRITABLE;
         }
@@ -53,8 +57,13 @@ impl Registration {
                     return Err(io::Error::last_os_error());
                 }
                 // SAFETY: a new descriptor that nobody else owns; it lives as long as its registration.
-                unsafe { AsyncFd::register_with_interest(Watched::Copy(OwnedFd::from_raw_fd(copy)), interest) }
-                    .map_err(|error| error.into_parts().1)?
+                unsafe {
+                    AsyncFd::register_with_interest(
+                        Watched::Copy(OwnedFd::from_raw_fd(copy)),
+                        interest,
+                    )
+                }
+                .map_err(|error| error.into_parts().1)?
             }
         };
         Ok(Registration { fd, read, write })
@@ -85,7 +94,9 @@ pub(crate) async fn any_ready(
     descriptors: impl Iterator<Item = (RawFd, bool, bool)>,
     timeout: Option<Duration>,
 ) -> io::Result<Waited> {
-    let registrations = descriptors.map(|(fd, r, w)| Registration::new(fd, r, w)).collect::<io::Result<Vec<_>>>()?;
+    let registrations = descriptors
+        .map(|(fd, r, w)| Registration::new(fd, r, w))
+        .collect::<io::Result<Vec<_>>>()?;
     let ready = poll_fn(|cx| {
         let mut any = Poll::Pending;
         for registration in &registrations {
@@ -107,6 +118,10 @@ pub(crate) async fn any_ready(
 }
 
 /// [`any_ready`] for one descriptor.
-pub(crate) async fn fd_ready(fd: RawFd, read: bool, timeout: Option<Duration>) -> io::Result<Waited> {
+pub(crate) async fn fd_ready(
+    fd: RawFd,
+    read: bool,
+    timeout: Option<Duration>,
+) -> io::Result<Waited> {
     any_ready(std::iter::once((fd, read, !read)), timeout).await
 }

@@ -13,7 +13,10 @@ pub(crate) struct Real {
 
 impl Real {
     pub(crate) const fn new(name: &'static CStr) -> Real {
-        Real { name, address: AtomicPtr::new(std::ptr::null_mut()) }
+        Real {
+            name,
+            address: AtomicPtr::new(std::ptr::null_mut()),
+        }
     }
 
     /// The next definition of the name behind the executable's.
@@ -33,7 +36,11 @@ macro_rules! real {
     ($name:ident : $type:ty) => {{
         static REAL: $crate::blocking::real::Real = $crate::blocking::real::Real::new(
             // SAFETY: concat! ends the name with a NUL and has none inside.
-            unsafe { std::ffi::CStr::from_bytes_with_nul_unchecked(concat!(stringify!($name), "\0").as_bytes()) },
+            unsafe {
+                std::ffi::CStr::from_bytes_with_nul_unchecked(
+                    concat!(stringify!($name), "\0").as_bytes(),
+                )
+            },
         );
         // SAFETY: the name and the type belong together; every name is in libc.
         unsafe { std::mem::transmute::<*mut libc::c_void, $type>(REAL.address()) }

@@ -17,7 +17,10 @@ fn sleep_for(time: Duration) -> Result<(), Duration> {
 }
 
 fn duration(time: &libc::timespec) -> Option<Duration> {
-    let (seconds, nanos) = (u64::try_from(time.tv_sec).ok()?, u32::try_from(time.tv_nsec).ok()?);
+    let (seconds, nanos) = (
+        u64::try_from(time.tv_sec).ok()?,
+        u32::try_from(time.tv_nsec).ok()?,
+    );
     (nanos < 1_000_000_000).then(|| Duration::new(seconds, nanos))
 }
 
@@ -25,7 +28,10 @@ fn duration(time: &libc::timespec) -> Option<Duration> {
 /// `left` is NULL or writable.
 unsafe fn store_left(left: *mut libc::timespec, time: Duration) {
     if !left.is_null() {
-        let value = libc::timespec { tv_sec: time.as_secs() as libc::time_t, tv_nsec: i64::from(time.subsec_nanos()) };
+        let value = libc::timespec {
+            tv_sec: time.as_secs() as libc::time_t,
+            tv_nsec: i64::from(time.subsec_nanos()),
+        };
         // SAFETY: the caller's promise.
         unsafe { left.write(value) };
     }
@@ -90,7 +96,10 @@ unsafe extern "C" fn clock_nanosleep(
     // SAFETY: the caller passes a timespec, as libc asks.
     let mut wanted = unsafe { time.as_ref() }.and_then(duration);
     if flags & libc::TIMER_ABSTIME != 0 {
-        let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        let mut now = libc::timespec {
+            tv_sec: 0,
+            tv_nsec: 0,
+        };
         // SAFETY: `now` is writable.
         let known = unsafe { libc::clock_gettime(clock, &mut now) } == 0;
         wanted = match (wanted, duration(&now)) {
@@ -98,7 +107,10 @@ unsafe extern "C" fn clock_nanosleep(
             _ => None,
         };
     }
-    let waits = matches!(clock, libc::CLOCK_REALTIME | libc::CLOCK_MONOTONIC | libc::CLOCK_BOOTTIME);
+    let waits = matches!(
+        clock,
+        libc::CLOCK_REALTIME | libc::CLOCK_MONOTONIC | libc::CLOCK_BOOTTIME
+    );
     let Some(wanted) = wanted.filter(|_| waits && can_park()) else {
         let real = real!(clock_nanosleep: unsafe extern "C" fn(libc::clockid_t, c_int, *const libc::timespec, *mut libc::timespec) -> c_int);
         // SAFETY: the caller's arguments.

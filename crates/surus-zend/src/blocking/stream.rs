@@ -15,7 +15,14 @@ use super::{
 
 /// Waits until a descriptor is ready. False, with errno set, when the caller must return an error.
 fn wait(fd: RawFd, read: bool, timeout_errno: c_int) -> bool {
-    let timeout = socket_timeout(fd, if read { libc::SO_RCVTIMEO } else { libc::SO_SNDTIMEO });
+    let timeout = socket_timeout(
+        fd,
+        if read {
+            libc::SO_RCVTIMEO
+        } else {
+            libc::SO_SNDTIMEO
+        },
+    );
     match park_on(fd_ready(fd, read, timeout)) {
         // A descriptor that cannot be watched is left to the real call.
         Ok(Ok(Waited::Ready) | Err(_)) => true,
@@ -50,7 +57,13 @@ unsafe extern "C" fn recv(fd: c_int, buffer: *mut c_void, size: usize, flags: c_
 }
 
 #[no_mangle]
-unsafe extern "C" fn __recv_chk(fd: c_int, buffer: *mut c_void, size: usize, room: usize, flags: c_int) -> isize {
+unsafe extern "C" fn __recv_chk(
+    fd: c_int,
+    buffer: *mut c_void,
+    size: usize,
+    room: usize,
+    flags: c_int,
+) -> isize {
     assert!(size <= room, "buffer overflow in recv");
     // SAFETY: the caller's arguments.
     unsafe { recv(fd, buffer, size, flags) }
@@ -60,8 +73,13 @@ unsafe extern "C" fn __recv_chk(fd: c_int, buffer: *mut c_void, size: usize, roo
 unsafe extern "C" fn read(fd: c_int, buffer: *mut c_void, size: usize) -> isize {
     let real = real!(read: unsafe extern "C" fn(c_int, *mut c_void, usize) -> isize);
     if can_park() && size > 0 && is_stream(fd) && !is_nonblocking(fd) {
-        let mut state = libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
-        let poll = real!(poll: unsafe extern "C" fn(*mut libc::pollfd, libc::nfds_t, c_int) -> c_int);
+        let mut state = libc::pollfd {
+            fd,
+            events: libc::POLLIN,
+            revents: 0,
+        };
+        let poll =
+            real!(poll: unsafe extern "C" fn(*mut libc::pollfd, libc::nfds_t, c_int) -> c_int);
         // SAFETY: one structure; asks without waiting.
         if unsafe { poll(&mut state, 1, 0) } == 0 && !wait(fd, true, libc::EAGAIN) {
             return -1;
@@ -79,7 +97,11 @@ unsafe extern "C" fn __read_chk(fd: c_int, buffer: *mut c_void, size: usize, roo
 }
 
 #[no_mangle]
-unsafe extern "C" fn connect(fd: c_int, address: *const libc::sockaddr, size: libc::socklen_t) -> c_int {
+unsafe extern "C" fn connect(
+    fd: c_int,
+    address: *const libc::sockaddr,
+    size: libc::socklen_t,
+) -> c_int {
     let real = real!(connect: unsafe extern "C" fn(c_int, *const libc::sockaddr, libc::socklen_t) -> c_int);
     if !can_park() || is_nonblocking(fd) {
         // SAFETY: the caller's arguments.
@@ -89,7 +111,15 @@ unsafe extern "C" fn connect(fd: c_int, address: *const libc::sockaddr, size: li
         // SAFETY: plain system calls on the caller's descriptor.
         unsafe {
             let flags = libc::fcntl(fd, libc::F_GETFL);
-            libc::fcntl(fd, libc::F_SETFL, if on { flags | libc::O_NONBLOCK } else { flags & !libc::O_NONBLOCK });
+            libc::fcntl(
+                fd,
+                libc::F_SETFL,
+                if on {
+                    flags | libc::O_NONBLOCK
+                } else {
+                    flags & !libc::O_NONBLOCK
+                },
+            );
         }
     };
     switch(true);
@@ -112,7 +142,15 @@ unsafe extern "C" fn connect(fd: c_int, address: *const libc::sockaddr, size: li
             let mut length = size_of::<c_int>() as libc::socklen_t;
             let mut status: c_int = 0;
             // SAFETY: `status` has room for `length` bytes.
-            unsafe { libc::getsockopt(fd, libc::SOL_SOCKET, libc::SO_ERROR, (&raw mut status).cast(), &mut length) };
+            unsafe {
+                libc::getsockopt(
+                    fd,
+                    libc::SOL_SOCKET,
+                    libc::SO_ERROR,
+                    (&raw mut status).cast(),
+                    &mut length,
+                )
+            };
             result = if status == 0 { 0 } else { -1 };
             error = status;
         } else {
