@@ -184,6 +184,7 @@ surus_outcome surus_run_boot(surus_task *task)
 	}
 	SURUS_SET_STACK_LIMITS(task->stack.top, task->stack.base);
 	virtual_cwd_deactivate();
+	PG(during_request_startup) = false;
 	SG(headers_sent) = 1;
 	SG(request_info).no_headers = 1;
 	isolate->scanned_functions = isolate->scanned_classes = 0;

@@ -506,8 +506,9 @@ void surus_fiber_reset(surus_task *task)
 	struct surus_idle *idle = idle_of(task->isolate);
 	values *fresh = &idle->values;
 	zend_try {
-		zend_ini_deactivate();
+		/* Modules first: an active session refuses changes of its settings. */
 		reset_modules(idle);
+		zend_ini_deactivate();
 		reset_sapi();
 		reset_superglobals();
 		reset_handlers(fresh);

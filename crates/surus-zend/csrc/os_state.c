@@ -23,7 +23,7 @@ struct surus_os_state {
 	char *cwd;      /* NULL: the directory the server was started in */
 	bool cwd_moved; /* `cwd` is out of date: ask the kernel on leave */
 	int umask;      /* -1: the server's */
-	char *locale;   /* NULL: "C" */
+	char *locale;   /* NULL: the server's */
 	char **env;     /* NULL: the server's environment; else an own array of own strings */
 };
 
@@ -32,7 +32,8 @@ static char *server_cwd;
 static char *process_cwd; /* what the kernel has, as getcwd() names it; NULL unknown */
 static int server_umask = -1;
 static int process_umask = -1;
-static char *process_locale; /* NULL: "C" */
+static char *server_locale; /* as PHP leaves it after startup */
+static char *process_locale; /* NULL: the server's */
 static char **server_env;
 
 #define REAL(name) ((__typeof__(&name))surus_real(#name))
@@ -78,6 +79,8 @@ static void remember_server(void)
 		real_umask((mode_t)server_umask);
 		process_umask = server_umask;
 		server_env = environ;
+		const char *locale = real_setlocale(LC_ALL, NULL);
+		server_locale = strdup(locale ? locale : "C");
 	}
 }
 
@@ -178,7 +181,7 @@ void surus_os_enter(struct surus_os_state *state)
 		process_umask = mask;
 	}
 	if (!same(state->locale, process_locale)) {
-		real_setlocale(LC_ALL, state->locale ? state->locale : "C");
+		real_setlocale(LC_ALL, state->locale ? state->locale : server_locale);
 		free(process_locale);
 		process_locale = state->locale ? strdup(state->locale) : NULL;
 	}
@@ -254,7 +257,7 @@ char *setlocale(int category, const char *locale)
 		char *all = real_setlocale(LC_ALL, NULL);
 		free(state->locale);
 		free(process_locale);
-		bool plain = !all || strcmp(all, "C") == 0;
+		bool plain = !all || strcmp(all, server_locale) == 0;
 		state->locale = plain ? NULL : strdup(all);
 		process_locale = plain ? NULL : strdup(all);
 		/* `all` and `result` share libc's buffer. */

@@ -84,7 +84,7 @@ impl Coroutine {
         };
         let exchange = match version.route(request, app.engine.dev) {
             Ok(exchange) => exchange,
-            Err(answer) => return answer,
+            Err(answer) => return *answer,
         };
         let task = match version.fiber() {
             Ok(task) => task,
@@ -261,7 +261,7 @@ impl Version {
     }
 
     /// The exchange with its route; or the answer that needs no PHP.
-    fn route(&self, request: Request, dev: bool) -> Result<Rc<Exchange>, Response<ResponseBody>> {
+    fn route(&self, request: Request, dev: bool) -> Result<Rc<Exchange>, Box<Response<ResponseBody>>> {
         let Some(router) = &self.router else {
             return Ok(Exchange::new(request, None, dev));
         };
@@ -272,7 +272,7 @@ impl Version {
                 *exchange.parameters.borrow_mut() = parameters;
                 Ok(exchange)
             }
-            Match::NotFound => Err(plain_answer(404)),
+            Match::NotFound => Err(Box::new(plain_answer(404))),
             Match::NotAllowed { allow } => {
                 let mut answer = if request.method == Method::OPTIONS {
                     let mut empty = Response::new(ResponseBody::empty());
@@ -284,7 +284,7 @@ impl Version {
                 if let Ok(allow) = HeaderValue::from_str(&allow) {
                     answer.headers_mut().insert(header::ALLOW, allow);
                 }
-                Err(answer)
+                Err(Box::new(answer))
             }
         }
     }

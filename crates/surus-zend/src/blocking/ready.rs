@@ -41,7 +41,7 @@ impl Registration {
         if read && write {
             interest = Interest::READABLE | Interest::WRITABLE;
         }
-        interest = interest | Interest::PRIORITY;
+        interest |= Interest::PRIORITY;
         // SAFETY: PHP keeps the descriptor open while it waits in a call on it, and the registration ends with the wait.
         let watched = unsafe { AsyncFd::register_with_interest(Watched::Borrowed(fd), interest) };
         let fd = match watched {
