@@ -1,0 +1,177 @@
+<?php
+
+/**
+ * What Surus adds to PHP natively: csrc/http_classes.c implements it. Editors and analysers read this file; PHP does not.
+ */
+
+namespace Surus\Http {
+
+    /**
+     * The request that is being served: a view of it, from which nothing is copied before it is asked for.
+     *
+     * The server makes it. A handler gets it by declaring a parameter of this type. It must not outlive its request:
+     * every method of a request that has ended throws an {@see \Error}. It cannot be cloned.
+     *
+     * @not-serializable
+     */
+    final class Request
+    {
+        /** The method as the client sent it: "GET", "POST", … */
+        public function method(): string
+        {
+        }
+
+        /** The target as the client sent it: path and query string. */
+        public function uri(): string
+        {
+        }
+
+        /** The path of the target, not decoded. */
+        public function path(): string
+        {
+        }
+
+        /** What follows the question mark, not decoded; "" without one. */
+        public function queryString(): string
+        {
+        }
+
+        /**
+         * A value of the query string, decoded as for $_GET; all of them without a name.
+         *
+         * @param mixed $default what a name that is not there gives
+         *
+         * @return ($name is null ? array<array-key, string|array<mixed>> : mixed)
+         */
+        public function query(?string $name = null, mixed $default = null): mixed
+        {
+        }
+
+        /**
+         * A value of a body of type application/x-www-form-urlencoded, decoded as for $_POST; all of them without a
+         * name. For multipart/form-data use $_POST and $_FILES. Waits for the body.
+         *
+         * @param mixed $default what a name that is not there gives
+         *
+         * @return ($name is null ? array<array-key, string|array<mixed>> : mixed)
+         */
+        public function form(?string $name = null, mixed $default = null): mixed
+        {
+        }
+
+        /**
+         * The body as JSON; objects become arrays. Waits for the body.
+         *
+         * @throws \JsonException if it is not JSON
+         */
+        public function json(): mixed
+        {
+        }
+
+        /** The whole body. Waits for it; the other requests go on meanwhile. */
+        public function body(): string
+        {
+        }
+
+        /**
+         * A header by name, in any case. Of several with one name, the first.
+         *
+         * @param mixed $default what a name that is not there gives
+         *
+         * @return string|mixed
+         */
+        public function header(string $name, mixed $default = null): mixed
+        {
+        }
+
+        /**
+         * All headers under lower-case names. The values of several with one name are joined with ", ".
+         *
+         * @return array<string, string>
+         */
+        public function headers(): array
+        {
+        }
+
+        /**
+         * A parameter of the matched route's path, decoded: "7" for {id} of /users/{id} and the path /users/7.
+         *
+         * @param mixed $default what a name that is not there gives
+         *
+         * @return string|mixed
+         */
+        public function param(string $name, mixed $default = null): mixed
+        {
+        }
+
+        /** What $_SERVER has under this name; null if nothing. $_SERVER itself need not be built for it. */
+        public function server(string $name): ?string
+        {
+        }
+
+        /** The address of whoever opened the connection: a proxy's, if there is one in front. */
+        public function ip(): string
+        {
+        }
+    }
+
+    /**
+     * A response. Handlers that need no status or header of their own return a string, an array, an int or null instead.
+     * It cannot be cloned or changed: make another one.
+     */
+    class Response
+    {
+        /**
+         * @param string|iterable<string|\Stringable>|null $body an iterable is streamed: each item leaves at once
+         * @param int $status from 100 to 599
+         * @param array<string, string|list<string>> $headers by name; a list sends the header several times. Without a
+         *     content-type the body is text/html
+         *
+         * @throws \ValueError for a status out of range
+         * @throws \TypeError for a body of another type
+         */
+        public function __construct(mixed $body = null, int $status = 200, array $headers = [])
+        {
+        }
+
+        public function status(): int
+        {
+        }
+
+        /** @return string|iterable<string|\Stringable>|null */
+        public function body(): mixed
+        {
+        }
+
+        /** @return array<string, string|list<string>> */
+        public function headers(): array
+        {
+        }
+    }
+}
+
+namespace {
+
+    /** The response is complete and leaves; PHP goes on without a client. False where there is no request. */
+    function fastcgi_finish_request(): bool
+    {
+    }
+
+    /**
+     * All request headers under names such as "Content-Type".
+     *
+     * @return array<string, string>
+     */
+    function getallheaders(): array
+    {
+    }
+
+    /**
+     * @alias getallheaders
+     *
+     * @return array<string, string>
+     */
+    function apache_request_headers(): array
+    {
+    }
+}
