@@ -170,6 +170,15 @@ static const char fixed_ini[] =
 	"register_argc_argv=0\n"
 	"implicit_flush=0\n";
 
+/* What scripts see in PHP_SAPI. */
+static char *final_name = "surus";
+
+void surus_sapi_call(char *name)
+{
+	surus_sapi_module.name = name;
+	final_name = name;
+}
+
 static void rename_sapi(char *name)
 {
 	sapi_module.name = name;
@@ -188,11 +197,11 @@ int surus_engine_start(const char *ini, char *error, size_t error_size)
 		return -1;
 	}
 	snprintf(entries, size, "%s%s", fixed_ini, ini);
-	surus_sapi_module.ini_entries = entries;
 #ifdef ZEND_SIGNALS
 	zend_signal_startup();
 #endif
-	sapi_startup(&surus_sapi_module);
+	sapi_startup(&surus_sapi_module); /* forgets ini_entries */
+	surus_sapi_module.ini_entries = entries;
 	if (php_module_startup(&surus_sapi_module, &surus_module) != SUCCESS) {
 		snprintf(error, error_size, "PHP did not start; its messages are above");
 		return -1;
@@ -204,7 +213,7 @@ int surus_engine_start(const char *ini, char *error, size_t error_size)
 	surus_superglobals_start();
 	surus_application_start();
 	/* The engine knows OPcache's answer by now; scripts see our name. */
-	rename_sapi("surus");
+	rename_sapi(final_name);
 	int result = surus_isolates_start(error, error_size);
 	surus_interrupts_start();
 	return result;
