@@ -55,9 +55,6 @@ fn main() {
         .flag("-Wno-unused-parameter")
         .flag("-Wno-sign-compare")
         .flag("-fno-omit-frame-pointer");
-    if env::var_os("CARGO_FEATURE_VALGRIND").is_some() {
-        build.define("SURUS_VALGRIND", None);
-    }
     let mut sources: Vec<_> = fs::read_dir("csrc")
         .expect("csrc is there")
         .map(|entry| entry.expect("csrc can be read").path())

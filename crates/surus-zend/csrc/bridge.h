@@ -24,6 +24,8 @@ typedef struct surus_task surus_task;       /* a stack that runs PHP: task.c */
 
 /* ---- Rust → C ------------------------------------------------------------------------------------------------ */
 
+/* For tests, before PHP is loaded: PHP's blocks come from malloc, one by one, and each knows its isolate. Slow. */
+void surus_heap_check(void);
 /* Loads PHP: php_module_startup, once per process and before any fork. `ini` is php.ini text that wins over the
  * files. Returns 0, or -1 with a message in `error`. */
 int surus_engine_start(const char *ini, char *error, size_t error_size);
@@ -47,7 +49,8 @@ typedef enum {
 	SURUS_RUN_CLASSIC = 1, /* request startup, script, request shutdown */
 	SURUS_RUN_BOOT = 2,    /* request startup, script; its value becomes the application; the request stays open */
 	SURUS_RUN_CALL = 3,    /* call the application for one HTTP request */
-	SURUS_RUN_UNBOOT = 4   /* request shutdown of a booted isolate */
+	SURUS_RUN_UNBOOT = 4,  /* request shutdown of a booted isolate */
+	SURUS_RUN_SCRIPT = 5   /* as php-cli runs a script: see command_line.c */
 } surus_work;
 
 typedef enum {
@@ -84,6 +87,30 @@ surus_outcome surus_task_outcome(const surus_task *task);
 void surus_task_cancel(surus_task *task, surus_cancel why);
 /* Writes a PHP backtrace of a parked task to the log with `title`. */
 void surus_task_backtrace(surus_task *task, const char *title);
+
+/* PHP as its command line program, for PHP's own tests: instead of surus_engine_start. Strings are NUL-terminated and
+ * are kept by the caller for as long as the process lives. */
+typedef struct {
+	const char *ini;        /* as for surus_engine_start */
+	const char *ini_path;   /* -c, or NULL */
+	const char *executable; /* PHP_BINARY */
+	bool no_ini;            /* -n */
+} surus_command_line;
+int surus_command_line_start(const surus_command_line *options, char *error, size_t error_size);
+
+/* What a task with SURUS_RUN_SCRIPT runs; kept by the caller until it is done. */
+typedef struct {
+	const char *file;  /* the script, or NULL: standard input */
+	const char *code;  /* instead of a file, without a tag */
+	int argc;
+	char **argv;       /* the first one is the script's name */
+	uint32_t switches; /* so many times the task is pre-empted as early as PHP can be left */
+	bool lint;         /* only compile */
+	bool quiet;        /* its output goes nowhere, and it has no STDIN, STDOUT, STDERR */
+} surus_script;
+void surus_task_set_script(surus_task *task, const surus_script *script);
+/* Of a task that is done. */
+int surus_task_exit_status(surus_task *task);
 
 /* ---- C → Rust, on PHP stacks --------------------------------------------------------------------------------- */
 

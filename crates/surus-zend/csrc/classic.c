@@ -1,5 +1,6 @@
 /* Classic requests: php-fpm's semantics. Startup, script and shutdown all run on the task's stack, so all may park. */
 #include "internal.h"
+#include "checked_heap.h"
 
 #include "Zend/zend_virtual_cwd.h"
 
@@ -51,6 +52,7 @@ surus_outcome surus_run_classic(surus_task *task)
 	int exit_status = EG(exit_status);
 
 	php_request_shutdown(NULL);
+	surus_checked_heap_clear(task->isolate);
 	SG(server_context) = NULL;
 	EG(exit_status) = exit_status;
 	if (task->cancel != SURUS_CANCEL_NONE) {

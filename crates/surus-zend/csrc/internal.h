@@ -28,6 +28,7 @@ struct surus_isolate {
 	struct surus_application *application; /* application.c, once booted */
 	struct surus_idle *idle;               /* fiber_state.c, once booted */
 	struct surus_os_state *os;             /* os_state.c */
+	struct surus_checked_heap *checked_heap; /* checked_heap.c, in tests */
 	uint32_t superglobals;                 /* which ones loaded code refers to: superglobals.c */
 	uint32_t scanned_functions, scanned_classes;
 };
@@ -58,6 +59,8 @@ struct surus_task {
 	uint32_t tick_limit;  /* max_execution_time in ticks, 0 none */
 	struct surus_fiber_state *fiber; /* fiber_state.c; NULL in classic tasks */
 	php_output_handler *output;      /* the buffer below everything that a fiber prints */
+	const surus_script *script;      /* command_line.c; NULL in a server's tasks */
+	uint32_t switches;               /* of the script's that are left */
 };
 
 extern surus_task *surus_running;
@@ -80,6 +83,12 @@ void surus_logf(int level, const char *format, ...) ZEND_ATTRIBUTE_FORMAT(printf
 /* ---- sapi.c ---- */
 extern sapi_module_struct surus_sapi_module;
 extern const zend_function_entry surus_functions[];
+/* Before startup: PHP starts under this name and keeps it. */
+void surus_sapi_call(char *name);
+
+/* ---- command_line.c ---- */
+surus_outcome surus_run_script(surus_task *task);
+bool surus_command_line_may_park(void);
 
 /* ---- classic.c ---- */
 surus_outcome surus_run_classic(surus_task *task);

@@ -7,6 +7,7 @@
  */
 #include "internal.h"
 
+#include "checked_heap.h"
 #include "hidden.h"
 
 #include "Zend/zend_globals.h"
@@ -168,6 +169,13 @@ static void free_table(HashTable *table)
 	pefree(table, 1);
 }
 
+/* After a failure user entries may still be in a table, their keys on a heap that goes away as a whole. */
+static void drop_entries(HashTable *table)
+{
+	table->nNumUsed = 0;
+	table->nNumOfElements = 0;
+}
+
 static HashTable *copy_auto_globals(const HashTable *source)
 {
 	HashTable *copy = pemalloc(sizeof *copy, 1);
@@ -273,6 +281,7 @@ surus_isolate *surus_isolate_new(const char *memory_limit)
 	zend_mm_set_heap(isolate->heap);
 	load(fresh_image);
 	surus_entered = isolate;
+	surus_checked_heap_install(isolate);
 	if (memory_limit) {
 		isolate->memory_limit = zend_string_init(memory_limit, strlen(memory_limit), 1);
 	}
@@ -304,15 +313,20 @@ void surus_isolate_free(surus_isolate *isolate, bool clean)
 		zend_string_release(isolate->memory_limit);
 	}
 	free_auto_globals(CG(auto_globals));
+	if (!clean) {
+		drop_entries(CG(function_table));
+		drop_entries(CG(class_table));
+		drop_entries(EG(zend_constants));
+	}
+	free_table(CG(function_table));
+	free_table(CG(class_table));
+	free_table(EG(zend_constants));
 	if (clean) {
-		/* After a failure user entries may still be in them, on a heap that goes away as a whole. */
-		free_table(CG(function_table));
-		free_table(CG(class_table));
-		free_table(EG(zend_constants));
 		zend_hash_destroy(&BG(url_adapt_session_hosts_ht));
 		zend_hash_destroy(&BG(url_adapt_output_hosts_ht));
 	}
 	pefree(CG(map_ptr_real_base), 1);
+	surus_checked_heap_remove(isolate);
 	surus_entered = NULL;
 	load(fresh_image);
 	zend_mm_shutdown(isolate->heap, true, true);
@@ -324,5 +338,8 @@ void surus_isolate_free(surus_isolate *isolate, bool clean)
 surus_isolate_stats surus_isolate_memory(surus_isolate *isolate)
 {
 	surus_isolate_enter(isolate);
+	if (isolate->checked_heap) {
+		return (surus_isolate_stats){.memory_usage = isolate->checked_heap->bytes, .memory_peak = isolate->checked_heap->bytes};
+	}
 	return (surus_isolate_stats){.memory_usage = zend_memory_usage(false), .memory_peak = zend_memory_peak_usage(false)};
 }

@@ -5,9 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#ifdef SURUS_VALGRIND
-#include <valgrind/valgrind.h>
-#endif
+#include "checker.h"
 
 /* More than one page, so that a large frame cannot step over it. */
 #define GUARD_SIZE (64 * 1024)
@@ -30,18 +28,14 @@ bool surus_stack_map(surus_stack *stack, size_t size)
 	stack->map = map;
 	stack->base = stack->map + GUARD_SIZE;
 	stack->top = stack->map + stack->map_size;
-#ifdef SURUS_VALGRIND
-	stack->valgrind_id = VALGRIND_STACK_REGISTER(stack->base, stack->top);
-#endif
+	stack->valgrind_id = surus_ask_valgrind(SURUS_STACK_REGISTER, (uintptr_t)stack->base, (uintptr_t)stack->top);
 	return true;
 }
 
 void surus_stack_unmap(surus_stack *stack)
 {
 	if (stack->map) {
-#ifdef SURUS_VALGRIND
-		VALGRIND_STACK_DEREGISTER(stack->valgrind_id);
-#endif
+		surus_ask_valgrind(SURUS_STACK_DEREGISTER, stack->valgrind_id, 0);
 		munmap(stack->map, stack->map_size);
 		stack->map = NULL;
 	}

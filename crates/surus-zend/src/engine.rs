@@ -74,6 +74,14 @@ impl Engine {
         ))
     }
 
+    /// For tests, before [`Engine::start`]: PHP's blocks of memory come from malloc, where tools see errors in them, and
+    /// a block that another isolate than its own frees ends the process. Slow.
+    pub fn check_heaps() {
+        assert!(!STARTED.load(Ordering::SeqCst), "PHP has been started");
+        // SAFETY: sets a flag that is read when an isolate is made.
+        unsafe { ffi::surus_heap_check() };
+    }
+
     /// Prepares a forked process to run PHP on the calling thread.
     pub fn enter_worker(&self, preempt_after: Duration) {
         let slice = u64::try_from(preempt_after.as_micros())

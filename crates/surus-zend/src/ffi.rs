@@ -80,6 +80,7 @@ pub(crate) struct IsolateStats {
 }
 
 extern "C" {
+    pub(crate) fn surus_heap_check();
     pub(crate) fn surus_engine_start(
         ini: *const c_char,
         error: *mut c_char,
