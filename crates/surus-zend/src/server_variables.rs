@@ -239,13 +239,11 @@ impl ServerVariables {
         let info = script.path_info.as_deref().unwrap_or("");
         let path = format!("{}{info}", script.script_name);
         self.add("DOCUMENT_ROOT", root);
-        self.add("DOCUMENT_URI", path.as_bytes());
+        self.add("DOCUMENT_URI", script.script_name.as_bytes());
         self.add("SCRIPT_FILENAME", script.filename.as_os_str().as_bytes());
         self.add("SCRIPT_NAME", script.script_name.as_bytes());
         self.add("PHP_SELF", path.as_bytes());
-        if !info.is_empty() {
-            self.add("PATH_INFO", info.as_bytes());
-            self.add("PATH_TRANSLATED", &[root, info.as_bytes()].concat());
-        }
+        // Empty rather than missing: so do Debian's fastcgi.conf and the snippet around it.
+        self.add("PATH_INFO", info.as_bytes());
     }
 }

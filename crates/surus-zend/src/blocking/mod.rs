@@ -10,6 +10,7 @@
 
 mod descriptor;
 mod load;
+mod lock;
 mod multiplex;
 mod ready;
 mod real;
