@@ -48,8 +48,12 @@ static void on_interrupt(zend_execute_data *frame)
 	if (!task || EG(exception)) {
 		return;
 	}
-	if (surus_ticks - task->resumed_at >= TICKS_PER_SLICE && surus_can_park()) {
+	if ((task->switches || surus_ticks - task->resumed_at >= TICKS_PER_SLICE) && surus_can_park()) {
 		surus_task_leave(SURUS_PREEMPTED);
+	}
+	if (task->switches) {
+		task->switches--;
+		zend_atomic_bool_store_ex(&EG(vm_interrupt), true);
 	}
 	if (task->cancel != SURUS_CANCEL_NONE) {
 		if (!task->unwinding) {

@@ -25,6 +25,9 @@ static void task_main(void *argument)
 			case SURUS_RUN_UNBOOT:
 				task->outcome = surus_run_unboot(task);
 				break;
+			case SURUS_RUN_SCRIPT:
+				task->outcome = surus_run_script(task);
+				break;
 		}
 		surus_task_leave(SURUS_DONE);
 	}
@@ -107,6 +110,9 @@ bool surus_can_park(void)
 {
 	surus_task *task = surus_running;
 	if (!task || task->hard_cancel || zend_fiber_switch_blocked() || !surus_hidden_may_park()) {
+		return false;
+	}
+	if (task->script && !surus_command_line_may_park()) {
 		return false;
 	}
 	/* Fibers share the compiler's state: one that is compiling finishes first. */

@@ -59,6 +59,7 @@ pub(crate) const RUN_CLASSIC: c_int = 1;
 pub(crate) const RUN_BOOT: c_int = 2;
 pub(crate) const RUN_CALL: c_int = 3;
 pub(crate) const RUN_UNBOOT: c_int = 4;
+pub(crate) const RUN_SCRIPT: c_int = 5;
 
 pub(crate) const DONE: c_int = 0;
 pub(crate) const PARKED: c_int = 1;
@@ -79,7 +80,33 @@ pub(crate) struct IsolateStats {
     pub(crate) memory_peak: usize,
 }
 
+#[repr(C)]
+pub(crate) struct CommandLine {
+    pub(crate) ini: *const c_char,
+    pub(crate) ini_path: *const c_char,
+    pub(crate) executable: *const c_char,
+    pub(crate) no_ini: bool,
+}
+
+#[repr(C)]
+pub(crate) struct Script {
+    pub(crate) file: *const c_char,
+    pub(crate) code: *const c_char,
+    pub(crate) argc: c_int,
+    pub(crate) argv: *mut *mut c_char,
+    pub(crate) switches: u32,
+    pub(crate) lint: bool,
+    pub(crate) quiet: bool,
+}
+
 extern "C" {
+    pub(crate) fn surus_command_line_start(
+        options: *const CommandLine,
+        error: *mut c_char,
+        error_size: usize,
+    ) -> c_int;
+    pub(crate) fn surus_task_set_script(task: *mut Task, script: *const Script);
+    pub(crate) fn surus_task_exit_status(task: *mut Task) -> c_int;
     pub(crate) fn surus_heap_check();
     pub(crate) fn surus_engine_start(
         ini: *const c_char,

@@ -16,6 +16,8 @@
 mod blocking;
 mod body;
 mod classic;
+#[doc(hidden)]
+pub mod command_line;
 mod coroutine;
 mod engine;
 mod exchange;

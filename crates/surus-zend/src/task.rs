@@ -61,6 +61,10 @@ impl Task {
         })
     }
 
+    pub(crate) fn raw(&self) -> *mut ffi::Task {
+        self.raw
+    }
+
     pub(crate) fn isolate(&self) -> &Rc<Isolate> {
         &self.isolate
     }
@@ -191,7 +195,7 @@ impl Task {
         }
     }
 
-    fn cancel(&self, why: i32) {
+    pub(crate) fn cancel(&self, why: i32) {
         // SAFETY: the task is alive and not running.
         unsafe { ffi::surus_task_cancel(self.raw, why) };
     }

@@ -1,0 +1,238 @@
+/* PHP as its command line program runs it, in an isolate: for PHP's own tests, which were written for php-cli. Differs
+ * from a server's request in what surrounds the script: output goes straight to standard output, messages to standard
+ * error, there is no HTTP head, and STDIN, STDOUT and STDERR exist. After sapi/cli/php_cli.c. */
+#include "internal.h"
+
+#include "Zend/zend_virtual_cwd.h"
+#include "ext/standard/dl.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <unistd.h>
+
+ZEND_FUNCTION(dl);
+
+static bool forked;
+
+bool surus_command_line_may_park(void)
+{
+	return !forked;
+}
+
+/* The event loop's descriptors are the parent's too: a child of pcntl_fork() only blocks. */
+static void after_fork(void)
+{
+	forked = true;
+}
+
+static bool is_quiet(void)
+{
+	return surus_running && surus_running->script && surus_running->script->quiet;
+}
+
+static size_t write_output(const char *data, size_t size)
+{
+	size_t done = 0;
+	while (!is_quiet() && done < size) {
+		ssize_t wrote = write(STDOUT_FILENO, data + done, size - done);
+		if (wrote < 0 && errno == EAGAIN) {
+			struct pollfd ready = {.fd = STDOUT_FILENO, .events = POLLOUT};
+			poll(&ready, 1, -1);
+		} else if (wrote < 0 && errno != EINTR) {
+			EG(exit_status) = 255;
+			php_handle_aborted_connection();
+			return done;
+		} else if (wrote > 0) {
+			done += (size_t)wrote;
+		}
+	}
+	return size;
+}
+
+static void flush_output(void *context)
+{
+}
+
+static int handle_header(sapi_header_struct *header, sapi_header_op_enum operation, sapi_headers_struct *headers)
+{
+	return 0;
+}
+
+static int send_headers(sapi_headers_struct *headers)
+{
+	return SAPI_HEADER_SENT_SUCCESSFULLY;
+}
+
+static void send_header(sapi_header_struct *header, void *context)
+{
+}
+
+static char *read_cookies(void)
+{
+	return NULL;
+}
+
+static void log_message(const char *message, int level)
+{
+	fprintf(stderr, "%s\n", message);
+}
+
+static void register_one(const char *name, const char *value, zval *track)
+{
+	char *copy = (char *)value;
+	size_t length = strlen(value);
+	if (sapi_module.input_filter(PARSE_SERVER, name, &copy, length, &length)) {
+		php_register_variable(name, copy, track);
+	}
+}
+
+static void register_variables(zval *track)
+{
+	const surus_script *script = surus_running ? surus_running->script : NULL;
+	const char *self = script && script->argc ? script->argv[0] : "";
+	const char *file = script && script->file ? script->file : "";
+	php_import_environment_variables(track);
+	register_one("PHP_SELF", self, track);
+	register_one("SCRIPT_NAME", self, track);
+	register_one("SCRIPT_FILENAME", file, track);
+	register_one("PATH_TRANSLATED", file, track);
+	register_one("DOCUMENT_ROOT", "", track);
+}
+
+static void ini_defaults(HashTable *configuration)
+{
+	zval value;
+	ZVAL_NEW_STR(&value, zend_string_init("1", 1, 1));
+	zend_hash_str_update(configuration, "display_errors", sizeof "display_errors" - 1, &value);
+}
+
+ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_dl, 0, 1, _IS_BOOL, 0)
+	ZEND_ARG_TYPE_INFO(0, extension_filename, IS_STRING, 0)
+ZEND_END_ARG_INFO()
+
+static const zend_function_entry functions[] = {ZEND_FE(dl, arginfo_dl) ZEND_FE_END};
+
+int surus_command_line_start(const surus_command_line *options, char *error, size_t error_size)
+{
+	surus_sapi_call("cli");
+	sapi_module_struct *module = &surus_sapi_module;
+	module->pretty_name = "Command Line Interface";
+	module->activate = NULL;
+	module->ub_write = write_output;
+	module->flush = flush_output;
+	module->header_handler = handle_header;
+	module->send_headers = send_headers;
+	module->send_header = send_header;
+	module->read_post = NULL;
+	module->read_cookies = read_cookies;
+	module->register_server_variables = register_variables;
+	module->log_message = log_message;
+	module->ini_defaults = ini_defaults;
+	module->additional_functions = functions;
+	module->phpinfo_as_text = 1;
+	module->php_ini_ignore_cwd = 1;
+	module->php_ini_ignore = options->no_ini;
+	module->php_ini_path_override = (char *)options->ini_path;
+	module->executable_location = (char *)options->executable;
+	pthread_atfork(NULL, NULL, after_fork);
+	return surus_engine_start(options->ini, error, error_size);
+}
+
+static php_stream *standard_stream(const char *path, const char *mode, const char *constant)
+{
+	php_stream *stream = php_stream_open_wrapper_ex(path, mode, 0, NULL, NULL);
+	if (!stream) {
+		return NULL;
+	}
+	stream->flags |= PHP_STREAM_FLAG_NO_RSCR_DTOR_CLOSE;
+	zend_constant entry;
+	php_stream_to_zval(stream, &entry.value);
+	ZEND_CONSTANT_SET_FLAGS(&entry, CONST_CS, 0);
+	entry.name = zend_string_init_interned(constant, strlen(constant), 0);
+	zend_register_constant(&entry);
+	return stream;
+}
+
+static bool open_script(zend_file_handle *handle, const surus_script *script)
+{
+	FILE *file = script->file ? VCWD_FOPEN(script->file, "rb") : stdin;
+	if (!file) {
+		return false;
+	}
+	zend_stream_init_fp(handle, file, script->argv[0]);
+	handle->primary_script = true;
+	return true;
+}
+
+static void execute(const surus_script *script, zend_file_handle *handle)
+{
+	if ((script->file || script->code) && !script->quiet && !script->lint) {
+		standard_stream("php://stdin", "rb", "STDIN");
+		standard_stream("php://stdout", "wb", "STDOUT");
+		standard_stream("php://stderr", "wb", "STDERR");
+	}
+	if (script->code) {
+		zend_eval_string_ex(script->code, NULL, "Command line code", true);
+	} else if (!script->lint) {
+		php_execute_script(handle);
+	} else if (php_lint_script(handle) == SUCCESS) {
+		zend_printf("No syntax errors detected in %s\n", script->argv[0]);
+		EG(exit_status) = 0;
+	} else {
+		zend_printf("Errors parsing %s\n", script->argv[0]);
+		EG(exit_status) = 255;
+	}
+}
+
+surus_outcome surus_run_script(surus_task *task)
+{
+	const surus_script *script = task->script;
+	sapi_request_info *request = &SG(request_info);
+	request->argc = script->argc;
+	request->argv = script->argv;
+	char real_path[MAXPATHLEN];
+	bool has_path = script->file && VCWD_REALPATH(script->file, real_path);
+	request->path_translated = has_path ? real_path : script->argv[0];
+
+	zend_file_handle handle = {0};
+	if (!script->code && !open_script(&handle, script)) {
+		fprintf(stdout, "Could not open input file: %s\n", script->file);
+		fflush(stdout);
+		EG(exit_status) = 1;
+		return SURUS_OK;
+	}
+	SURUS_SET_STACK_LIMITS(task->stack.top, task->stack.base);
+	if (php_request_startup() == FAILURE) {
+		php_request_shutdown(NULL);
+		EG(exit_status) = 1;
+		return SURUS_FATAL;
+	}
+	SURUS_SET_STACK_LIMITS(task->stack.top, task->stack.base);
+	virtual_cwd_deactivate();
+	zend_first_try {
+		CG(skip_shebang) = 1;
+		zend_is_auto_global(ZSTR_KNOWN(ZEND_STR_AUTOGLOBAL_SERVER));
+		PG(during_request_startup) = 0;
+		task->switches = script->switches;
+		if (task->switches) {
+			zend_atomic_bool_store_ex(&EG(vm_interrupt), true);
+		}
+		execute(script, &handle);
+	} zend_end_try();
+	if (handle.filename) {
+		zend_destroy_file_handle(&handle);
+	}
+	php_request_shutdown(NULL);
+	return SURUS_OK;
+}
+
+void surus_task_set_script(surus_task *task, const surus_script *script)
+{
+	task->script = script;
+}
+
+int surus_task_exit_status(surus_task *task)
+{
+	return *(int *)surus_isolate_peek(task->isolate, &EG(exit_status));
+}

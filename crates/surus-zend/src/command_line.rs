@@ -1,0 +1,210 @@
+//! PHP as its command line program, in an isolate and with a neighbour: for PHP's own tests.
+//!
+//! The script and the neighbour take turns: whenever the script parks or is pre-empted, which happens as often as PHP
+//! can be left, the neighbour does a step in its own isolate. The neighbour changes whatever PHP code can change and
+//! looks whether that is still so; it must outlive the script.
+
+use std::{
+    ffi::{c_char, CString},
+    path::Path,
+    ptr::null,
+    rc::Rc,
+    task::{Context, Poll, Waker},
+    time::Duration,
+};
+
+use crate::{
+    blocking::Parked,
+    exchange::Exchange,
+    ffi,
+    isolate::Isolate,
+    task::{Task, Turn},
+    StartError,
+};
+
+/// As the main thread's usual limit, which php-cli has.
+const STACK_SIZE: usize = 8 * 1024 * 1024;
+/// A script that computes is left so many times at the first place possible, then once per time slice.
+const EAGER_SWITCHES: u32 = 1000;
+/// The neighbour's pace while the script waits.
+const PACE: Duration = Duration::from_millis(2);
+/// Of a process whose neighbour saw something of the script, or ended.
+const DISTURBED: i32 = 70;
+
+/// php-cli's options that concern all of PHP.
+#[derive(Debug, Default)]
+pub struct Options {
+    /// php.ini text.
+    pub ini: CString,
+    /// `-c`
+    pub ini_path: Option<CString>,
+    /// `-n`
+    pub no_ini: bool,
+    /// What `PHP_BINARY` names.
+    pub executable: CString,
+}
+
+/// What to run.
+#[derive(Debug)]
+pub enum Source {
+    File(CString),
+    StandardInput,
+    Code(CString),
+}
+
+/// A script and its arguments; the first one is its name.
+#[derive(Debug)]
+pub struct Script {
+    pub source: Source,
+    pub arguments: Vec<CString>,
+    /// Only compile it.
+    pub lint: bool,
+}
+
+/// Loads PHP under php-cli's name and with its settings. Once per process.
+pub fn start(options: Options) -> Result<(), StartError> {
+    // PHP keeps pointers to all of it.
+    let options = Box::leak(Box::new(options));
+    let raw = ffi::CommandLine {
+        ini: options.ini.as_ptr(),
+        ini_path: options.ini_path.as_ref().map_or(null(), |p| p.as_ptr()),
+        executable: options.executable.as_ptr(),
+        no_ini: options.no_ini,
+    };
+    let mut error = vec![0u8; 1024];
+    // SAFETY: the first call into PHP of this process; the strings live on; `error` has room for its size.
+    let result =
+        unsafe { ffi::surus_command_line_start(&raw, error.as_mut_ptr().cast(), error.len()) };
+    if result == 0 {
+        // SAFETY: PHP has started; this thread runs it.
+        unsafe { ffi::surus_engine_enter_worker(1000) };
+        return Ok(());
+    }
+    let end = error.iter().position(|&b| b == 0).unwrap_or(0);
+    Err(StartError(
+        String::from_utf8_lossy(&error[..end]).into_owned(),
+    ))
+}
+
+/// A task, and all that PHP has pointers to while it runs.
+struct Process {
+    task: Task,
+    exchange: Rc<Exchange>,
+    _script: Box<(ffi::Script, Script, Vec<*mut c_char>)>,
+}
+
+impl Process {
+    fn new(script: Script, switches: u32, quiet: bool) -> Result<Process, StartError> {
+        // The neighbour's limit is its own, whatever the script's is.
+        let task = Isolate::new(quiet.then_some("128M"))
+            .and_then(|isolate| Task::new(&isolate, STACK_SIZE))
+            .map_err(|error| StartError(error.to_string()))?;
+        let mut argv: Vec<*mut c_char> = script
+            .arguments
+            .iter()
+            .map(|a| a.as_ptr().cast_mut())
+            .collect();
+        let (file, code) = match &script.source {
+            Source::File(path) => (path.as_ptr(), null()),
+            Source::StandardInput => (null(), null()),
+            Source::Code(text) => (null(), text.as_ptr()),
+        };
+        let raw = ffi::Script {
+            file,
+            code,
+            argc: i32::try_from(argv.len()).unwrap_or(0),
+            argv: argv.as_mut_ptr(),
+            switches,
+            lint: script.lint,
+            quiet,
+        };
+        let script = Box::new((raw, script, argv));
+        let exchange = Exchange::for_script(Path::new("-"), Vec::new(), true);
+        // SAFETY: the task is idle; the script is kept for as long as the task, and its pointers lead to memory that
+        // does not move with the box.
+        unsafe { ffi::surus_task_set_script(task.raw(), &script.0) };
+        task.assign(ffi::RUN_SCRIPT, &exchange);
+        Ok(Process {
+            task,
+            exchange,
+            _script: script,
+        })
+    }
+}
+
+/// The neighbour: runs a step at a time.
+struct Neighbour {
+    process: Process,
+    parked: Option<Parked>,
+}
+
+impl Neighbour {
+    fn step(&mut self) {
+        if let Some(parked) = &mut self.parked {
+            if parked.poll(&mut Context::from_waker(Waker::noop())) == Poll::Pending {
+                return;
+            }
+            self.parked = None;
+        }
+        match self.process.task.resume() {
+            Turn::Preempted => {}
+            Turn::Parked(parked) => self.parked = Some(parked),
+            Turn::Done(_) => {
+                eprintln!("surus-phpt: the neighbour has ended");
+                std::process::exit(DISTURBED);
+            }
+        }
+    }
+
+    /// Ends it as a request is ended; what it would wait for is cut short.
+    fn end(mut self) {
+        self.parked = None;
+        self.process.task.cancel(ffi::CANCEL_SHUTDOWN);
+        self.process.task.finish_now();
+    }
+}
+
+/// Runs `script` beside `neighbour`, which is PHP code. Returns the script's exit status.
+pub async fn run(script: Script, neighbour: CString) -> Result<i32, StartError> {
+    let mut neighbour = Neighbour {
+        process: Process::new(
+            Script {
+                source: Source::Code(neighbour),
+                arguments: vec![c"neighbour".into()],
+                lint: false,
+            },
+            u32::MAX,
+            true,
+        )?,
+        parked: None,
+    };
+    neighbour.step();
+    let process = Process::new(script, EAGER_SWITCHES, false)?;
+    loop {
+        let turn = process.task.resume();
+        neighbour.step();
+        match turn {
+            Turn::Done(_) => break,
+            Turn::Preempted => {}
+            Turn::Parked(mut parked) => {
+                while tokio::time::timeout(PACE, std::future::poll_fn(|cx| parked.poll(cx)))
+                    .await
+                    .is_err()
+                {
+                    neighbour.step();
+                }
+            }
+        }
+    }
+    // SAFETY: the task is done.
+    let status = unsafe { ffi::surus_task_exit_status(process.task.raw()) };
+    drop(process);
+    neighbour.end();
+    Ok(status)
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.exchange.finish();
+    }
+}

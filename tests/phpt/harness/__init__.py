@@ -1,0 +1,1 @@
+"""The runner of PHP's own tests: source, suite, comparison."""

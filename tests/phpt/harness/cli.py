@@ -1,0 +1,145 @@
+"""The command line: which tests, both runs, the comparison."""
+
+import argparse
+import json
+import os
+import subprocess
+from collections import Counter
+from pathlib import Path
+
+from . import suite
+from .source import CACHE, ROOT, say, source
+
+FOLDERS = [
+    "Zend/tests", "tests", "ext/standard", "ext/spl", "ext/session", "ext/pcre", "ext/date", "ext/json", "ext/mbstring",
+    "ext/dom", "ext/pdo", "ext/pdo_mysql", "ext/pdo_pgsql", "ext/pdo_sqlite", "ext/mysqli", "ext/pgsql", "ext/curl",
+    "ext/sockets",
+]
+HERE = Path(__file__).resolve().parents[1]
+EXPECTED = HERE / "expected-differences.txt"
+SUBSET = HERE / "subset.txt"
+# More tests than this at a time are run in several batches, each compared and printed before the next.
+BATCH = 1500
+
+
+def _tests(folder):
+    root = source()
+    place = root / folder
+    if place.is_file():
+        return [folder]
+    if folder.startswith("ext/") and folder.count("/") == 1:
+        place = place / "tests"
+    return sorted(str(file.relative_to(root)) for file in place.rglob("*.phpt"))
+
+
+def _lines(file):
+    lines = (line.split("#", 1)[0].strip() for line in file.read_text().splitlines())
+    return [line for line in lines if line]
+
+
+def _expected():
+    """Reasons by test: lines of `path: reason`."""
+    pairs = (line.partition(":") for line in _lines(EXPECTED))
+    return {path.strip(): reason.strip() for path, _, reason in pairs}
+
+
+class StockResults:
+    """The stock program's results, kept for as long as it is the same program."""
+
+    def __init__(self, jobs, opcache):
+        version = subprocess.run([suite.STOCK, "-v"], capture_output=True, text=True, check=True).stdout.split()[1]
+        name = f"stock-{version}{'-opcache' if opcache else ''}.json"
+        self._file = CACHE / name
+        self._jobs = jobs
+        self._opcache = opcache
+        self._known = json.loads(self._file.read_text()) if self._file.exists() else {}
+
+    def of(self, tests):
+        new = [test for test in tests if test not in self._known]
+        if new:
+            self.again(new, self._jobs)
+        return {test: self._known.get(test, "LOST") for test in tests}
+
+    def again(self, tests, jobs=1):
+        found = suite.run(suite.STOCK, "stock", tests, jobs, self._opcache)
+        for test in tests:
+            self._known[test] = found.get(test, "LOST")
+        self._file.write_text(json.dumps(self._known, indent=0, sort_keys=True))
+        return {test: self._known[test] for test in tests}
+
+
+def _compare(binary, stock, tests, options):
+    """Results of both; what differs is run again alone, twice at most, since a busy machine upsets some tests."""
+    theirs = stock.of(tests)
+    found = suite.run(binary, "surus", tests, options.jobs, options.opcache)
+    ours = {test: found.get(test, "LOST") for test in tests}
+    for _ in range(options.retries):
+        differ = [test for test in tests if ours[test] != theirs[test]]
+        if not differ:
+            break
+        say(f"running {len(differ)} again that differ")
+        theirs.update(stock.again(differ))
+        found = suite.run(binary, "surus", differ, 1, options.opcache)
+        ours.update({test: found.get(test, "LOST") for test in differ})
+    return theirs, ours
+
+
+def _arguments(words):
+    parser = argparse.ArgumentParser(prog="tests/phpt/run", description=__doc__)
+    parser.add_argument("--only", help="folders or .phpt files, separated by commas")
+    parser.add_argument("--subset", action="store_true", help="the files of subset.txt")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 2, help="tests at a time")
+    parser.add_argument("--retries", type=int, default=2, help="how often to run again what differs")
+    parser.add_argument("--opcache", action="store_true", help="switch OPcache on, in both")
+    parser.add_argument("--binary", type=Path, default=ROOT / "target/release/surus-phpt", help="stands in for php-cli")
+    parser.add_argument("--diff", action="store_true", help="print what differs in the output")
+    return parser.parse_args(words)
+
+
+def main(words):
+    options = _arguments(words)
+    if not options.binary.exists():
+        subprocess.run(["cargo", "build", "--release", "-p", "surus-phpt"], cwd=ROOT, check=True)
+    if options.subset:
+        groups = {"subset": _lines(SUBSET)}
+    else:
+        folders = options.only.split(",") if options.only else FOLDERS
+        groups = {folder: _tests(folder.rstrip("/")) for folder in folders}
+    stock = StockResults(options.jobs, options.opcache)
+    expected = _expected()
+    differences = {}
+    total = Counter()
+    for name, tests in groups.items():
+        counts = Counter()
+        for start in range(0, len(tests), BATCH):
+            batch = tests[start : start + BATCH]
+            theirs, ours = _compare(options.binary.resolve(), stock, batch, options)
+            counts.update(tests=len(batch))
+            counts.update(f"stock {result}" for result in theirs.values())
+            counts.update(f"surus {result}" for result in ours.values())
+            for test in batch:
+                if theirs[test] != ours[test]:
+                    differences[test] = (theirs[test], ours[test])
+                    reason = expected.get(test, "NOT EXPECTED")
+                    print(f"{test}: {theirs[test]} -> {ours[test]} ({reason})", flush=True)
+                    if options.diff:
+                        print(suite.difference("surus", test), flush=True)
+        _summary(name, counts)
+        total.update(counts)
+    if len(groups) > 1:
+        _summary("all", total)
+    unexpected = [test for test in differences if test not in expected]
+    ran = {test for tests in groups.values() for test in tests}
+    gone = [test for test in expected if test in ran and test not in differences]
+    if gone:
+        print(f"no longer different: {', '.join(gone)}")
+    print(f"phpt: {len(ran)} tests, {len(differences)} differ, {len(unexpected)} of them unexpectedly")
+    return 1 if unexpected else 0
+
+
+def _summary(name, counts):
+    def side(of):
+        kinds = ("PASSED", "FAILED", "SKIPPED", "XFAILED", "BORKED", "WARNED", "LOST")
+        return ", ".join(f"{counts[f'{of} {k}']} {k.lower()}" for k in kinds if counts[f"{of} {k}"])
+
+    print(f"{name}: {counts['tests']} tests; stock: {side('stock')}; surus: {side('surus')}", flush=True)

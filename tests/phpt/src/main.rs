@@ -1,0 +1,62 @@
+//! Stands in for php-cli in PHP's own tests: the same options, the same behaviour, but the script runs in an isolate
+//! while another isolate is interleaved with it. What has nothing to do with running a script (`-S`, `--ri` …) is left
+//! to the stock program.
+#![forbid(unsafe_code)]
+
+mod options;
+
+use std::{
+    ffi::CString,
+    os::unix::{ffi::OsStringExt, process::CommandExt},
+    process::{Command, ExitCode},
+};
+
+use surus_zend::command_line;
+
+use options::{parse, Parsed};
+
+/// Changes all that PHP code can change, over and over, and looks whether it stays so.
+const NEIGHBOUR: &str = include_str!("../neighbour.php");
+
+/// The program to compare with.
+const STOCK: &str = "php8.2";
+
+fn main() -> ExitCode {
+    let arguments: Vec<_> = std::env::args_os()
+        .map(|a| CString::new(a.into_vec()).unwrap_or_default())
+        .collect();
+    let invocation = match parse(&arguments) {
+        Parsed::Run(invocation) => *invocation,
+        Parsed::Stock => {
+            let error = Command::new(STOCK).args(std::env::args_os().skip(1)).exec();
+            eprintln!("surus-phpt: {STOCK}: {error}");
+            return ExitCode::from(127);
+        }
+    };
+    if let Err(error) = command_line::start(invocation.options) {
+        eprintln!("surus-phpt: {error}");
+        return ExitCode::from(71);
+    }
+    let runtime = match tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+    {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            eprintln!("surus-phpt: {error}");
+            return ExitCode::from(71);
+        }
+    };
+    let neighbour = NEIGHBOUR.strip_prefix("<?php").unwrap_or(NEIGHBOUR);
+    let neighbour = CString::new(neighbour).unwrap_or_default();
+    let status = tokio::task::LocalSet::new()
+        .block_on(&runtime, command_line::run(invocation.script, neighbour));
+    match status {
+        // The kernel keeps the low eight bits.
+        Ok(status) => std::process::exit(status & 0xff),
+        Err(error) => {
+            eprintln!("surus-phpt: {error}");
+            ExitCode::from(71)
+        }
+    }
+}
