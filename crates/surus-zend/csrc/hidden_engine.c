@@ -144,6 +144,38 @@ static bool find_spl_extensions(surus_finder *finder)
 	return surus_found(finder, "spl_autoload_extensions", spl_extensions, sizeof(void *), SURUS_INIT_ZERO);
 }
 
+static surus_array_globals *sorting;
+static void *seen_while_sorting;
+
+static zend_result string_while_sorting(zend_object *object, zval *to, int type)
+{
+	(void)object;
+	if (type != IS_STRING) {
+		return FAILURE;
+	}
+	seen_while_sorting = sorting->multisort_func;
+	ZVAL_EMPTY_STRING(to);
+	return SUCCESS;
+}
+
+/* Whether array_multisort() keeps its comparisons in `globals` while it compares. Some releases put back afterwards what
+ * was there before, others leave a pointer to freed memory. */
+static bool holds_comparisons(surus_array_globals *globals)
+{
+	static zend_object_handlers handlers;
+	memcpy(&handlers, &std_object_handlers, sizeof handlers);
+	handlers.cast_object = string_while_sorting;
+	zval element;
+	object_init(&element);
+	Z_OBJ(element)->handlers = &handlers;
+	zend_hash_str_update(&EG(symbol_table), "a", 1, &element);
+	sorting = globals;
+	seen_while_sorting = globals->multisort_func = NULL;
+	run("$a = [$a, $a, $a]; array_multisort($a, SORT_ASC, SORT_STRING); unset($a);");
+	globals->multisort_func = NULL;
+	return surus_in_heap(seen_while_sorting);
+}
+
 /* usort() notes there that it has complained about a comparison that returns a bool; array_multisort() keeps the
  * comparisons of its columns there while __toString of an element may run. */
 static bool find_array_globals(surus_finder *finder)
@@ -170,12 +202,8 @@ static bool find_array_globals(surus_finder *finder)
 	if (!globals) {
 		return surus_not_found(finder, "array_globals", "no single byte follows usort()");
 	}
-	globals->multisort_func = NULL;
-	run("$a = [3, 1, 2]; $b = [1, 2, 3]; array_multisort($a, $b); unset($a, $b);");
-	bool sorted = surus_in_heap(globals->multisort_func);
-	globals->multisort_func = NULL; /* it was freed when the sort ended */
-	if (!sorted) {
-		return surus_not_found(finder, "array_globals", "array_multisort() does not change it");
+	if (!holds_comparisons(globals)) {
+		return surus_not_found(finder, "array_globals", "array_multisort() does not use it");
 	}
 	return surus_found(finder, "array_globals", globals, sizeof *globals, SURUS_INIT_ZERO)
 		&& surus_is_of_request(finder);

@@ -69,10 +69,16 @@ typedef struct {
 	int cur_uniq_ns;
 	int soap_version;
 	void *sdl;
+#if PHP_VERSION_ID < 80400
 	bool use_soap_error_handler;
+#endif
 	char *error_code;
 	zval error_object;
+#if PHP_VERSION_ID < 80400
 	char cache;
+#else
+	bool use_soap_error_handler;
+#endif
 	char cache_mode;
 	char cache_enabled;
 	char *cache_dir;
@@ -103,9 +109,11 @@ typedef struct {
 	time_t last_restart_time;
 	HashTable xlat_table; /* made and destroyed within one compilation: must not be swapped */
 	zend_ulong root_hash;
-#if PHP_VERSION_ID >= 80500
+#if PHP_VERSION_ID >= 80400
 	void *preloaded_internal_run_time_cache;
 	size_t preloaded_internal_run_time_cache_size;
+#endif
+#if PHP_VERSION_ID >= 80500
 	bool preloading;
 #endif
 	void *mem;

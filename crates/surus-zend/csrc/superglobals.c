@@ -95,6 +95,24 @@ void surus_superglobals_start(void)
 	zend_compile_string = compile_string_and_scan;
 }
 
+/* Chooses the parser of the body by its type, as request startup does. PHP's own function for it is not exported by all
+ * 8.2 releases. */
+static void read_post_data(const char *content_type)
+{
+	size_t length = strcspn(content_type, ";, ");
+	char *copy = estrdup(content_type);
+	zend_str_tolower(copy, length);
+	sapi_post_entry *parser = zend_hash_str_find_ptr(&SG(known_post_content_types), copy, length);
+	SG(request_info).post_entry = parser;
+	SG(request_info).content_type_dup = copy;
+	if (parser && parser->post_reader) {
+		parser->post_reader();
+	}
+	if (sapi_module.default_post_reader) {
+		sapi_module.default_post_reader();
+	}
+}
+
 void surus_superglobals_build(surus_task *task)
 {
 	uint32_t wanted = task->isolate->superglobals & ~task->built_superglobals;
@@ -114,7 +132,7 @@ void surus_superglobals_build(surus_task *task)
 		SG(request_info).proto_num = info.proto_num;
 		surus_fill_authorization(&info);
 		if (info.content_type.ptr && strcmp(info.method.ptr, "POST") == 0) {
-			sapi_read_post_data();
+			read_post_data(info.content_type.ptr);
 		}
 	}
 	/* POST before FILES: reading a multipart body fills both. */
