@@ -369,6 +369,7 @@ surus_outcome surus_run_call(surus_task *task)
 			SURUS_CLEAR_OOM();
 			task->isolate->had_fatal = true;
 		}
+		task->body_over = true;
 		if (BG(user_shutdown_function_names)) {
 			php_call_shutdown_functions();
 			php_free_shutdown_functions();

@@ -57,7 +57,8 @@ typedef enum {
 	SURUS_DONE = 0,      /* the work has ended: see surus_task_outcome */
 	SURUS_PARKED = 1,    /* waits for what the parking function told Rust before */
 	SURUS_PREEMPTED = 2, /* used up its time slice: resume after others had a turn */
-	SURUS_ABANDONED = 3  /* C stack overflow: the task cannot go on, its isolate must be freed unclean */
+	SURUS_ABANDONED = 3, /* C stack overflow: the task cannot go on, its isolate must be freed unclean */
+	SURUS_YIELDED = 4    /* calls again and again for what it is refused: resume after others had a turn */
 } surus_event;
 
 typedef enum {
@@ -83,8 +84,13 @@ void surus_task_assign(surus_task *task, surus_work work, void *exchange);
 /* Runs the task until it parks, is pre-empted or done. */
 surus_event surus_task_resume(surus_task *task);
 surus_outcome surus_task_outcome(const surus_task *task);
-/* Asks a running or parked task to end: its next resume unwinds PHP, `finally` blocks included. Idempotent. */
+/* Asks a parked or pre-empted task to end: its next resume unwinds PHP, `finally` blocks included. The second time
+ * nothing of it may wait any more. */
 void surus_task_cancel(surus_task *task, surus_cancel why);
+/* False when it was never asked to, or goes on in spite of it (ignore_user_abort). */
+bool surus_task_is_ending(const surus_task *task);
+/* A pre-empted or yielded task is not resumed again: as SURUS_ABANDONED. */
+void surus_task_give_up(surus_task *task);
 /* Writes a PHP backtrace of a parked task to the log with `title`. */
 void surus_task_backtrace(surus_task *task, const char *title);
 
@@ -115,7 +121,7 @@ int surus_task_exit_status(surus_task *task);
 /* ---- C → Rust, on PHP stacks --------------------------------------------------------------------------------- */
 
 /* True on a PHP stack where the engine may be left now: not while switching is blocked, not inside compilation of a
- * shared isolate, not while unwinding after a second cancel. */
+ * shared isolate. Also true where a cancelled request would be refused: surus_park then returns at once. */
 bool surus_can_park(void);
 /* Leaves the PHP stack; returns when the task is resumed. Rust has noted what it waits for. The value says why the
  * task was cancelled, if it was: then the caller returns an error to PHP at once. */

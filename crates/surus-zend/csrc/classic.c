@@ -25,6 +25,20 @@ void surus_fill_request_info(void *exchange, surus_request_info *info)
 	SG(sapi_headers).http_response_code = 200;
 }
 
+/* What php-fpm's next request finds, but that another request's visitor must not see. */
+static void forget_last_request(void)
+{
+	static const zend_module_entry *sockets;
+	static bool looked;
+	if (!looked) {
+		looked = true;
+		sockets = zend_hash_str_find_ptr(&module_registry, "sockets", sizeof "sockets" - 1);
+	}
+	if (sockets) {
+		*(int *)sockets->globals_ptr = 0; /* last_error is the first member of its globals */
+	}
+}
+
 surus_outcome surus_run_classic(surus_task *task)
 {
 	surus_request_info info;
@@ -37,6 +51,7 @@ surus_outcome surus_run_classic(surus_task *task)
 	}
 	SURUS_SET_STACK_LIMITS(task->stack.top, task->stack.base);
 	virtual_cwd_deactivate();
+	forget_last_request();
 
 	bool fatal = false;
 	zend_file_handle script;

@@ -113,6 +113,16 @@ ZEND_END_ARG_INFO()
 
 static const zend_function_entry functions[] = {ZEND_FE(dl, arginfo_dl) ZEND_FE_END};
 
+/* After each internal function the VM looks whether it was interrupted. To ask again from the interrupt itself would get
+ * it nowhere: entering a function it would be interrupted in the same place for ever. */
+static void execute_internal_then_switch(zend_execute_data *frame, zval *value)
+{
+	execute_internal(frame, value);
+	if (surus_running && surus_running->switches) {
+		zend_atomic_bool_store_ex(&EG(vm_interrupt), true);
+	}
+}
+
 int surus_command_line_start(const surus_command_line *options, char *error, size_t error_size)
 {
 	surus_sapi_call("cli");
@@ -136,7 +146,10 @@ int surus_command_line_start(const surus_command_line *options, char *error, siz
 	module->php_ini_path_override = (char *)options->ini_path;
 	module->executable_location = (char *)options->executable;
 	pthread_atfork(NULL, NULL, after_fork);
-	return surus_engine_start(options->ini, error, error_size);
+	int result = surus_engine_start(options->ini, error, error_size);
+	/* From now on, since startup forgets it. What is compiled depends on it: nothing of the script is yet. */
+	zend_execute_internal = execute_internal_then_switch;
+	return result;
 }
 
 static php_stream *standard_stream(const char *path, const char *mode, const char *constant)

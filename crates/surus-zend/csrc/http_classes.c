@@ -213,19 +213,12 @@ ZEND_METHOD(Request, header)
 	}
 }
 
-static void all_headers(void *exchange, zval *to, bool canonical)
+static void all_headers(void *exchange, zval *to)
 {
 	array_init(to);
 	surus_str name, value;
 	for (size_t i = 0; surus_rs_header_at(exchange, i, &name, &value); i++) {
 		zend_string *key = zend_string_init(name.ptr, name.len, false);
-		bool start = canonical;
-		for (size_t c = 0; canonical && c < ZSTR_LEN(key); c++) {
-			if (start) {
-				ZSTR_VAL(key)[c] = (char)toupper((unsigned char)ZSTR_VAL(key)[c]);
-			}
-			start = ZSTR_VAL(key)[c] == '-';
-		}
 		zval *had = zend_symtable_find(Z_ARRVAL_P(to), key);
 		zval text;
 		if (had) {
@@ -243,7 +236,7 @@ ZEND_METHOD(Request, headers)
 	ZEND_PARSE_PARAMETERS_NONE();
 	request_object *request = live_request(ZEND_THIS);
 	if (request) {
-		all_headers(request->exchange, return_value, false);
+		all_headers(request->exchange, return_value);
 	}
 }
 
@@ -402,36 +395,9 @@ ZEND_METHOD(Response, headers)
 	RETURN_EMPTY_ARRAY();
 }
 
-/* ---- functions that scripts expect from a server ---- */
-
-ZEND_FUNCTION(fastcgi_finish_request)
-{
-	ZEND_PARSE_PARAMETERS_NONE();
-	void *exchange = surus_current_exchange();
-	if (!exchange) {
-		RETURN_FALSE;
-	}
-	php_output_end_all();
-	php_header();
-	surus_rs_finish(exchange);
-	RETURN_TRUE;
-}
-
-ZEND_FUNCTION(getallheaders)
-{
-	ZEND_PARSE_PARAMETERS_NONE();
-	void *exchange = surus_current_exchange();
-	if (!exchange) {
-		RETURN_EMPTY_ARRAY();
-	}
-	all_headers(exchange, return_value, true);
-}
-
 ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_string, 0, 0, IS_STRING, 0)
 ZEND_END_ARG_INFO()
 ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_array, 0, 0, IS_ARRAY, 0)
-ZEND_END_ARG_INFO()
-ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_bool, 0, 0, _IS_BOOL, 0)
 ZEND_END_ARG_INFO()
 ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_int, 0, 0, IS_LONG, 0)
 ZEND_END_ARG_INFO()
@@ -476,13 +442,6 @@ static const zend_function_entry response_methods[] = {
 	ZEND_ME(Response, status, arginfo_int, ZEND_ACC_PUBLIC)
 	ZEND_ME(Response, body, arginfo_mixed, ZEND_ACC_PUBLIC)
 	ZEND_ME(Response, headers, arginfo_array, ZEND_ACC_PUBLIC)
-	ZEND_FE_END
-};
-
-const zend_function_entry surus_functions[] = {
-	ZEND_FE(fastcgi_finish_request, arginfo_bool)
-	ZEND_FE(getallheaders, arginfo_array)
-	ZEND_FALIAS(apache_request_headers, getallheaders, arginfo_array)
 	ZEND_FE_END
 };
 

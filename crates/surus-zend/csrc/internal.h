@@ -51,8 +51,10 @@ struct surus_task {
 	surus_event event;
 	surus_outcome outcome;
 	surus_cancel cancel;
-	bool unwinding;       /* the exception that ends the request has been thrown */
-	bool hard_cancel;     /* cancelled again while unwinding: nothing parks any more */
+	zend_object *ending;  /* cancel.c: the exception that ends the request, once it was thrown */
+	bool body_over;       /* of a fiber's request: shutdown functions and what follows them run */
+	bool hard_cancel;     /* cancelled again while it ends: nothing waits any more */
+	uint32_t refused;     /* waits refused in a row */
 	uint32_t resumed_at;  /* tick of the last resume */
 	uint32_t built_superglobals; /* of the running request */
 	uint32_t ticks;       /* CPU ticks used by this request, see interrupt.c */
@@ -67,8 +69,17 @@ extern surus_task *surus_running;
 
 /* Leaves the running task's stack for the event loop with `event`; returns when it is resumed. */
 void surus_task_leave(surus_event event);
-/* Throws the exception that ends a cancelled request, once. */
-void surus_task_unwind(surus_task *task);
+/* The same where the engine may be left; else nothing. */
+void surus_yield(surus_event event);
+
+/* ---- cancel.c ---- */
+void surus_cancel_start(void);
+/* Brings the end of a cancelled request on its way. True: what it does now is over, so a call returns an error. */
+bool surus_must_end(surus_task *task);
+/* Nobody wants the output any more. */
+void surus_client_left(surus_task *task);
+/* The request has ended and its heap has not. */
+void surus_cancel_forget(surus_task *task);
 
 /* ---- interrupt.c ---- */
 extern volatile uint32_t surus_ticks;

@@ -4,6 +4,7 @@
  * EG(vm_interrupt); the VM then calls the interrupt function at a place where the engine may be left.
  */
 #include "internal.h"
+#include "hidden.h"
 
 #include "Zend/zend_atomic.h"
 
@@ -33,9 +34,6 @@ static void on_tick(int signal)
 		return;
 	}
 	task->ticks++;
-	if (task->tick_limit && task->ticks > task->tick_limit) {
-		zend_atomic_bool_store_ex(&EG(timed_out), true);
-	}
 	zend_atomic_bool_store_ex(&EG(vm_interrupt), true);
 }
 
@@ -48,24 +46,24 @@ static void on_interrupt(zend_execute_data *frame)
 	if (!task || EG(exception)) {
 		return;
 	}
-	if ((task->switches || surus_ticks - task->resumed_at >= TICKS_PER_SLICE) && surus_can_park()) {
-		surus_task_leave(SURUS_PREEMPTED);
+	if (task->tick_limit && task->ticks > task->tick_limit) {
+		task->tick_limit = 0; /* shutdown functions have no limit, as ever */
+		zend_timeout();
+	}
+	if (task->switches || surus_ticks - task->resumed_at >= TICKS_PER_SLICE) {
+		surus_yield(SURUS_PREEMPTED);
 	}
 	if (task->switches) {
-		task->switches--;
-		zend_atomic_bool_store_ex(&EG(vm_interrupt), true);
+		task->switches--; /* command_line.c asks for the next one */
 	}
-	if (task->cancel != SURUS_CANCEL_NONE) {
-		if (!task->unwinding) {
-			surus_task_unwind(task);
-		} else if (task->hard_cancel) {
-			zend_error_noreturn(E_ERROR, "The request was ended: it did not finish in time after it had been cancelled");
-		}
+	if (surus_must_end(task) && task->hard_cancel && !EG(exception)) {
+		zend_error_noreturn(E_ERROR, "The request was ended: it did not finish in time after it had been cancelled");
 	}
 }
 
 void surus_interrupts_start(void)
 {
+	surus_cancel_start();
 	next_interrupt = zend_interrupt_function;
 	zend_interrupt_function = on_interrupt;
 }
@@ -78,7 +76,6 @@ void zend_set_timeout(zend_long seconds, bool reset_signals)
 	EG(timeout_seconds) = seconds;
 	surus_task *task = surus_running;
 	if (task) {
-		zend_atomic_bool_store_ex(&EG(timed_out), false);
 		task->ticks = 0;
 		uint64_t limit = seconds > 0 && tick_us ? (uint64_t)seconds * 1000000 / tick_us : 0;
 		task->tick_limit = limit > UINT32_MAX ? UINT32_MAX : (uint32_t)limit;
@@ -87,31 +84,57 @@ void zend_set_timeout(zend_long seconds, bool reset_signals)
 
 void zend_unset_timeout(void)
 {
-	zend_atomic_bool_store_ex(&EG(timed_out), false);
 	if (surus_running) {
 		surus_running->tick_limit = 0;
 	}
 }
 
-/* A fault in a task's guard page is a C stack overflow. The stack cannot be unwound, but it can be left for good:
- * nothing of other isolates is on it. Inside libc (an allocator's lock may be held) that is not safe, and the process
- * dies as it would have. */
+/* The engine's struct _zend_fiber_stack begins like this; one guard page lies below. */
+typedef struct {
+	char *pointer;
+	size_t size;
+} fiber_stack;
+
+/* Whether the task has used up its stack, or that of a Fiber that PHP code has made. */
+static bool is_overflow(const surus_task *task, const void *address)
+{
+	if (surus_stack_guards(&task->stack, address)) {
+		return true;
+	}
+	const zend_fiber_context *context = EG(current_fiber_context);
+	const fiber_stack *stack = context ? (const fiber_stack *)context->stack : NULL;
+	const char *at = address;
+	return stack && at < stack->pointer && at >= stack->pointer - sysconf(_SC_PAGESIZE);
+}
+
+/* Code that others of the process share and that may be in the middle of something: libc (an allocator's lock may be
+ * held), the event loop, and PHP where it holds a lock of OPcache. */
+static bool is_shared_code(void *at)
+{
+	Dl_info where, own;
+	if (!surus_hidden_may_park() || !dladdr(at, &where) || !where.dli_fname) {
+		return true;
+	}
+	dladdr((void *)is_shared_code, &own);
+	return where.dli_fbase == own.dli_fbase || strstr(where.dli_fname, "/libc.so") || strstr(where.dli_fname, "/ld-linux");
+}
+
+/* A fault in a guard page is a C stack overflow. The stack cannot be unwound, but it can be left for good: nothing of
+ * other isolates is on it. Inside shared code that is not safe, and the process dies as it would have. */
 static void on_fault(int signal, siginfo_t *info, void *context)
 {
 	surus_task *task = surus_running;
-	if (task && surus_stack_guards(&task->stack, info->si_addr)) {
+	if (task && is_overflow(task, info->si_addr)) {
 		ucontext_t *machine = context;
 #if defined(__x86_64__)
 		void *at = (void *)machine->uc_mcontext.gregs[REG_RIP];
 #else
 		void *at = (void *)machine->uc_mcontext.pc;
 #endif
-		Dl_info where;
-		bool in_libc = dladdr(at, &where) && where.dli_fname && (strstr(where.dli_fname, "/libc.so") || strstr(where.dli_fname, "/ld-linux"));
-		if (!in_libc) {
+		if (!is_shared_code(at)) {
 			surus_task_abandon(task);
 		}
-		static const char message[] = "surus: C stack overflow inside libc, the worker ends\n";
+		static const char message[] = "surus: C stack overflow in code that all requests share: the worker ends\n";
 		if (write(STDERR_FILENO, message, sizeof message - 1) < 0) {
 			/* nothing can be done about it */
 		}

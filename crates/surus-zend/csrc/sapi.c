@@ -67,12 +67,19 @@ static void sapi_flush_output(void *context)
 	}
 }
 
+/* A `Status: 404 Not Found` line is CGI's way to set the status. header('HTTP/1.1 …') wins against it, as under php-fpm. */
+static bool is_status(const sapi_header_struct *header)
+{
+	return header->header_len > 7 && zend_binary_strncasecmp(header->header, header->header_len, "Status:", 7, 7) == 0;
+}
+
 static int sapi_send_all_headers(sapi_headers_struct *headers)
 {
 	surus_task *task = surus_running;
 	if (!task) {
 		return SAPI_HEADER_SENT_SUCCESSFULLY;
 	}
+	int status = headers->http_response_code ? headers->http_response_code : 200;
 	zend_llist_position position;
 	for (sapi_header_struct *header = zend_llist_get_first_ex(&headers->headers, &position); header;
 		header = zend_llist_get_next_ex(&headers->headers, &position)) {
@@ -85,15 +92,25 @@ static int sapi_send_all_headers(sapi_headers_struct *headers)
 		while (value < end && (*value == ' ' || *value == '\t')) {
 			value++;
 		}
+		if (is_status(header)) {
+			int wanted = atoi(value);
+			if (!headers->http_status_line && wanted >= 200 && wanted <= 999) {
+				status = wanted;
+			}
+			continue;
+		}
+		if (status == 304 && header->header_len > 13 && zend_binary_strncasecmp(header->header, 13, "Content-Type:", 13, 13) == 0) {
+			continue; /* there is no content */
+		}
 		surus_rs_add_header(task->exchange, (surus_str){header->header, (size_t)(colon - header->header)},
 			(surus_str){value, (size_t)(end - value)});
 	}
-	if (headers->send_default_content_type) {
+	if (headers->send_default_content_type && status != 304) {
 		char *type = sapi_get_default_content_type();
 		surus_rs_add_header(task->exchange, (surus_str){"Content-Type", 12}, (surus_str){type, strlen(type)});
 		efree(type);
 	}
-	surus_rs_send_head(task->exchange, headers->http_response_code ? headers->http_response_code : 200);
+	surus_rs_send_head(task->exchange, status);
 	return SAPI_HEADER_SENT_SUCCESSFULLY;
 }
 
@@ -123,6 +140,16 @@ static char *sapi_read_cookie_header(void)
 	return (char *)info.cookie.ptr;
 }
 
+static void register_variable(surus_str name, surus_str value, zval *track)
+{
+	size_t length = value.len;
+	char *copy = estrndup(value.ptr, value.len);
+	if (sapi_module.input_filter(PARSE_SERVER, name.ptr, &copy, value.len, &length)) {
+		php_register_variable_safe(name.ptr, copy, length, track);
+	}
+	efree(copy);
+}
+
 static void sapi_register_variables(zval *track)
 {
 	surus_task *task = surus_running;
@@ -131,13 +158,11 @@ static void sapi_register_variables(zval *track)
 	}
 	surus_str name, value;
 	for (size_t i = 0; surus_rs_server_variable(task->exchange, i, &name, &value); i++) {
-		size_t length = value.len;
-		char *copy = estrndup(value.ptr, value.len);
-		if (sapi_module.input_filter(PARSE_SERVER, name.ptr, &copy, value.len, &length)) {
-			php_register_variable_safe(name.ptr, copy, length, track);
-		}
-		efree(copy);
+		register_variable(name, value, track);
 	}
+	/* Nobody has checked the password: this is what the client says, as $remote_user is for nginx. */
+	const char *user = SG(request_info).auth_user ? SG(request_info).auth_user : "";
+	register_variable((surus_str){"REMOTE_USER", 11}, (surus_str){user, strlen(user)}, track);
 }
 
 static void sapi_log(const char *message, int level)

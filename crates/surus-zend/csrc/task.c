@@ -2,9 +2,12 @@
  * parks, is pre-empted or done. A task never resumes another. */
 #include "internal.h"
 #include "fiber_state.h"
-#include "hidden.h"
+#include "hidden_find.h"
 
 surus_task *surus_running;
+
+/* Waits refused in a row after which a task yields. */
+#define MANY_REFUSALS 100
 
 static void *loop_sp; /* the event loop's stack while a task runs */
 
@@ -20,7 +23,9 @@ static void task_main(void *argument)
 				task->outcome = surus_run_boot(task);
 				break;
 			case SURUS_RUN_CALL:
+				zend_set_timeout(EG(timeout_seconds), false);
 				task->outcome = surus_run_call(task);
+				surus_cancel_forget(task);
 				break;
 			case SURUS_RUN_UNBOOT:
 				task->outcome = surus_run_unboot(task);
@@ -60,8 +65,10 @@ void surus_task_assign(surus_task *task, surus_work work, void *exchange)
 	task->exchange = exchange;
 	task->outcome = SURUS_OK;
 	task->cancel = SURUS_CANCEL_NONE;
-	task->unwinding = false;
+	task->ending = NULL;
+	task->body_over = false;
 	task->hard_cancel = false;
+	task->refused = 0;
 	task->built_superglobals = 0;
 	task->ticks = 0;
 	task->tick_limit = 0;
@@ -106,58 +113,77 @@ void surus_task_cancel(surus_task *task, surus_cancel why)
 	}
 }
 
+bool surus_task_is_ending(const surus_task *task)
+{
+	return task->cancel != SURUS_CANCEL_NONE;
+}
+
+void surus_task_give_up(surus_task *task)
+{
+	task->event = SURUS_ABANDONED;
+}
+
+/* Whether a call may park here at all; not in a section that holds a lock. */
+static bool may_stop(const surus_task *task)
+{
+	return surus_hidden_may_park() && !(task->script && !surus_command_line_may_park());
+}
+
+/* Whether the engine may be left here. PHP forbids its Fibers to switch in destructors and while cycles are collected.
+ * A whole isolate may stop anywhere; where others run in the same one, only the collector must not be left. */
+static bool may_leave(const surus_task *task)
+{
+	/* Fibers share the compiler's state: one that is compiling finishes first. */
+	return may_stop(task) && !(task->fiber && (CG(in_compilation) || surus_gc->gc_active));
+}
+
 bool surus_can_park(void)
 {
 	surus_task *task = surus_running;
-	if (!task || task->hard_cancel || zend_fiber_switch_blocked() || !surus_hidden_may_park()) {
-		return false;
+	return task && (may_leave(task) || (may_stop(task) && task->cancel != SURUS_CANCEL_NONE));
+}
+
+/* Leaves from inside a destructor without what PHP's mark for that would forbid to others of the isolate. */
+static void leave_for(surus_event event)
+{
+	surus_task *task = surus_running;
+	unsigned blocked = 0;
+	while (task->fiber && zend_fiber_switch_blocked()) {
+		zend_fiber_switch_unblock();
+		blocked++;
 	}
-	if (task->script && !surus_command_line_may_park()) {
-		return false;
+	surus_task_leave(event);
+	while (blocked-- > 0) {
+		zend_fiber_switch_block();
 	}
-	/* Fibers share the compiler's state: one that is compiling finishes first. */
-	return !(task->fiber && CG(in_compilation));
+}
+
+void surus_yield(surus_event event)
+{
+	if (may_leave(surus_running)) {
+		leave_for(event);
+	}
+}
+
+/* C code may call again and again for what it is refused. Then others get their turn, too. */
+static surus_cancel refuse(surus_task *task)
+{
+	zend_atomic_bool_store_ex(&EG(vm_interrupt), true);
+	if (++task->refused >= MANY_REFUSALS) {
+		surus_yield(SURUS_YIELDED);
+	}
+	return task->cancel;
 }
 
 surus_cancel surus_park(void)
 {
 	surus_task *task = surus_running;
-	surus_task_leave(SURUS_PARKED);
-	if (task->cancel != SURUS_CANCEL_NONE && !task->unwinding) {
-		surus_task_unwind(task);
-		return task->cancel;
+	if (surus_must_end(task) || !may_leave(task)) {
+		return refuse(task);
 	}
-	return task->hard_cancel ? task->cancel : SURUS_CANCEL_NONE;
-}
-
-void surus_task_unwind(surus_task *task)
-{
-	if (task->cancel == SURUS_CANCEL_CLIENT) {
-		PG(connection_status) |= PHP_CONNECTION_ABORTED;
-		if (PG(ignore_user_abort)) {
-			task->cancel = SURUS_CANCEL_NONE;
-			return;
-		}
-	} else if (task->cancel == SURUS_CANCEL_TIMEOUT) {
-		PG(connection_status) |= PHP_CONNECTION_TIMEOUT;
-	}
-	/* With no frame to unwind (request startup or shutdown) the interrupt handler tries again. */
-	zend_execute_data *frame = EG(current_execute_data);
-	if (!frame || !frame->func || CG(in_compilation)) {
-		zend_atomic_bool_store_ex(&EG(vm_interrupt), true);
-		return;
-	}
-	task->unwinding = true;
-	/* A user handler must not be called with an object that is no Throwable. */
-	zval handler;
-	ZVAL_COPY_VALUE(&handler, &EG(user_exception_handler));
-	ZVAL_UNDEF(&EG(user_exception_handler));
-	zval_ptr_dtor(&handler);
-	/* Unlike exit's exception this one runs `finally` blocks; no catch block can match it. */
-	if (EG(exception)) {
-		zend_clear_exception();
-	}
-	zend_throw_exception_internal(zend_create_graceful_exit());
+	task->refused = 0;
+	leave_for(SURUS_PARKED);
+	return surus_must_end(task) ? refuse(task) : SURUS_CANCEL_NONE;
 }
 
 void *surus_current_exchange(void)

@@ -1,0 +1,41 @@
+/* Shared by the files that keep and end per-fiber context. */
+#ifndef SURUS_FIBER_INTERNAL_H
+#define SURUS_FIBER_INTERNAL_H
+
+#include "fiber_parts.h"
+#include "fiber_values.h"
+
+#define SURUS_SUPERGLOBALS 8 /* $_SESSION is the last */
+
+extern zend_string *surus_superglobal_names[SURUS_SUPERGLOBALS];
+
+typedef struct {
+	zend_string *name;
+	zend_string *value;
+} ini_change;
+
+struct surus_fiber_state {
+	surus_values values;
+	zend_fiber_context context; /* what user fibers come back to */
+	zval superglobals[SURUS_SUPERGLOBALS];
+	bool has_superglobals;
+	ini_change *ini;
+	size_t ini_count;
+	struct surus_os_state *os; /* NULL: the isolate's */
+	char *parts;
+	void *random;
+};
+
+struct surus_idle {
+	surus_values values;
+	char *parts;
+	struct surus_fiber_state *main; /* the boot's own state, while a fiber's is installed */
+	surus_task *installed;          /* whose values are in place; NULL: the boot's */
+};
+
+static inline struct surus_idle *surus_idle_of(surus_isolate *isolate)
+{
+	return isolate->idle;
+}
+
+#endif

@@ -1,0 +1,22 @@
+/* Globals of modules, and hidden state, that belong to one request of a coroutine isolate as a whole. */
+#ifndef SURUS_FIBER_PARTS_H
+#define SURUS_FIBER_PARTS_H
+
+#include <stddef.h>
+
+void surus_parts_find(void);
+/* Bytes that all parts take. */
+size_t surus_parts_size(void);
+/* At the end of a boot: ends what modules hold for it, so that no two requests share it. */
+void surus_parts_settle(void);
+void surus_parts_save(char *to);
+void surus_parts_load(const char *from);
+/* Ends the request for each module whose part differs from `idle`, then loads `idle`. */
+void surus_parts_reset(const char *idle);
+
+/* The generator behind mt_rand(), when it was seeded: its state is not in the globals. */
+void *surus_random_save(void);
+void surus_random_load(void *saved);
+void surus_random_reset(void);
+
+#endif
