@@ -147,7 +147,7 @@ impl Neighbour {
             self.parked = None;
         }
         match self.process.task.resume() {
-            Turn::Preempted => {}
+            Turn::Preempted | Turn::Yielded => {}
             Turn::Parked(parked) => self.parked = Some(parked),
             Turn::Done(_) => {
                 eprintln!("surus-phpt: the neighbour has ended");
@@ -185,7 +185,7 @@ pub async fn run(script: Script, neighbour: CString) -> Result<i32, StartError> 
         neighbour.step();
         match turn {
             Turn::Done(_) => break,
-            Turn::Preempted => {}
+            Turn::Preempted | Turn::Yielded => {}
             Turn::Parked(mut parked) => {
                 while tokio::time::timeout(PACE, std::future::poll_fn(|cx| parked.poll(cx)))
                     .await

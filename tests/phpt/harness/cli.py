@@ -91,14 +91,15 @@ def _arguments(words):
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 2, help="tests at a time")
     parser.add_argument("--retries", type=int, default=2, help="how often to run again what differs")
     parser.add_argument("--opcache", action="store_true", help="switch OPcache on, in both")
-    parser.add_argument("--binary", type=Path, default=ROOT / "target/release/surus-phpt", help="stands in for php-cli")
+    parser.add_argument("--binary", type=Path, help="stands in for php-cli; else it is built")
     parser.add_argument("--diff", action="store_true", help="print what differs in the output")
     return parser.parse_args(words)
 
 
 def main(words):
     options = _arguments(words)
-    if not options.binary.exists():
+    if not options.binary:
+        options.binary = ROOT / "target/release/surus-phpt"
         subprocess.run(["cargo", "build", "--release", "-p", "surus-phpt"], cwd=ROOT, check=True)
     if options.subset:
         groups = {"subset": _lines(SUBSET)}

@@ -18,6 +18,9 @@ use options::{parse, Parsed};
 /// Changes all that PHP code can change, over and over, and looks whether it stays so.
 const NEIGHBOUR: &str = include_str!("../neighbour.php");
 
+/// Names an environment variable with PHP code to run in its place: for the tests of this program.
+const OTHER_NEIGHBOUR: &str = "SURUS_PHPT_NEIGHBOUR";
+
 /// The program to compare with.
 const STOCK: &str = "php8.2";
 
@@ -47,7 +50,10 @@ fn main() -> ExitCode {
             return ExitCode::from(71);
         }
     };
-    let neighbour = NEIGHBOUR.strip_prefix("<?php").unwrap_or(NEIGHBOUR);
+    let neighbour = match std::env::var_os(OTHER_NEIGHBOUR) {
+        Some(code) => code.into_vec(),
+        None => NEIGHBOUR.trim_start_matches("<?php").into(),
+    };
     let neighbour = CString::new(neighbour).unwrap_or_default();
     let status = tokio::task::LocalSet::new()
         .block_on(&runtime, command_line::run(invocation.script, neighbour));
