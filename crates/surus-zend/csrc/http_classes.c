@@ -3,7 +3,6 @@
 
 #include "Zend/zend_smart_str.h"
 #include "ext/json/php_json.h"
-#include "ext/standard/head.h"
 
 zend_class_entry *surus_request_class, *surus_response_class;
 

@@ -68,23 +68,32 @@ pub(crate) fn park_on<F: Future>(future: F) -> Result<F::Output, Cancelled> {
     if !can_park() {
         return Err(Cancelled);
     }
-    let mut output = None;
+    let output = Cell::new(None);
+    let done = Cell::new(false);
     let cancelled = {
-        let mut waiting = pin!(async { output = Some(future.await) });
+        let mut waiting = pin!(async {
+            output.set(Some(future.await));
+            done.set(true);
+        });
         let pointer: *mut Waiting<'_> = std::ptr::from_mut(unsafe {
             // SAFETY: the future is not moved; only a pinned reference is made from the pointer.
             waiting.as_mut().get_unchecked_mut()
         });
-        // SAFETY: only the lifetime changes; see `Parked::poll` for why the pointer stays valid.
-        PARKED.set(Some(unsafe {
-            std::mem::transmute::<*mut Waiting<'_>, *mut Waiting<'static>>(pointer)
-        }));
-        // SAFETY: `can_park` said yes. Nothing with a destructor is lost: a parked task is always resumed.
-        let why = unsafe { ffi::surus_park() };
-        PARKED.set(None);
-        why != ffi::CANCEL_NONE
+        loop {
+            // SAFETY: only the lifetime changes; see `Parked::poll` for why the pointer stays valid.
+            PARKED.set(Some(unsafe {
+                std::mem::transmute::<*mut Waiting<'_>, *mut Waiting<'static>>(pointer)
+            }));
+            // SAFETY: `can_park` said yes. Nothing with a destructor is lost: a parked task is always resumed.
+            let why = unsafe { ffi::surus_park() };
+            PARKED.set(None);
+            // Neither done nor cancelled: the client has left, and the script does not mind. It goes on waiting.
+            if done.get() || why != ffi::CANCEL_NONE {
+                break why != ffi::CANCEL_NONE;
+            }
+        }
     };
-    match output {
+    match output.into_inner() {
         Some(output) if !cancelled => Ok(output),
         _ => Err(Cancelled),
     }

@@ -1,0 +1,79 @@
+/* Functions that scripts expect from their server: those of php-fpm. */
+#include "internal.h"
+
+#include "ext/standard/head.h"
+
+#include <ctype.h>
+
+ZEND_FUNCTION(fastcgi_finish_request)
+{
+	ZEND_PARSE_PARAMETERS_NONE();
+	void *exchange = surus_current_exchange();
+	if (!exchange) {
+		RETURN_FALSE;
+	}
+	php_output_end_all();
+	php_header();
+	surus_rs_finish(exchange);
+	RETURN_TRUE;
+}
+
+/* `accept-language` as `Accept-Language`: php-fpm's spelling, whatever the client's was. */
+static zend_string *canonical(surus_str name)
+{
+	zend_string *spelled = zend_string_init(name.ptr, name.len, false);
+	bool start = true;
+	for (size_t i = 0; i < name.len; i++) {
+		if (start) {
+			ZSTR_VAL(spelled)[i] = (char)toupper((unsigned char)name.ptr[i]);
+		}
+		start = name.ptr[i] == '-';
+	}
+	return spelled;
+}
+
+static void add_header(HashTable *headers, surus_str name, surus_str value)
+{
+	zend_string *key = canonical(name);
+	zval text, *had = zend_symtable_find(headers, key);
+	if (had) {
+		ZVAL_STR(&text, zend_strpprintf(0, "%s, %.*s", Z_STRVAL_P(had), (int)value.len, value.ptr));
+	} else {
+		ZVAL_STRINGL(&text, value.ptr, value.len);
+	}
+	zend_symtable_update(headers, key, &text);
+	zend_string_release(key);
+}
+
+ZEND_FUNCTION(getallheaders)
+{
+	ZEND_PARSE_PARAMETERS_NONE();
+	surus_task *task = surus_running;
+	if (!task || !task->exchange) {
+		RETURN_EMPTY_ARRAY();
+	}
+	array_init(return_value);
+	surus_str name, value;
+	for (size_t i = 0; surus_rs_header_at(task->exchange, i, &name, &value); i++) {
+		add_header(Z_ARRVAL_P(return_value), name, value);
+	}
+	/* FastCGI's parameters have these two for every request, so php-fpm's scripts find them, empty. */
+	static const surus_str always[] = {{"content-type", 12}, {"content-length", 14}};
+	for (size_t i = 0; task->work == SURUS_RUN_CLASSIC && i < 2; i++) {
+		if (!surus_rs_header(task->exchange, always[i], &value)) {
+			add_header(Z_ARRVAL_P(return_value), always[i], (surus_str){"", 0});
+		}
+	}
+}
+
+ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_array, 0, 0, IS_ARRAY, 0)
+ZEND_END_ARG_INFO()
+ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_bool, 0, 0, _IS_BOOL, 0)
+ZEND_END_ARG_INFO()
+
+const zend_function_entry surus_functions[] = {
+	ZEND_FE(fastcgi_finish_request, arginfo_bool)
+	ZEND_FE(getallheaders, arginfo_array)
+	ZEND_FALIAS(apache_request_headers, getallheaders, arginfo_array)
+	ZEND_FE_END
+};
