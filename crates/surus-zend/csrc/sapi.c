@@ -30,12 +30,6 @@ static int sapi_activate_request(void)
 	return SUCCESS;
 }
 
-/* Marks the connection as gone, which ends the request unless it asked to go on. */
-static void client_has_left(void)
-{
-	php_handle_aborted_connection();
-}
-
 static size_t sapi_ub_write(const char *data, size_t size)
 {
 	surus_task *task = surus_running;
@@ -43,7 +37,7 @@ static size_t sapi_ub_write(const char *data, size_t size)
 		return size;
 	}
 	if (!surus_rs_write(task->exchange, data, size)) {
-		client_has_left();
+		surus_client_left(task);
 		return 0;
 	}
 	return size;
@@ -63,7 +57,7 @@ static void sapi_flush_output(void *context)
 		sapi_send_headers();
 	}
 	if (!surus_rs_flush(task->exchange)) {
-		client_has_left();
+		surus_client_left(task);
 	}
 }
 

@@ -64,6 +64,7 @@ pub(crate) const RUN_SCRIPT: c_int = 5;
 pub(crate) const DONE: c_int = 0;
 pub(crate) const PARKED: c_int = 1;
 pub(crate) const PREEMPTED: c_int = 2;
+pub(crate) const YIELDED: c_int = 4;
 
 pub(crate) const OUTCOME_FATAL: c_int = 1;
 pub(crate) const OUTCOME_CANCELLED: c_int = 2;
@@ -124,6 +125,8 @@ extern "C" {
     pub(crate) fn surus_task_assign(task: *mut Task, work: c_int, exchange: *mut c_void);
     pub(crate) fn surus_task_resume(task: *mut Task) -> c_int;
     pub(crate) fn surus_task_outcome(task: *const Task) -> c_int;
+    pub(crate) fn surus_task_is_ending(task: *const Task) -> bool;
+    pub(crate) fn surus_task_give_up(task: *mut Task);
     pub(crate) fn surus_task_cancel(task: *mut Task, why: c_int);
     pub(crate) fn surus_task_backtrace(task: *mut Task, title: *const c_char);
     pub(crate) fn surus_can_park() -> bool;

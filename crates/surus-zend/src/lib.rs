@@ -30,6 +30,7 @@ mod rust_callbacks;
 mod script;
 mod server_variables;
 mod task;
+mod watch;
 
 pub use body::{BoxError, ResponseBody};
 pub use classic::{Classic, ClassicConfig};

@@ -2,11 +2,8 @@
 
 use std::{
     ffi::CString,
-    future::{poll_fn, Future},
-    pin::pin,
     rc::Rc,
-    task::{Context, Poll, Waker},
-    time::{Duration, Instant},
+    task::Poll,
 };
 
 use crate::{
@@ -15,11 +12,12 @@ use crate::{
     ffi,
     isolate::Isolate,
     request::Limits,
+    watch::Watch,
     BootError,
 };
 
-/// Time for `finally` blocks and destructors of a cancelled request before nothing of it may wait any more.
-const UNWIND_TIME: Duration = Duration::from_secs(5);
+/// How often C code may call again for what it is refused where nobody can wait for it to stop.
+const MAX_YIELDS: usize = 1000;
 
 pub(crate) struct Task {
     raw: *mut ffi::Task,
@@ -44,6 +42,8 @@ pub(crate) enum Turn {
     Done(Outcome),
     Parked(Parked),
     Preempted,
+    /// It calls again and again for what it is refused.
+    Yielded,
 }
 
 impl Task {
@@ -85,6 +85,10 @@ impl Task {
         let event = unsafe { ffi::surus_task_resume(self.raw) };
         match event {
             ffi::PREEMPTED => return Turn::Preempted,
+            ffi::YIELDED => {
+                self.isolate.release(self.raw);
+                return Turn::Yielded;
+            }
             ffi::PARKED => {
                 self.isolate.release(self.raw);
                 // At once: another task may park before this one is waited for.
@@ -93,6 +97,7 @@ impl Task {
             _ => self.isolate.release(self.raw),
         }
         if event != ffi::DONE {
+            tracing::error!("C stack overflow: the isolate is given up");
             self.isolate.mark_unclean();
             return Turn::Done(Outcome::Abandoned);
         }
@@ -107,17 +112,27 @@ impl Task {
 
     /// Runs assigned work that has not begun, when the isolate is free for it.
     pub(crate) async fn start(&self, exchange: &Exchange, limits: &Limits) -> Outcome {
-        self.wait_for_turn().await;
+        let mut watch = Watch::new(exchange, limits);
+        if !self.wait_for_turn(&mut watch).await {
+            // It has missed its deadline, or its client has left, before it had a turn: then it never begins.
+            return Outcome::Cancelled;
+        }
         let turn = self.resume();
-        self.drive(exchange, limits, turn).await
+        self.drive_watched(limits, &mut watch, turn).await
     }
 
     /// Runs assigned work to its end here and now: what it would wait for is cut short.
     pub(crate) fn finish_now(&self) {
+        let mut yields = 0;
         loop {
             match self.resume() {
                 Turn::Done(_) => return,
                 Turn::Preempted => {}
+                Turn::Yielded if yields > MAX_YIELDS => {
+                    self.give_up();
+                    return;
+                }
+                Turn::Yielded => yields += 1,
                 Turn::Parked(_) => {
                     self.cancel(ffi::CANCEL_SHUTDOWN);
                     self.cancel(ffi::CANCEL_SHUTDOWN);
@@ -127,72 +142,70 @@ impl Task {
     }
 
     /// Resumes PHP until its work is done, from wherever `turn` left it.
-    pub(crate) async fn drive(
+    pub(crate) async fn drive(&self, exchange: &Exchange, limits: &Limits, turn: Turn) -> Outcome {
+        let mut watch = Watch::new(exchange, limits);
+        self.drive_watched(limits, &mut watch, turn).await
+    }
+
+    async fn drive_watched(
         &self,
-        exchange: &Exchange,
         limits: &Limits,
+        watch: &mut Watch<'_>,
         mut turn: Turn,
     ) -> Outcome {
-        let mut watch = Watch::new(exchange, limits);
         loop {
             match turn {
                 Turn::Done(outcome) => return outcome,
-                Turn::Preempted => {
-                    if !limits.preempt_fibers {
+                Turn::Preempted | Turn::Yielded => {
+                    if matches!(turn, Turn::Preempted) && !limits.preempt_fibers {
                         self.isolate.hold(self.raw);
                     }
                     watch.check(self);
+                    if watch.has_given_up() {
+                        return self.give_up();
+                    }
                     tokio::task::yield_now().await;
                 }
-                Turn::Parked(parked) => self.wait_parked(parked, &mut watch).await,
+                Turn::Parked(mut parked) => {
+                    while !watch.wait(|cx| parked.poll(cx)).await && !watch.check(self) {}
+                }
             }
-            self.wait_for_turn().await;
+            self.wait_for_turn(watch).await;
             turn = self.resume();
         }
     }
 
-    async fn wait_for_turn(&self) {
-        if self.is_blocked() {
-            poll_fn(|cx| {
-                if self.is_blocked() {
-                    self.isolate.wait(cx.waker());
-                    return Poll::Pending;
-                }
-                Poll::Ready(())
-            })
-            .await;
+    /// Waits until no other fiber holds the isolate. False when the request has been cancelled meanwhile.
+    async fn wait_for_turn(&self, watch: &mut Watch<'_>) -> bool {
+        let mut wanted = true;
+        while wanted && self.is_blocked() {
+            let free = watch
+                .wait(|cx| {
+                    if self.is_blocked() {
+                        self.isolate.wait(cx.waker());
+                        return Poll::Pending;
+                    }
+                    Poll::Ready(())
+                })
+                .await;
+            wanted = free || !watch.check(self);
         }
+        wanted
     }
 
-    /// Waits for what PHP waits for, or for a reason to end the request.
-    async fn wait_parked(&self, mut parked: Parked, watch: &mut Watch<'_>) {
-        loop {
-            let next = watch.next();
-            let event = {
-                let mut alarm = pin!(async {
-                    match next {
-                        Some(at) => tokio::time::sleep_until(at.into()).await,
-                        None => std::future::pending().await,
-                    }
-                });
-                poll_fn(|cx| {
-                    // What PHP waits for comes first: a request that is ready in time has not timed out.
-                    if parked.poll(cx).is_ready() {
-                        return Poll::Ready(true);
-                    }
-                    if watch.poll_client(cx).is_ready()
-                        || (next.is_some() && alarm.as_mut().poll(cx).is_ready())
-                    {
-                        return Poll::Ready(false);
-                    }
-                    Poll::Pending
-                })
-                .await
-            };
-            if event || watch.check(self) {
-                return;
-            }
-        }
+    /// Leaves its stack as it is, for good.
+    fn give_up(&self) -> Outcome {
+        // SAFETY: pre-empted or yielded: nothing that lives on the stack is known to the event loop.
+        unsafe { ffi::surus_task_give_up(self.raw) };
+        self.isolate.release(self.raw);
+        self.isolate.mark_unclean();
+        Outcome::Abandoned
+    }
+
+    /// Whether it was cancelled and does not go on in spite of it.
+    pub(crate) fn is_ending(&self) -> bool {
+        // SAFETY: the task is alive.
+        unsafe { ffi::surus_task_is_ending(self.raw) }
     }
 
     pub(crate) fn cancel(&self, why: i32) {
@@ -200,7 +213,7 @@ impl Task {
         unsafe { ffi::surus_task_cancel(self.raw, why) };
     }
 
-    fn backtrace(&self, title: &str) {
+    pub(crate) fn backtrace(&self, title: &str) {
         let title = CString::new(title.replace('\0', " ")).unwrap_or_default();
         // SAFETY: the task is parked or pre-empted.
         unsafe { ffi::surus_task_backtrace(self.raw, title.as_ptr()) };
@@ -211,81 +224,5 @@ impl Drop for Task {
     fn drop(&mut self) {
         // SAFETY: idle, or abandoned: its stack is not used again.
         unsafe { ffi::surus_task_free(self.raw) };
-    }
-}
-
-/// The reasons to look after a request: its deadline, the slow log, a client that leaves.
-struct Watch<'a> {
-    exchange: &'a Exchange,
-    deadline: Option<Instant>,
-    slow: Option<Instant>,
-    client: bool,
-    timeout: Option<Duration>,
-}
-
-impl<'a> Watch<'a> {
-    fn new(exchange: &'a Exchange, limits: &Limits) -> Self {
-        Watch {
-            exchange,
-            deadline: limits.request_timeout.map(|t| exchange.started + t),
-            slow: limits.slow_log.map(|t| exchange.started + t),
-            client: true,
-            timeout: limits.request_timeout,
-        }
-    }
-
-    fn next(&self) -> Option<Instant> {
-        match (self.deadline, self.slow) {
-            (Some(a), Some(b)) => Some(a.min(b)),
-            (a, b) => a.or(b),
-        }
-    }
-
-    fn poll_client(&self, cx: &mut Context<'_>) -> Poll<()> {
-        if !self.client {
-            return Poll::Pending;
-        }
-        if self.exchange.has_client_left() {
-            return Poll::Ready(());
-        }
-        let mut driver = self.exchange.driver.borrow_mut();
-        if !driver
-            .as_ref()
-            .is_some_and(|w: &Waker| w.will_wake(cx.waker()))
-        {
-            *driver = Some(cx.waker().clone());
-        }
-        Poll::Pending
-    }
-
-    /// Acts on what is due; true when PHP must be resumed for it.
-    fn check(&mut self, task: &Task) -> bool {
-        let mut cancelled = false;
-        if self.client && self.exchange.has_client_left() {
-            self.client = false;
-            task.cancel(ffi::CANCEL_CLIENT);
-            cancelled = true;
-        }
-        let now = Instant::now();
-        if self.slow.is_some_and(|at| at <= now) {
-            self.slow = None;
-            let request = &self.exchange.request;
-            task.backtrace(&format!(
-                "slow request: {} {} for {:?}",
-                request.method,
-                request.uri,
-                self.exchange.started.elapsed()
-            ));
-        }
-        if self.deadline.is_some_and(|at| at <= now) {
-            let request = &self.exchange.request;
-            tracing::warn!(method = %request.method, uri = %request.uri, timeout = ?self.timeout, "request timed out");
-            task.cancel(ffi::CANCEL_TIMEOUT);
-            self.exchange
-                .answer_instead(|| crate::coroutine::plain_answer(504));
-            self.deadline = Some(now + UNWIND_TIME);
-            cancelled = true;
-        }
-        cancelled
     }
 }

@@ -61,7 +61,8 @@ unsafe extern "C" fn poll(fds: *mut libc::pollfd, count: libc::nfds_t, timeout: 
             }
         });
         if waited.is_err() {
-            set_errno(libc::EINTR);
+            // Not EINTR: callers would try again.
+            set_errno(libc::ECANCELED);
             return -1;
         }
     }
@@ -162,7 +163,8 @@ unsafe extern "C" fn select(
             }
         });
         if waited.is_err() {
-            set_errno(libc::EINTR);
+            // Not EINTR: callers would try again.
+            set_errno(libc::ECANCELED);
             return -1;
         }
     }

@@ -1,0 +1,173 @@
+//! The reasons to look after a request that runs or waits: its deadline, the slow log, a client that leaves.
+//!
+//! A request that has to end is asked twice at most: first its PHP code is unwound and may take [`UNWIND_TIME`] for its
+//! `finally` blocks, shutdown functions and destructors. Then nothing of it waits any more, and PHP code that still runs
+//! is a fatal error. What is left of it after another [`UNWIND_TIME`] (C code that tries the same call for ever) is given
+//! up together with its isolate.
+
+use std::{
+    future::{poll_fn, Future},
+    pin::pin,
+    task::{Context, Poll, Waker},
+    time::{Duration, Instant},
+};
+
+use crate::{coroutine::plain_answer, exchange::Exchange, ffi, request::Limits, task::Task};
+
+const UNWIND_TIME: Duration = Duration::from_secs(5);
+/// A deadline that falls into the end of a request whose client has left is looked at again after this time: the
+/// request may turn out to go on (`ignore_user_abort`).
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
+
+pub(crate) struct Watch<'a> {
+    exchange: &'a Exchange,
+    timeout: Option<Duration>,
+    deadline: Option<Instant>,
+    slow: Option<Instant>,
+    /// When a request that was asked to end must have ended.
+    grace: Option<Instant>,
+    asked_twice: bool,
+    given_up: bool,
+    /// Nobody has noticed yet that the client has left.
+    client: bool,
+}
+
+impl<'a> Watch<'a> {
+    pub(crate) fn new(exchange: &'a Exchange, limits: &Limits) -> Self {
+        Watch {
+            exchange,
+            timeout: limits.request_timeout,
+            deadline: limits.request_timeout.map(|t| exchange.started + t),
+            slow: limits.slow_log.map(|t| exchange.started + t),
+            grace: None,
+            asked_twice: false,
+            given_up: false,
+            client: true,
+        }
+    }
+
+    /// Polls until it is ready (true), or there is something to [`Watch::check`] (false).
+    pub(crate) async fn wait(&self, mut poll: impl FnMut(&mut Context<'_>) -> Poll<()>) -> bool {
+        let next = self.next();
+        let mut alarm = pin!(async {
+            match next {
+                Some(at) => tokio::time::sleep_until(at.into()).await,
+                None => std::future::pending().await,
+            }
+        });
+        poll_fn(|cx| {
+            // What the request waits for comes first: what is ready in time has not timed out.
+            if poll(cx).is_ready() {
+                return Poll::Ready(true);
+            }
+            let alarmed = next.is_some() && alarm.as_mut().poll(cx).is_ready();
+            if alarmed || self.poll_client(cx).is_ready() {
+                return Poll::Ready(false);
+            }
+            Poll::Pending
+        })
+        .await
+    }
+
+    /// The request did not end whatever was done for it. Its stack must not be resumed.
+    pub(crate) fn has_given_up(&self) -> bool {
+        self.given_up
+    }
+
+    fn next(&self) -> Option<Instant> {
+        [self.deadline, self.slow, self.grace]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
+    fn poll_client(&self, cx: &mut Context<'_>) -> Poll<()> {
+        if !self.client {
+            return Poll::Pending;
+        }
+        if self.exchange.has_client_left() {
+            return Poll::Ready(());
+        }
+        let mut driver = self.exchange.driver.borrow_mut();
+        if !driver
+            .as_ref()
+            .is_some_and(|w: &Waker| w.will_wake(cx.waker()))
+        {
+            *driver = Some(cx.waker().clone());
+        }
+        Poll::Pending
+    }
+
+    /// Acts on what is due; true when PHP must be resumed for it.
+    pub(crate) fn check(&mut self, task: &Task) -> bool {
+        let now = Instant::now();
+        self.check_slow(task, now);
+        let client = self.check_client(task, now);
+        let deadline = self.check_deadline(task, now);
+        let grace = self.check_grace(task, now);
+        client || deadline || grace
+    }
+
+    fn check_slow(&mut self, task: &Task, now: Instant) {
+        if self.slow.is_some_and(|at| at <= now) {
+            self.slow = None;
+            let request = &self.exchange.request;
+            task.backtrace(&format!(
+                "slow request: {} {} for {:?}",
+                request.method,
+                request.uri,
+                self.exchange.started.elapsed()
+            ));
+        }
+    }
+
+    fn check_client(&mut self, task: &Task, now: Instant) -> bool {
+        if !self.client || !self.exchange.has_client_left() {
+            return false;
+        }
+        self.client = false;
+        self.grace.get_or_insert(now + UNWIND_TIME);
+        if !task.is_ending() {
+            task.cancel(ffi::CANCEL_CLIENT);
+        }
+        true
+    }
+
+    fn check_deadline(&mut self, task: &Task, now: Instant) -> bool {
+        if self.deadline.is_none_or(|at| at > now) {
+            return false;
+        }
+        if task.is_ending() {
+            self.deadline = Some(now + LOOK_AGAIN);
+            return false;
+        }
+        self.deadline = None;
+        self.grace = Some(now + UNWIND_TIME);
+        let request = &self.exchange.request;
+        tracing::warn!(method = %request.method, uri = %request.uri, timeout = ?self.timeout, "request timed out");
+        task.cancel(ffi::CANCEL_TIMEOUT);
+        self.exchange.answer_instead(|| plain_answer(504));
+        true
+    }
+
+    fn check_grace(&mut self, task: &Task, now: Instant) -> bool {
+        if self.grace.is_none_or(|at| at > now) {
+            return false;
+        }
+        self.grace = None;
+        if !task.is_ending() {
+            return false;
+        }
+        let request = &self.exchange.request;
+        if self.asked_twice {
+            tracing::error!(method = %request.method, uri = %request.uri, "a cancelled request does not end: its isolate is given up");
+            self.given_up = true;
+            return false;
+        }
+        tracing::warn!(method = %request.method, uri = %request.uri, "a cancelled request did not end in time: nothing of it may wait any more");
+        self.asked_twice = true;
+        self.grace = Some(now + UNWIND_TIME);
+        task.cancel(ffi::CANCEL_SHUTDOWN);
+        true
+    }
+}
