@@ -111,7 +111,11 @@ function rows(): array
             fn () => mt_rand(),
         ],
         'stream_wrapper' => $function(
-            fn (int $n) => pick($n, 'stream_wrapper_register', 'stream_wrapper_unregister')('neighbour', 'ArrayObject'),
+            fn (int $n) => pick(
+                $n,
+                fn () => stream_wrapper_register('neighbour', 'ArrayObject'),
+                fn () => stream_wrapper_unregister('neighbour'),
+            )(),
             fn () => in_array('neighbour', stream_get_wrappers(), true),
         ),
         'json_error' => $function(fn (int $n) => json_decode(pick($n, '{', '1')), fn () => json_last_error()),

@@ -15,6 +15,7 @@
 #include "Zend/zend_language_scanner.h"
 #include "Zend/zend_map_ptr.h"
 #include "Zend/zend_virtual_cwd.h"
+#include "ext/pcre/php_pcre.h"
 #include "ext/standard/basic_functions.h"
 #include "ext/standard/file.h"
 #include "ext/standard/php_standard.h"
@@ -233,11 +234,23 @@ static void apply_ini_directives(void)
 	} ZEND_HASH_FOREACH_END();
 }
 
+/* The constructor and destructor of pcre's globals make and free what is the process's as well: character tables, JIT
+ * stack, contexts. An isolate only has a cache of its own. */
+static zend_pcre_globals *pcre_globals_of(const region *r)
+{
+	return r->module && strcmp(r->module->name, "pcre") == 0 ? (zend_pcre_globals *)r->address : NULL;
+}
+
 static void fresh_globals(void)
 {
 	for (size_t i = 0; i < region_count; i++) {
 		region *r = &regions[i];
-		if (r->module && r->module->globals_ctor) {
+		zend_pcre_globals *pcre = pcre_globals_of(r);
+		if (pcre) {
+			if (!pcre->per_request_cache) {
+				zend_hash_init(&pcre->pcre_cache, 0, NULL, pcre->pcre_cache.pDestructor, 1);
+			}
+		} else if (r->module && r->module->globals_ctor) {
 			memset(r->address, 0, r->size);
 			r->module->globals_ctor(r->address);
 		} else if (r->zero) {
@@ -301,7 +314,10 @@ void surus_isolate_free(surus_isolate *isolate, bool clean)
 			zend_hash_graceful_reverse_destroy(&EG(persistent_list));
 		} zend_end_try();
 		for (size_t i = 0; i < region_count; i++) {
-			if (regions[i].module && regions[i].module->globals_dtor) {
+			zend_pcre_globals *pcre = pcre_globals_of(&regions[i]);
+			if (pcre && !pcre->per_request_cache) {
+				zend_hash_destroy(&pcre->pcre_cache);
+			} else if (!pcre && regions[i].module && regions[i].module->globals_dtor) {
 				regions[i].module->globals_dtor(regions[i].address);
 			}
 		}
