@@ -9,12 +9,12 @@ use std::{
     future::poll_fn,
     io::Write,
     path::Path,
-    rc::{Rc, Weak},
+    rc::Rc,
     task::{Context, Poll, Waker},
     time::Instant,
 };
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use http::{header, HeaderMap, HeaderName, HeaderValue, StatusCode};
 
 use crate::{
@@ -29,7 +29,6 @@ use crate::{
 const STREAM_ABOVE: usize = 256 * 1024;
 
 pub(crate) struct Exchange {
-    this: Weak<Exchange>,
     pub(crate) request: Request,
     pub(crate) script: Option<Script>,
     /// Of a script from the command line, NUL-terminated and kept by the caller.
@@ -41,8 +40,8 @@ pub(crate) struct Exchange {
     pub(crate) routes: RefCell<Vec<(String, String, i64)>>,
     pub(crate) started: Instant,
     pub(crate) dev: bool,
-    strings: OnceCell<CStrings>,
-    variables: OnceCell<ServerVariables>,
+    strings: OnceCell<Box<CStrings>>,
+    variables: OnceCell<Box<ServerVariables>>,
     body: RefCell<RequestBody>,
     unread: RefCell<Bytes>,
     pub(crate) body_failed: Cell<bool>,
@@ -58,7 +57,7 @@ pub(crate) struct Exchange {
 struct Response {
     status: u16,
     headers: HeaderMap,
-    buffer: BytesMut,
+    buffer: Vec<u8>,
     state: State,
     /// To be picked up by the future that waits.
     ready: Option<http::Response<ResponseBody>>,
@@ -86,8 +85,7 @@ impl Exchange {
     ) -> Rc<Exchange> {
         let to_stdout = !arguments.is_empty();
         let body = std::mem::replace(&mut request.body, RequestBody::Empty);
-        Rc::new_cyclic(|this| Exchange {
-            this: this.clone(),
+        Rc::new(Exchange {
             request,
             script,
             arguments,
@@ -138,18 +136,27 @@ impl Exchange {
         Exchange::build(request, Some(script), arguments, dev)
     }
 
+    /// Another owner of this exchange.
+    fn shared(&self) -> Rc<Exchange> {
+        // SAFETY: an exchange is made in an `Rc` only, by `build`; the caller's reference keeps it alive meanwhile.
+        unsafe {
+            Rc::increment_strong_count(self);
+            Rc::from_raw(self)
+        }
+    }
+
     pub(crate) fn raw(&self) -> *mut std::ffi::c_void {
         std::ptr::from_ref(self).cast_mut().cast()
     }
 
     pub(crate) fn strings(&self) -> &CStrings {
         self.strings
-            .get_or_init(|| CStrings::new(&self.request, self.script.as_ref()))
+            .get_or_init(|| Box::new(CStrings::new(&self.request, self.script.as_ref())))
     }
 
     pub(crate) fn variables(&self) -> &ServerVariables {
         self.variables
-            .get_or_init(|| ServerVariables::new(&self.request, self.script.as_ref()))
+            .get_or_init(|| Box::new(ServerVariables::new(&self.request, self.script.as_ref())))
     }
 
     // ---- the request body
@@ -191,8 +198,14 @@ impl Exchange {
     // ---- the response, PHP's side
 
     pub(crate) fn add_header(&self, name: &[u8], value: &[u8]) {
-        let (Ok(name), Ok(value)) = (HeaderName::from_bytes(name), HeaderValue::from_bytes(value))
-        else {
+        let parsed = if name.eq_ignore_ascii_case(b"content-type") {
+            content_type(value).map(|value| (header::CONTENT_TYPE, value))
+        } else {
+            HeaderName::from_bytes(name)
+                .ok()
+                .zip(HeaderValue::from_bytes(value).ok())
+        };
+        let Some((name, value)) = parsed else {
             tracing::warn!(name = %String::from_utf8_lossy(name), "a response header that HTTP does not allow was left out");
             return;
         };
@@ -218,6 +231,10 @@ impl Exchange {
         let mut response = self.response.borrow_mut();
         match &response.state {
             State::Collecting => {
+                // Most responses are written at once: room for just that, which becomes the body as it is.
+                if response.buffer.is_empty() {
+                    response.buffer.reserve_exact(bytes.len());
+                }
                 response.buffer.extend_from_slice(bytes);
                 if response.buffer.len() > STREAM_ABOVE {
                     drop(response);
@@ -236,13 +253,13 @@ impl Exchange {
         if self.to_stdout || !matches!(response.state, State::Collecting) {
             return;
         }
-        let this = self.this.clone();
+        let this = Rc::downgrade(&self.shared());
         let pipe = Pipe::new(move || {
             if let Some(exchange) = this.upgrade() {
                 exchange.client_has_left();
             }
         });
-        pipe.push(response.buffer.split().freeze());
+        pipe.push(Bytes::from(std::mem::take(&mut response.buffer)));
         response.state = State::Streaming(pipe.clone());
         let reply = response.reply(ResponseBody::stream(pipe));
         response.ready = Some(reply);
@@ -266,7 +283,7 @@ impl Exchange {
         let mut response = self.response.borrow_mut();
         match std::mem::replace(&mut response.state, State::Closed) {
             State::Collecting => {
-                let body = ResponseBody::full(response.buffer.split().freeze());
+                let body = ResponseBody::full(Bytes::from(std::mem::take(&mut response.buffer)));
                 let reply = response.reply(body);
                 response.ready = Some(reply);
             }
@@ -312,7 +329,7 @@ impl Exchange {
 
     /// What a script without a client has printed.
     pub(crate) fn take_output(&self) -> Bytes {
-        self.response.borrow_mut().buffer.split().freeze()
+        Bytes::from(std::mem::take(&mut self.response.borrow_mut().buffer))
     }
 
     pub(crate) fn client_has_left(&self) {
@@ -355,4 +372,17 @@ fn wake(slot: &RefCell<Option<Waker>>) {
     if let Some(waker) = waker {
         waker.wake();
     }
+}
+
+/// A worker sends the same few types all the time: the last one is kept parsed.
+fn content_type(text: &[u8]) -> Option<HeaderValue> {
+    thread_local! {
+        static LAST: RefCell<HeaderValue> = const { RefCell::new(HeaderValue::from_static("text/html; charset=UTF-8")) };
+    }
+    LAST.with_borrow_mut(|last| {
+        if last.as_bytes() != text {
+            *last = HeaderValue::from_bytes(text).ok()?;
+        }
+        Some(last.clone())
+    })
 }

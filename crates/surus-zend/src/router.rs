@@ -1,6 +1,6 @@
 //! Routes of an application, matched before PHP is entered.
 
-use std::{collections::BTreeMap, rc::Rc};
+use std::rc::Rc;
 
 use http::Method;
 
@@ -27,9 +27,9 @@ struct Route {
     parameters: Vec<Parameter>,
 }
 
-/// One tree per method.
+/// One tree per method; there are few, so a list is the fastest map.
 pub(crate) struct Router {
-    methods: BTreeMap<String, matchit::Router<Route>>,
+    methods: Vec<(String, matchit::Router<Route>)>,
 }
 
 const ANY: &str = "*";
@@ -37,20 +37,24 @@ const ANY: &str = "*";
 impl Router {
     /// Takes `(method, pattern, index)`; the error names the pattern that is wrong.
     pub(crate) fn new(routes: &[(String, String, i64)]) -> Result<Router, String> {
-        let mut methods: BTreeMap<String, matchit::Router<Route>> = BTreeMap::new();
+        let mut methods: Vec<(String, matchit::Router<Route>)> = Vec::new();
         for (method, pattern, index) in routes {
             let (path, parameters) = parse(pattern)?;
-            methods
-                .entry(method.clone())
-                .or_default()
-                .insert(
-                    path,
-                    Route {
-                        index: *index,
-                        parameters,
-                    },
-                )
-                .map_err(|error| format!("route {method} {pattern:?}: {error}"))?;
+            if !methods.iter().any(|(name, _)| name == method) {
+                methods.push((method.clone(), matchit::Router::new()));
+                methods.sort_by(|a, b| a.0.cmp(&b.0));
+            }
+            let Some((_, tree)) = methods.iter_mut().find(|(name, _)| name == method) else {
+                continue;
+            };
+            tree.insert(
+                path,
+                Route {
+                    index: *index,
+                    parameters,
+                },
+            )
+            .map_err(|error| format!("route {method} {pattern:?}: {error}"))?;
         }
         Ok(Router { methods })
     }
@@ -66,8 +70,8 @@ impl Router {
         }
         let mut allow: Vec<&str> = self
             .methods
-            .keys()
-            .map(String::as_str)
+            .iter()
+            .map(|(name, _)| name.as_str())
             .filter(|m| self.at(m, path).is_some())
             .collect();
         if allow.is_empty() {
@@ -83,7 +87,8 @@ impl Router {
     }
 
     fn at(&self, method: &str, path: &str) -> Option<Match> {
-        let found = self.methods.get(method)?.at(path).ok()?;
+        let (_, tree) = self.methods.iter().find(|(name, _)| name == method)?;
+        let found = tree.at(path).ok()?;
         let mut parameters = Vec::with_capacity(found.value.parameters.len());
         for (parameter, (_, raw)) in found.value.parameters.iter().zip(found.params.iter()) {
             if parameter.digits && !is_integer(raw) {
