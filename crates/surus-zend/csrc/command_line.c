@@ -34,6 +34,7 @@ static bool is_quiet(void)
 static size_t write_output(const char *data, size_t size)
 {
 	size_t done = 0;
+	fflush(stdout);
 	while (!is_quiet() && done < size) {
 		ssize_t wrote = write(STDOUT_FILENO, data + done, size - done);
 		if (wrote < 0 && errno == EAGAIN) {
@@ -50,8 +51,10 @@ static size_t write_output(const char *data, size_t size)
 	return size;
 }
 
+/* What PHP says while it starts goes through libc's buffer, and was said before the script. */
 static void flush_output(void *context)
 {
+	fflush(stdout);
 }
 
 static int handle_header(sapi_header_struct *header, sapi_header_op_enum operation, sapi_headers_struct *headers)

@@ -269,6 +269,10 @@ static void own_tables(surus_isolate *isolate)
 	dtor_func_t close_persistent = EG(persistent_list).pDestructor;
 	zend_hash_init(&EG(persistent_list), 8, NULL, close_persistent, 1);
 
+	/* zend.script_encoding: its handler frees the list that it finds. */
+	CG(script_encoding_list) = NULL;
+	CG(script_encoding_list_size) = 0;
+
 	zend_hash_init(&BG(url_adapt_session_hosts_ht), 0, NULL, NULL, 1);
 	zend_hash_init(&BG(url_adapt_output_hosts_ht), 0, NULL, NULL, 1);
 
@@ -329,6 +333,9 @@ void surus_isolate_free(surus_isolate *isolate, bool clean)
 		zend_string_release(isolate->memory_limit);
 	}
 	free_auto_globals(CG(auto_globals));
+	if (CG(script_encoding_list)) {
+		pefree((void *)CG(script_encoding_list), 1);
+	}
 	if (!clean) {
 		drop_entries(CG(function_table));
 		drop_entries(CG(class_table));
