@@ -160,6 +160,8 @@ impl State {
 pub(crate) struct Socket {
     input: OwnedReadHalf,
     state: Rc<State>,
+    /// The client has closed its side behind a request; hyper is about to be told.
+    at_end: bool,
 }
 
 const REQUEST_TIMEOUT: &[u8] =
@@ -167,7 +169,11 @@ const REQUEST_TIMEOUT: &[u8] =
 
 impl Socket {
     pub(crate) fn new(input: OwnedReadHalf, state: Rc<State>) -> Self {
-        Socket { input, state }
+        Socket {
+            input,
+            state,
+            at_end: false,
+        }
     }
 }
 
@@ -183,8 +189,18 @@ impl AsyncRead for Socket {
         }
         let before = buf.filled().len();
         let polled = Pin::new(&mut self.input).poll_read(cx, buf);
-        if buf.filled().len() > before && self.state.phase.get() == Phase::Idle {
-            self.state.enter(Phase::Head);
+        if buf.filled().len() > before {
+            if self.state.phase.get() == Phase::Idle {
+                self.state.enter(Phase::Head);
+            }
+        } else if matches!(polled, Poll::Ready(Ok(())))
+            && self.state.phase.get() != Phase::Idle
+            && !std::mem::replace(&mut self.at_end, true)
+        {
+            // hyper drops a request whose client has left, also one that it has just read and not begun. One turn
+            // later it has: who fires and forgets (WordPress its cron) counts on that.
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
         }
         polled
     }

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use surus_tests::http::{Connection, Request};
 use surus_tests::parallel::together;
+use surus_tests::surus::{Mode, Surus};
 use surus_tests::temp::TempDir;
 
 use crate::surus;
@@ -104,6 +105,14 @@ fn many_at_once() {
     );
 }
 
+fn wait_for(problem: &str, done: impl Fn() -> bool) {
+    let start = Instant::now();
+    while !done() {
+        assert!(start.elapsed() < Duration::from_secs(5), "{problem}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
 /// A client that leaves does not end a script that ignores it, nor the server.
 #[test]
 fn leaving_client() {
@@ -119,15 +128,33 @@ fn leaving_client() {
         connection
             .write(&Request::get(&target).bytes(address))
             .expect("write");
-        std::thread::sleep(Duration::from_millis(20));
+        // Not before the script has said that it ignores it: with other tests at work it may still wait in line.
+        wait_for("no script began", || file.with_extension("begun").exists());
     }
-    let start = Instant::now();
-    while !files.iter().all(|file| file.exists()) {
-        assert!(
-            start.elapsed() < Duration::from_secs(5),
-            "a script ended with its client"
-        );
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    wait_for("a script ended with its client", || {
+        files.iter().all(|file| file.exists())
+    });
     assert_eq!(Request::get("/pid.php").send(address).text(), pid);
+}
+
+/// A client that sends and is gone at once, as WordPress starts its cron: the script runs.
+#[test]
+fn fire_and_forget() {
+    let folder = TempDir::new("signs");
+    let surus = Surus::serve(&surus_tests::fixture("classic"))
+        .mode(Mode::Classic)
+        .start();
+    for (number, body) in [None, Some("some=thing")].into_iter().enumerate() {
+        let file = folder.path().join(number.to_string());
+        let target = format!("/signs.php?usleep=10000&file={}", file.display());
+        let mut request = Request::post(&target);
+        if let Some(body) = body {
+            request = request.body("application/x-www-form-urlencoded", body);
+        }
+        let mut connection = Connection::open(surus.address()).expect("connect");
+        let bytes = request.bytes(surus.address());
+        connection.write(&bytes).expect("write");
+        drop(connection);
+        wait_for("the script did not run", || file.exists());
+    }
 }
