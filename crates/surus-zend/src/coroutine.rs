@@ -27,6 +27,8 @@ const FIBER_STACK: usize = 2 * 1024 * 1024;
 const BOOT_STACK: usize = 8 * 1024 * 1024;
 /// Idle fibers that are kept for the next burst.
 const MAX_IDLE_FIBERS: usize = 256;
+/// For a boot, where requests have no time limit.
+const LONGEST_WAIT: std::time::Duration = std::time::Duration::from_secs(60);
 
 /// A booted application.
 pub struct Coroutine {
@@ -39,8 +41,32 @@ struct App {
     limits: Limits,
     version: RefCell<Rc<Version>>,
     in_flight: Cell<usize>,
+    /// Requests that wait for a boot.
+    waiting: Cell<usize>,
     rebooting: Cell<bool>,
+    /// How the last boot has ended.
+    boot_failed: Cell<bool>,
     rebooted: Notify,
+}
+
+/// Counts a request that waits for a boot, until it is dropped.
+struct Waiting<'a>(&'a App);
+
+impl<'a> Waiting<'a> {
+    fn begin(app: &'a App) -> Option<Self> {
+        let waiting = app.waiting.get();
+        if app.in_flight.get() + waiting >= app.limits.max_in_flight {
+            return None;
+        }
+        app.waiting.set(waiting + 1);
+        Some(Waiting(app))
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.waiting.set(self.0.waiting.get() - 1);
+    }
 }
 
 /// One boot of the script.
@@ -67,7 +93,9 @@ impl Coroutine {
                 limits,
                 version: RefCell::new(Rc::new(version)),
                 in_flight: Cell::new(0),
+                waiting: Cell::new(0),
                 rebooting: Cell::new(false),
+                boot_failed: Cell::new(false),
                 rebooted: Notify::new(),
             }),
         })
@@ -141,22 +169,34 @@ impl fmt::Debug for Coroutine {
 }
 
 impl App {
-    /// The version that takes requests; waits while it is being booted again. None when it does not boot.
+    /// The version that takes requests; waits while it is being booted again. None when it does not boot, and when too
+    /// many requests wait already.
     async fn current(self: &Rc<Self>) -> Option<Rc<Version>> {
-        loop {
-            let version = self.version.borrow().clone();
-            if !version.retired.get() {
-                return Some(version);
-            }
-            let booted = self.rebooted.notified();
-            if !self.rebooting.get() {
-                self.reboot();
-            }
-            booted.await;
-            if self.version.borrow().retired.get() {
-                return None;
-            }
+        let version = self.version.borrow().clone();
+        if !version.retired.get() {
+            return Some(version);
         }
+        let _waiting = Waiting::begin(self)?;
+        let limit = self.limits.request_timeout.unwrap_or(LONGEST_WAIT);
+        // The first to wake may bring the new version down before the others have a turn: they wait for the next.
+        tokio::time::timeout(limit, async {
+            loop {
+                let version = self.version.borrow().clone();
+                if !version.retired.get() {
+                    return Some(version);
+                }
+                let booted = self.rebooted.notified();
+                if !self.rebooting.get() {
+                    self.reboot();
+                }
+                booted.await;
+                if self.boot_failed.get() {
+                    return None;
+                }
+            }
+        })
+        .await
+        .unwrap_or(None)
     }
 
     fn done(
@@ -204,10 +244,12 @@ impl App {
         tokio::task::spawn_local(async move {
             match Version::boot(&app.engine, &app.script, &app.limits).await {
                 Ok(version) => {
+                    app.boot_failed.set(false);
                     let old = app.version.replace(Rc::new(version));
                     drop(old);
                 }
                 Err(error) => {
+                    app.boot_failed.set(true);
                     tracing::error!(%error, "the application did not boot again after a fatal error; the next request tries again")
                 }
             }
@@ -261,7 +303,11 @@ impl Version {
     }
 
     /// The exchange with its route; or the answer that needs no PHP.
-    fn route(&self, request: Request, dev: bool) -> Result<Rc<Exchange>, Box<Response<ResponseBody>>> {
+    fn route(
+        &self,
+        request: Request,
+        dev: bool,
+    ) -> Result<Rc<Exchange>, Box<Response<ResponseBody>>> {
         let Some(router) = &self.router else {
             return Ok(Exchange::new(request, None, dev));
         };
