@@ -60,6 +60,10 @@ static int on_exception(zend_execute_data *frame)
 void surus_cancel_start(void)
 {
 	zend_set_user_opcode_handler(ZEND_HANDLE_EXCEPTION, on_exception);
+	/* Instructions of the engine's own, made when it started; isolates start with a copy. */
+	for (size_t i = 0; i < sizeof EG(exception_op) / sizeof *EG(exception_op); i++) {
+		zend_vm_set_opcode_handler(&EG(exception_op)[i]);
+	}
 }
 
 bool surus_must_end(surus_task *task)

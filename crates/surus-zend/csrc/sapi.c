@@ -233,9 +233,8 @@ int surus_engine_start(const char *ini, char *error, size_t error_size)
 	surus_application_start();
 	/* The engine knows OPcache's answer by now; scripts see our name. */
 	rename_sapi(final_name);
-	int result = surus_isolates_start(error, error_size);
 	surus_interrupts_start();
-	return result;
+	return surus_isolates_start(error, error_size);
 }
 
 void surus_engine_enter_worker(uint64_t slice_us)

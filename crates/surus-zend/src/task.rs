@@ -1,10 +1,6 @@
 //! A stack that runs PHP in an isolate, driven as a future.
 
-use std::{
-    ffi::CString,
-    rc::Rc,
-    task::Poll,
-};
+use std::{ffi::CString, rc::Rc, task::Poll};
 
 use crate::{
     blocking::{take_parked, Parked},
