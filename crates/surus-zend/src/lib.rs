@@ -8,7 +8,8 @@
 //!  - `exchange` — one HTTP request and its response, as PHP sees them
 //!  - `pipe`, `body` — response bytes on their way to the client
 //!  - `blocking` — libc calls that would block, as futures
-//!  - `classic`, `coroutine`, `script` — the ways to serve: each turns a [`Request`] into a response
+//!  - `classic`, `coroutine` — the ways to serve: each turns a [`Request`] into a response
+//!  - `command_line` — scripts as php-cli runs them
 //!
 //! A suspended request is finished, never dropped: when the future that waits for a response is dropped, a task of the
 //! event loop goes on with the PHP code and tells it that the client has left.
@@ -16,7 +17,6 @@
 mod blocking;
 mod body;
 mod classic;
-#[doc(hidden)]
 pub mod command_line;
 mod coroutine;
 mod engine;
@@ -27,7 +27,7 @@ mod pipe;
 mod request;
 mod router;
 mod rust_callbacks;
-mod script;
+mod self_test;
 mod server_variables;
 mod task;
 mod watch;
@@ -38,4 +38,3 @@ pub use coroutine::Coroutine;
 pub use engine::{BootError, Engine, EngineConfig, StartError};
 pub use isolate::{measure, Internals};
 pub use request::{Limits, Request, RequestBody, Script};
-pub use script::run_script;

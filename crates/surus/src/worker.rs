@@ -48,6 +48,7 @@ async fn live(
     seat: &mut Seat,
 ) -> Result<(), Box<dyn std::error::Error>> {
     engine.enter_worker(config.app.preempt_after);
+    engine.self_test().await?;
     match &config.app.entry {
         Entry::Coroutine { script } => {
             serve(
