@@ -223,15 +223,23 @@ static void copy_ini_directives(surus_isolate *isolate)
 	EG(error_reporting_ini_entry) = NULL;
 }
 
-/* As zend_new_thread_end_handler does for a thread: each setting reaches the globals that it controls. */
+static void say_nothing(int type, zend_string *file, const uint32_t line, zend_string *message)
+{
+}
+
+/* As zend_new_thread_end_handler does for a thread: each setting reaches the globals that it controls. What there is to
+ * say about a setting has been said at startup. */
 static void apply_ini_directives(void)
 {
+	__typeof__(zend_error_cb) error_cb = zend_error_cb;
+	zend_error_cb = say_nothing;
 	zend_ini_entry *entry;
 	ZEND_HASH_FOREACH_PTR(EG(ini_directives), entry) {
 		if (entry->on_modify) {
 			entry->on_modify(entry, entry->value, entry->mh_arg1, entry->mh_arg2, entry->mh_arg3, ZEND_INI_STAGE_STARTUP);
 		}
 	} ZEND_HASH_FOREACH_END();
+	zend_error_cb = error_cb;
 }
 
 /* The constructor and destructor of pcre's globals make and free what is the process's as well: character tables, JIT

@@ -1,6 +1,6 @@
-//! PHP as its command line program, in an isolate and with a neighbour: for PHP's own tests.
+//! PHP as its command line program, in an isolate: `surus php`, and with a neighbour for PHP's own tests.
 //!
-//! The script and the neighbour take turns: whenever the script parks or is pre-empted, which happens as often as PHP
+//! A script and its neighbour take turns: whenever the script parks or is pre-empted, which happens as often as PHP
 //! can be left, the neighbour does a step in its own isolate. The neighbour changes whatever PHP code can change and
 //! looks whether that is still so; it must outlive the script.
 
@@ -26,10 +26,35 @@ use crate::{
 const STACK_SIZE: usize = 8 * 1024 * 1024;
 /// A script that computes is left so many times at the first place possible, then once per time slice.
 const EAGER_SWITCHES: u32 = 1000;
+/// The neighbour is left as often; so many turns it has for each of the script's.
+const STEPS: u32 = 4;
+/// And so many before the script starts: by then it has set all that it sets.
+const FIRST_STEPS: u32 = 1000;
 /// The neighbour's pace while the script waits.
 const PACE: Duration = Duration::from_millis(2);
 /// Of a process whose neighbour saw something of the script, or ended.
 const DISTURBED: i32 = 70;
+
+/// What php-cli sets before the options of `-d`.
+pub const SETTINGS: &str =
+    "html_errors=0\nregister_argc_argv=1\nimplicit_flush=1\noutput_buffering=0\n\
+    max_execution_time=0\nmax_input_time=-1\nopcache.force_restart_timeout=0\n";
+
+/// Adds `-d name=value` to php.ini text, as php_ini_builder_define(): a value that begins with something unusual is
+/// quoted, one that is missing is 1.
+pub fn define(ini: &mut Vec<u8>, text: &[u8]) {
+    let (name, value) = match text.iter().position(|&b| b == b'=') {
+        Some(at) => (&text[..at], &text[at + 1..]),
+        None => (text, &b"1"[..]),
+    };
+    let plain = value
+        .first()
+        .is_none_or(|&b| b.is_ascii_alphanumeric() || b == b'"' || b == b'\'');
+    let quote: &[u8] = if plain { b"" } else { b"\"" };
+    for part in [name, b"=", quote, value, quote, b"\n"] {
+        ini.extend_from_slice(part);
+    }
+}
 
 /// php-cli's options that concern all of PHP.
 #[derive(Debug, Default)]
@@ -130,6 +155,12 @@ impl Process {
             _script: script,
         })
     }
+
+    /// The script's exit status, once it is done.
+    fn status(&self) -> i32 {
+        // SAFETY: reads memory of the task's isolate, which is alive.
+        unsafe { ffi::surus_task_exit_status(self.task.raw()) }
+    }
 }
 
 /// The neighbour: runs a step at a time.
@@ -139,6 +170,12 @@ struct Neighbour {
 }
 
 impl Neighbour {
+    fn steps(&mut self, count: u32) {
+        for _ in 0..count {
+            self.step();
+        }
+    }
+
     fn step(&mut self) {
         if let Some(parked) = &mut self.parked {
             if parked.poll(&mut Context::from_waker(Waker::noop())) == Poll::Pending {
@@ -164,6 +201,19 @@ impl Neighbour {
     }
 }
 
+/// Runs `script` by itself. Returns its exit status.
+pub async fn run_alone(script: Script) -> Result<i32, StartError> {
+    let process = Process::new(script, 0, false)?;
+    loop {
+        match process.task.resume() {
+            Turn::Done(_) => break,
+            Turn::Preempted | Turn::Yielded => tokio::task::yield_now().await,
+            Turn::Parked(mut parked) => std::future::poll_fn(|cx| parked.poll(cx)).await,
+        }
+    }
+    Ok(process.status())
+}
+
 /// Runs `script` beside `neighbour`, which is PHP code. Returns the script's exit status.
 pub async fn run(script: Script, neighbour: CString) -> Result<i32, StartError> {
     let mut neighbour = Neighbour {
@@ -178,11 +228,11 @@ pub async fn run(script: Script, neighbour: CString) -> Result<i32, StartError> 
         )?,
         parked: None,
     };
-    neighbour.step();
+    neighbour.steps(FIRST_STEPS);
     let process = Process::new(script, EAGER_SWITCHES, false)?;
     loop {
         let turn = process.task.resume();
-        neighbour.step();
+        neighbour.steps(STEPS);
         match turn {
             Turn::Done(_) => break,
             Turn::Preempted | Turn::Yielded => {}
@@ -191,13 +241,12 @@ pub async fn run(script: Script, neighbour: CString) -> Result<i32, StartError> 
                     .await
                     .is_err()
                 {
-                    neighbour.step();
+                    neighbour.steps(STEPS);
                 }
             }
         }
     }
-    // SAFETY: the task is done.
-    let status = unsafe { ffi::surus_task_exit_status(process.task.raw()) };
+    let status = process.status();
     drop(process);
     neighbour.end();
     Ok(status)

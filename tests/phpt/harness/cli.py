@@ -1,9 +1,12 @@
 """The command line: which tests, both runs, the comparison."""
 
 import argparse
+import fcntl
 import json
 import os
+import signal
 import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -62,10 +65,12 @@ class StockResults:
 
     def again(self, tests, jobs=1):
         found = suite.run(suite.STOCK, "stock", tests, jobs, self._opcache)
-        for test in tests:
-            self._known[test] = found.get(test, "LOST")
-        self._file.write_text(json.dumps(self._known, indent=0, sort_keys=True))
-        return {test: self._known[test] for test in tests}
+        found = {test: found.get(test, "LOST") for test in tests}
+        with (CACHE / "lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)  # another run may have found more in the meantime
+            self._known = (json.loads(self._file.read_text()) if self._file.exists() else {}) | found
+            self._file.write_text(json.dumps(self._known, indent=0, sort_keys=True))
+        return found
 
 
 def _compare(binary, stock, tests, options):
@@ -98,6 +103,8 @@ def _arguments(words):
 
 def main(words):
     options = _arguments(words)
+    # Ends what it has started, too.
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     if not options.binary:
         options.binary = ROOT / "target/release/surus-phpt"
         subprocess.run(["cargo", "build", "--release", "-p", "surus-phpt"], cwd=ROOT, check=True)

@@ -46,7 +46,7 @@ def run(php, where, tests, jobs, opcache=False):
         command += ["-d", f"opcache.enable_cli={int(opcache)}"]
         if jobs > 1:
             command.append(f"-j{jobs}")
-        log = CACHE / f"{where}.log"
+        log = CACHE / f"{where}-{os.getpid()}.log"
         with log.open("wb") as output:
             # A session of its own: what tests leave behind is ended with it.
             process = subprocess.Popen(
@@ -69,6 +69,7 @@ def run(php, where, tests, jobs, opcache=False):
     if lost and len(lost) == len(tests):
         say(f"run-tests.php has not run; its output: {log}")
         raise SystemExit(2)
+    log.unlink()
     return found
 
 

@@ -2,11 +2,7 @@
 
 use std::{ffi::CString, os::unix::ffi::OsStrExt};
 
-use surus_zend::command_line::{Options, Script, Source};
-
-/// What php-cli sets before the options of `-d`.
-const CLI_INI: &str = "html_errors=0\nregister_argc_argv=1\nimplicit_flush=1\noutput_buffering=0\n\
-    max_execution_time=0\nmax_input_time=-1\nopcache.force_restart_timeout=0\n";
+use surus_zend::command_line::{define, Options, Script, Source, SETTINGS};
 
 pub(crate) struct Invocation {
     pub(crate) options: Options,
@@ -23,7 +19,7 @@ pub(crate) enum Parsed {
 const WITH_VALUE: &[u8] = b"cdfrzBEFRSt";
 
 pub(crate) fn parse(arguments: &[CString]) -> Parsed {
-    let mut ini = CLI_INI.as_bytes().to_vec();
+    let mut ini = SETTINGS.as_bytes().to_vec();
     let mut options = Options::default();
     let (mut file, mut code) = (None, None);
     let mut lint = false;
@@ -92,21 +88,6 @@ pub(crate) fn parse(arguments: &[CString]) -> Parsed {
         lint,
     };
     Parsed::Run(Box::new(Invocation { options, script }))
-}
-
-/// As php_ini_builder_define(): a value that begins with something unusual is quoted.
-fn define(ini: &mut Vec<u8>, text: &[u8]) {
-    let (name, value) = match text.iter().position(|&b| b == b'=') {
-        Some(at) => (&text[..at], &text[at + 1..]),
-        None => (text, &b"1"[..]),
-    };
-    let plain = value
-        .first()
-        .is_none_or(|&b| b.is_ascii_alphanumeric() || b == b'"' || b == b'\'');
-    let quote: &[u8] = if plain { b"" } else { b"\"" };
-    for part in [name, b"=", quote, value, quote, b"\n"] {
-        ini.extend_from_slice(part);
-    }
 }
 
 fn owned(bytes: &[u8]) -> CString {

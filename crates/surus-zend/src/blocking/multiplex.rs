@@ -102,16 +102,17 @@ unsafe extern "C" fn select(
     let real = real!(select: SelectFn);
     // SAFETY: NULL or a timeval, as libc asks.
     let limit = unsafe { timeout.as_ref() };
-    if limit.is_some_and(|t| t.tv_sec == 0 && t.tv_usec == 0) || !can_park() {
+    // Nothing to wait for, or a time that is refused.
+    let at_once =
+        |t: &libc::timeval| t.tv_sec < 0 || t.tv_usec < 0 || (t.tv_sec == 0 && t.tv_usec == 0);
+    if limit.is_some_and(at_once) || !can_park() {
         // SAFETY: the caller's arguments.
         return unsafe { real(count, read, write, except, timeout) };
     }
     let until = limit.map(|t| {
         Instant::now()
-            + Duration::new(
-                t.tv_sec.max(0) as u64,
-                (t.tv_usec.clamp(0, 999_999) as u32) * 1000,
-            )
+            + Duration::from_secs(t.tv_sec as u64)
+            + Duration::from_micros(t.tv_usec as u64)
     });
     // SAFETY: each is NULL or a set, as libc asks. select overwrites them; the wanted ones are kept.
     let wanted = unsafe {
