@@ -31,7 +31,7 @@ lint:
 	bin/setup test
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --release -- -D warnings
-	@find php examples bench/apps -name '*.php' -print0 | xargs -0 -r -n 1 php8.2 -l >/dev/null
+	@find php examples bench/apps crates/surus-zend/stubs -name '*.php' -print0 | xargs -0 -r -n 1 php8.2 -l >/dev/null
 	@for script in bin/setup .ci/run; do sh -n $$script || exit 1; done
 
 bench:
