@@ -11,7 +11,8 @@ use crate::ports;
 use crate::process::Process;
 use crate::temp::TempDir;
 
-/// What both servers call themselves in `$_SERVER['SERVER_NAME']` when the client says `Host: surus.test`.
+/// What both servers call themselves in `$_SERVER['SERVER_NAME']` when the client says `Host: surus.test`. A client
+/// that asks for the address finds a site of that name.
 pub const SERVER_NAME: &str = "surus.test";
 
 #[derive(Debug)]
@@ -84,6 +85,31 @@ fn nginx_conf(path: &str, port: u16, root: &Path) -> String {
         "=404"
     };
     let root = root.display();
+    let sites: String = [SERVER_NAME, "127.0.0.1"]
+        .iter()
+        .map(|name| {
+            format!(
+                "
+    server {{
+        listen 127.0.0.1:{port};
+        server_name {name};
+        root {root};
+        index index.php index.html;
+        location / {{ try_files $uri $uri/ {missing}; }}
+        location ~ [^/]\\.php(/|$) {{
+            fastcgi_split_path_info ^(.+?\\.php)(/.*)$;
+            try_files $fastcgi_script_name =404;
+            set $path_info $fastcgi_path_info;
+            fastcgi_param PATH_INFO $path_info;
+            fastcgi_index index.php;
+            include /etc/nginx/fastcgi.conf;
+            fastcgi_buffering off;
+            fastcgi_pass unix:{path}/fpm.sock;
+        }}
+    }}"
+            )
+        })
+        .collect();
     format!(
         "user root;
 daemon off;
@@ -98,24 +124,7 @@ http {{
     proxy_temp_path {path}/proxy;
     scgi_temp_path {path}/scgi;
     uwsgi_temp_path {path}/uwsgi;
-    client_max_body_size 64m;
-    server {{
-        listen 127.0.0.1:{port} backlog=511;
-        server_name {SERVER_NAME};
-        root {root};
-        index index.php index.html;
-        location / {{ try_files $uri $uri/ {missing}; }}
-        location ~ [^/]\\.php(/|$) {{
-            fastcgi_split_path_info ^(.+?\\.php)(/.*)$;
-            try_files $fastcgi_script_name =404;
-            set $path_info $fastcgi_path_info;
-            fastcgi_param PATH_INFO $path_info;
-            fastcgi_index index.php;
-            include /etc/nginx/fastcgi.conf;
-            fastcgi_buffering off;
-            fastcgi_pass unix:{path}/fpm.sock;
-        }}
-    }}
+    client_max_body_size 64m;{sites}
 }}
 "
     )
