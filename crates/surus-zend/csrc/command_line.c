@@ -1,4 +1,4 @@
-/* PHP as its command line program runs it, in an isolate: for PHP's own tests, which were written for php-cli. Differs
+/* PHP as its command line program runs it, in an isolate: for `surus php`, and for PHP's own tests. Differs
  * from a server's request in what surrounds the script: output goes straight to standard output, messages to standard
  * error, there is no HTTP head, and STDIN, STDOUT and STDERR exist. After sapi/cli/php_cli.c. */
 #include "internal.h"
@@ -204,6 +204,7 @@ static void execute(const surus_script *script, zend_file_handle *handle)
 surus_outcome surus_run_script(surus_task *task)
 {
 	const surus_script *script = task->script;
+	SG(options) |= SAPI_OPTION_NO_CHDIR;
 	sapi_request_info *request = &SG(request_info);
 	request->argc = script->argc;
 	request->argv = script->argv;

@@ -1,30 +1,39 @@
-//! `surus php`: a script on the command line.
+//! `surus php`: a script on the command line, as php-cli runs it.
 
+use std::ffi::CString;
+use std::os::unix::ffi::OsStrExt;
 use std::process::ExitCode;
 
-use surus_zend::{run_script, Engine, EngineConfig};
+use surus_zend::command_line::{self, Options, Script, Source, SETTINGS};
 use tokio::task::LocalSet;
 
 use crate::cli::PhpArgs;
 use crate::{failed, misconfigured};
 
 pub(crate) fn run(arguments: &PhpArgs) -> ExitCode {
-    let script = match arguments.script.canonicalize() {
-        Ok(script) => script,
-        Err(error) => return misconfigured(&format!("{}: {error}", arguments.script.display())),
+    if let Err(error) = std::fs::File::open(&arguments.script) {
+        return misconfigured(&format!("{}: {error}", arguments.script.display()));
+    }
+    let mut ini = SETTINGS.as_bytes().to_vec();
+    for define in &arguments.define {
+        command_line::define(&mut ini, define.as_bytes());
+    }
+    // The command line holds no NUL bytes. PHP_BINARY stays empty: what starts it expects php-cli's options.
+    let text = |bytes: &[u8]| CString::new(bytes).unwrap_or_default();
+    let options = Options {
+        ini: text(&ini),
+        ..Options::default()
     };
-    // Without a value a setting is switched on, as with php -d.
-    let ini = arguments
-        .define
-        .iter()
-        .map(|define| define.split_once('=').unwrap_or((define, "1")));
-    let ini = ini
-        .map(|(name, value)| (name.to_owned(), value.to_owned()))
-        .collect();
-    let engine = match Engine::start(&EngineConfig { ini, dev: true }) {
-        Ok(engine) => engine,
-        Err(error) => return failed(&error),
+    let file = text(arguments.script.as_os_str().as_bytes());
+    let rest = arguments.args.iter().map(|a| text(a.as_bytes()));
+    let script = Script {
+        arguments: std::iter::once(file.clone()).chain(rest).collect(),
+        source: Source::File(file),
+        lint: false,
     };
+    if let Err(error) = command_line::start(options) {
+        return failed(&error);
+    }
     let runtime = match tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -32,10 +41,9 @@ pub(crate) fn run(arguments: &PhpArgs) -> ExitCode {
         Ok(runtime) => runtime,
         Err(error) => return failed(&error),
     };
-    let code = LocalSet::new().block_on(&runtime, async {
-        engine.enter_worker(std::time::Duration::from_millis(10));
-        run_script(&engine, &script, &arguments.args).await
-    });
-    // The kernel keeps the low eight bits, and so does this.
-    ExitCode::from(code as u8)
+    match LocalSet::new().block_on(&runtime, command_line::run_alone(script)) {
+        // The kernel keeps the low eight bits, and so does this.
+        Ok(status) => ExitCode::from(status as u8),
+        Err(error) => failed(&error),
+    }
 }
