@@ -37,6 +37,33 @@ static void on_tick(int signal)
 	zend_atomic_bool_store_ex(&EG(vm_interrupt), true);
 }
 
+/* The VM looks for interrupts when it has already gone to the next instruction. When that one passes an argument and an
+ * exception is thrown in its place, unwinding takes the argument for passed: it must be something that can be freed. */
+static void forget_next_argument(void)
+{
+	zend_execute_data *frame = EG(current_execute_data);
+	const zend_op *next = EG(opline_before_exception);
+	if (!frame || !frame->func || !ZEND_USER_CODE(frame->func->type) || !frame->call || !next
+		|| frame->opline != EG(exception_op)) {
+		return;
+	}
+	switch (next->opcode) {
+		case ZEND_SEND_VAL:
+		case ZEND_SEND_VAL_EX:
+		case ZEND_SEND_VAR:
+		case ZEND_SEND_VAR_EX:
+		case ZEND_SEND_REF:
+		case ZEND_SEND_VAR_NO_REF:
+		case ZEND_SEND_VAR_NO_REF_EX:
+		case ZEND_SEND_FUNC_ARG:
+		case ZEND_SEND_USER:
+			if (next->op2_type != IS_CONST) {
+				ZVAL_UNDEF(ZEND_CALL_VAR(frame->call, next->result.var));
+			}
+			break;
+	}
+}
+
 static void on_interrupt(zend_execute_data *frame)
 {
 	if (next_interrupt) {
@@ -56,7 +83,10 @@ static void on_interrupt(zend_execute_data *frame)
 	if (task->switches) {
 		task->switches--; /* command_line.c asks for the next one */
 	}
-	if (surus_must_end(task) && task->hard_cancel && !EG(exception)) {
+	bool ends = surus_must_end(task);
+	if (ends && EG(exception)) {
+		forget_next_argument();
+	} else if (ends && task->hard_cancel) {
 		zend_error_noreturn(E_ERROR, "The request was ended: it did not finish in time after it had been cancelled");
 	}
 }
