@@ -369,12 +369,6 @@ surus_outcome surus_run_call(surus_task *task)
 			SURUS_CLEAR_OOM();
 			task->isolate->had_fatal = true;
 		}
-		task->body_over = true;
-		if (BG(user_shutdown_function_names)) {
-			php_call_shutdown_functions();
-			php_free_shutdown_functions();
-			BG(user_shutdown_function_names) = NULL;
-		}
 	} zend_catch {
 		outcome = SURUS_FATAL;
 	} zend_end_try();
@@ -385,14 +379,23 @@ surus_outcome surus_run_call(surus_task *task)
 		task->isolate->had_fatal = true;
 		zend_set_memory_limit(zend_memory_usage(true) + (size_t)PG(memory_limit));
 		gc_protect(false);
-		if (PG(connection_status) & PHP_CONNECTION_ABORTED) {
-			outcome = SURUS_CANCELLED;
-		}
 		if (!SG(headers_sent)) {
 			SG(sapi_headers).http_response_code = 500;
 		}
 	}
-	if (task->isolate->had_fatal && outcome != SURUS_CANCELLED) {
+	/* After a fatal error, too: that is where applications report it. Each of them is guarded. */
+	task->body_over = true;
+	if (BG(user_shutdown_function_names)) {
+		php_call_shutdown_functions();
+		php_free_shutdown_functions();
+		BG(user_shutdown_function_names) = NULL;
+	}
+	if (EG(exception)) {
+		zend_object *exception = EG(exception);
+		log_exception(exception);
+		OBJ_RELEASE(exception);
+	}
+	if (task->isolate->had_fatal) {
 		outcome = SURUS_FATAL;
 	}
 	surus_output_end(task);

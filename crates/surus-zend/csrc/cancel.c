@@ -95,11 +95,15 @@ bool surus_must_end(surus_task *task)
 	if (task->hard_cancel || EG(exception) == task->ending) {
 		return true;
 	}
+	if (is_over(task)) {
+		return false;
+	}
 	/* One reference is ours. Without another one the exception was dropped on its way: `finally` has returned or thrown. */
-	if (!is_over(task) && GC_REFCOUNT(task->ending) == 1) {
+	if (GC_REFCOUNT(task->ending) == 1) {
 		throw_end(task);
 		return true;
 	}
+	zend_atomic_bool_store_ex(&EG(vm_interrupt), true); /* looks again soon */
 	return false;
 }
 

@@ -63,14 +63,13 @@ surus_outcome surus_run_classic(surus_task *task)
 		fatal = true;
 	} zend_end_try();
 	zend_destroy_file_handle(&script);
-	fatal = fatal && !(PG(connection_status) & PHP_CONNECTION_ABORTED);
 	int exit_status = EG(exit_status);
 
 	php_request_shutdown(NULL);
 	surus_checked_heap_clear(task->isolate);
 	SG(server_context) = NULL;
 	EG(exit_status) = exit_status;
-	if (task->cancel != SURUS_CANCEL_NONE) {
+	if (task->cancel != SURUS_CANCEL_NONE && !fatal) {
 		return SURUS_CANCELLED;
 	}
 	return fatal ? SURUS_FATAL : SURUS_OK;

@@ -54,7 +54,7 @@ impl Body for ResponseBody {
             Kind::Full(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
             Kind::Stream(pipe) => pipe
                 .poll_read(cx)
-                .map(|bytes| bytes.map(|bytes| Ok(Frame::data(bytes)))),
+                .map(|bytes| bytes.map(|bytes| bytes.map(Frame::data).map_err(Into::into))),
         }
     }
 

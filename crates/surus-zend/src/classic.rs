@@ -46,7 +46,8 @@ struct Pool {
     config: ClassicConfig,
     idle: RefCell<Vec<(Task, Instant)>>,
     alive: Cell<usize>,
-    line: RefCell<VecDeque<oneshot::Sender<()>>>,
+    /// Requests that wait for an isolate, longest first.
+    line: RefCell<VecDeque<oneshot::Sender<Handed>>>,
     trimming: Cell<bool>,
 }
 
@@ -117,6 +118,23 @@ impl Drop for LeaveGuard<'_> {
     }
 }
 
+/// A task on its way to a request that has waited for it; goes to the next one if that is gone.
+struct Handed(Option<(Rc<Pool>, Task)>);
+
+impl Handed {
+    fn take(mut self) -> Option<Task> {
+        self.0.take().map(|(_, task)| task)
+    }
+}
+
+impl Drop for Handed {
+    fn drop(&mut self) {
+        if let Some((pool, task)) = self.0.take() {
+            pool.hand_over(task);
+        }
+    }
+}
+
 impl Pool {
     fn make(&self) -> Result<Task, BootError> {
         let isolate = Isolate::new(self.config.limits.memory_limit.as_deref())?;
@@ -126,50 +144,66 @@ impl Pool {
     }
 
     async fn acquire(self: Rc<Self>) -> Result<Task, Response<ResponseBody>> {
-        loop {
-            if let Some((task, _)) = self.idle.borrow_mut().pop() {
-                return Ok(task);
-            }
-            if self.alive.get() < self.config.max_isolates {
-                return self.make().map_err(|error| {
-                    tracing::error!(%error, "no isolate for a request");
-                    busy()
-                });
-            }
-            if self.line.borrow().len() >= self.config.limits.max_in_flight {
-                return Err(busy());
-            }
-            let (sender, turn) = oneshot::channel();
-            self.line.borrow_mut().push_back(sender);
-            let wait = self
-                .config
-                .limits
-                .request_timeout
-                .unwrap_or(Duration::from_secs(3600));
-            if tokio::time::timeout(wait, turn).await.is_err() {
-                return Err(busy());
-            }
+        if let Some((task, _)) = self.idle.borrow_mut().pop() {
+            return Ok(task);
         }
+        let limits = &self.config.limits;
+        if self.alive.get() < self.config.max_isolates.min(limits.max_in_flight) {
+            return self.make().map_err(|error| {
+                tracing::error!(%error, "no isolate for a request");
+                busy()
+            });
+        }
+        let mut line = self.line.borrow_mut();
+        line.retain(|waiting| !waiting.is_closed());
+        if self.alive.get() + line.len() >= limits.max_in_flight {
+            return Err(busy());
+        }
+        let (sender, turn) = oneshot::channel();
+        line.push_back(sender);
+        drop(line);
+        let wait = limits
+            .request_timeout
+            .unwrap_or(Duration::from_secs(365 * 86400));
+        let handed = tokio::time::timeout(wait, turn).await;
+        let task = handed.ok().and_then(Result::ok).and_then(Handed::take);
+        task.ok_or_else(busy)
     }
 
     /// Takes the task back or, after a failure, frees its isolate.
     fn done(self: &Rc<Self>, task: Task, exchange: &Exchange, outcome: Outcome) {
         if outcome == Outcome::Abandoned {
-            tracing::error!(uri = %exchange.request.uri, "C stack overflow: the isolate was given up");
             exchange.answer_instead(|| plain_answer(500));
         }
         exchange.finish();
-        if matches!(outcome, Outcome::Fatal | Outcome::Abandoned) || !task.isolate().is_clean() {
-            drop(task);
-            self.alive.set(self.alive.get() - 1);
-        } else {
+        if !matches!(outcome, Outcome::Fatal | Outcome::Abandoned) && task.isolate().is_clean() {
+            self.hand_over(task);
+            return;
+        }
+        drop(task);
+        self.alive.set(self.alive.get() - 1);
+        if !self.line.borrow().is_empty() {
+            match self.make() {
+                Ok(task) => self.hand_over(task),
+                Err(error) => tracing::error!(%error, "no isolate in place of one that failed"),
+            }
+        }
+    }
+
+    /// Gives the task to who has waited longest.
+    fn hand_over(self: &Rc<Self>, task: Task) {
+        let mut handed = Handed(Some((self.clone(), task)));
+        loop {
+            let next = self.line.borrow_mut().pop_front();
+            let Some(next) = next else { break };
+            match next.send(handed) {
+                Ok(()) => return,
+                Err(back) => handed = back,
+            }
+        }
+        if let Some(task) = handed.take() {
             self.idle.borrow_mut().push((task, Instant::now()));
             self.start_trimming();
-        }
-        while let Some(next) = self.line.borrow_mut().pop_front() {
-            if next.send(()).is_ok() {
-                break;
-            }
         }
     }
 

@@ -294,12 +294,12 @@ impl Exchange {
         wake(&self.waiter);
     }
 
-    /// Answers in PHP's place unless its head is already on the way; a stream just ends.
+    /// Answers in PHP's place unless its head is already on the way; a stream is cut off.
     pub(crate) fn answer_instead(&self, reply: impl FnOnce() -> http::Response<ResponseBody>) {
         let mut response = self.response.borrow_mut();
         match std::mem::replace(&mut response.state, State::Closed) {
             State::Collecting => response.ready = Some(reply()),
-            State::Streaming(pipe) => pipe.close(),
+            State::Streaming(pipe) => pipe.cut_off(),
             State::Closed => {}
         }
         drop(response);

@@ -3,6 +3,7 @@
 use std::{
     cell::{Cell, RefCell},
     collections::VecDeque,
+    fmt,
     rc::Rc,
     task::{Context, Poll, Waker},
 };
@@ -12,11 +13,25 @@ use bytes::Bytes;
 /// Bytes that may wait for a slow client before the writer parks.
 const HIGH_WATER: usize = 256 * 1024;
 
+/// The response ended before its time.
+#[derive(Debug)]
+pub(crate) struct CutOff;
+
+impl fmt::Display for CutOff {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the request was ended while its response was being sent")
+    }
+}
+
+impl std::error::Error for CutOff {}
+
 #[derive(Default)]
 pub(crate) struct Pipe {
     chunks: RefCell<VecDeque<Bytes>>,
     waiting: Cell<usize>,
     closed: Cell<bool>,
+    /// It ended before its time: the client must not take what it got for the whole.
+    cut_off: Cell<bool>,
     reader_gone: Cell<bool>,
     reader: RefCell<Option<Waker>>,
     writer: RefCell<Option<Waker>>,
@@ -60,21 +75,27 @@ impl Pipe {
         wake(&self.reader);
     }
 
-    pub(crate) fn poll_read(&self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
+    /// Ends it with an error.
+    pub(crate) fn cut_off(&self) {
+        self.cut_off.set(true);
+        self.close();
+    }
+
+    pub(crate) fn poll_read(&self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, CutOff>>> {
         if let Some(bytes) = self.chunks.borrow_mut().pop_front() {
             self.waiting.set(self.waiting.get() - bytes.len());
             wake(&self.writer);
-            return Poll::Ready(Some(bytes));
+            return Poll::Ready(Some(Ok(bytes)));
         }
         if self.closed.get() {
-            return Poll::Ready(None);
+            return Poll::Ready(self.cut_off.take().then_some(Err(CutOff)));
         }
         *self.reader.borrow_mut() = Some(cx.waker().clone());
         Poll::Pending
     }
 
     pub(crate) fn is_finished(&self) -> bool {
-        self.closed.get() && self.chunks.borrow().is_empty()
+        self.closed.get() && !self.cut_off.get() && self.chunks.borrow().is_empty()
     }
 
     pub(crate) fn reader_left(&self) {
