@@ -1,6 +1,7 @@
 /* The server API module: how PHP's output, headers, request data and log reach Rust. */
 #include "internal.h"
 
+#include "Zend/zend_observer.h"
 #include "Zend/zend_signal.h"
 
 static int sapi_startup_module(sapi_module_struct *module)
@@ -8,8 +9,23 @@ static int sapi_startup_module(sapi_module_struct *module)
 	return php_module_startup(module, NULL);
 }
 
+/* PHP answers a fatal error with 500, but with 200 where it displays errors. Under --dev (the setting that the server
+ * starts with, not a script's ini_set) it is 500, too. */
+static void on_error(int type, zend_string *file, uint32_t line, zend_string *message)
+{
+	const int fatal = E_ERROR | E_PARSE | E_CORE_ERROR | E_COMPILE_ERROR | E_USER_ERROR | E_RECOVERABLE_ERROR;
+	bool handled = Z_TYPE(EG(user_error_handler)) != IS_UNDEF && (type & EG(user_error_handler_error_reporting) & (E_USER_ERROR | E_RECOVERABLE_ERROR));
+	if (!(type & fatal) || handled || !surus_running || surus_running->work != SURUS_RUN_CLASSIC) {
+		return;
+	}
+	if (!SG(headers_sent) && SG(sapi_headers).http_response_code == 200 && zend_ini_long("display_errors", sizeof "display_errors" - 1, 1)) {
+		SG(sapi_headers).http_response_code = 500;
+	}
+}
+
 static PHP_MINIT_FUNCTION(surus)
 {
+	zend_observer_error_register(on_error);
 	surus_register_classes();
 	return SUCCESS;
 }
