@@ -205,6 +205,7 @@ surus_outcome surus_run_script(surus_task *task)
 {
 	const surus_script *script = task->script;
 	SG(options) |= SAPI_OPTION_NO_CHDIR;
+	SG(sapi_headers).http_response_code = 0; /* there is no response */
 	SG(options) |= SAPI_OPTION_NO_CHDIR;
 	sapi_request_info *request = &SG(request_info);
 	request->argc = script->argc;

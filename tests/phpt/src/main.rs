@@ -37,8 +37,11 @@ fn main() -> ExitCode {
         }
     };
     if let Err(error) = command_line::start(invocation.options) {
-        eprintln!("surus-phpt: {error}");
-        return ExitCode::from(71);
+        // What PHP itself has said is all that php-cli says.
+        if !error.0.starts_with("PHP did not start") {
+            eprintln!("surus-phpt: {error}");
+        }
+        return ExitCode::FAILURE;
     }
     let runtime = match tokio::runtime::Builder::new_current_thread()
         .enable_all()
