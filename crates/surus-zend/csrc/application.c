@@ -344,6 +344,16 @@ static bool call_route(surus_task *task, route *r, zval *request)
 	return true;
 }
 
+/* After a fatal error. It was reported where it happened. What is left of the request goes with the isolate; until then
+ * its other requests get the memory that they were promised, their cycles are collected, and they may wait: marks of
+ * what the engine was in the middle of would forbid it. */
+static void note_fatal(surus_task *task)
+{
+	task->isolate->had_fatal = true;
+	zend_set_memory_limit(zend_memory_usage(true) + (size_t)PG(memory_limit));
+	surus_clear_marks();
+}
+
 surus_outcome surus_run_call(surus_task *task)
 {
 	struct surus_application *app = task->isolate->application;
@@ -374,11 +384,7 @@ surus_outcome surus_run_call(surus_task *task)
 	} zend_end_try();
 	EG(current_execute_data) = &bottom;
 	if (outcome == SURUS_FATAL) {
-		/* The error was reported where it happened. What is left of the request goes with the isolate; until then its
-		 * other requests get the memory that they were promised, and their cycles are collected. */
-		task->isolate->had_fatal = true;
-		zend_set_memory_limit(zend_memory_usage(true) + (size_t)PG(memory_limit));
-		gc_protect(false);
+		note_fatal(task);
 		if (!SG(headers_sent)) {
 			SG(sapi_headers).http_response_code = 500;
 		}
@@ -395,16 +401,19 @@ surus_outcome surus_run_call(surus_task *task)
 		log_exception(exception);
 		OBJ_RELEASE(exception);
 	}
-	if (task->isolate->had_fatal) {
-		outcome = SURUS_FATAL;
-	}
 	surus_output_end(task);
 	if (Z_TYPE(request) != IS_UNDEF) {
 		surus_request_detach(&request);
 		zval_ptr_dtor(&request);
 	}
-	surus_fiber_reset(task);
+	/* One that was caught on the way: in a shutdown function, in an output callback, in the end of a module. */
+	if (!surus_fiber_reset(task)) {
+		note_fatal(task);
+	}
 	EG(current_execute_data) = NULL;
+	if (task->isolate->had_fatal) {
+		outcome = SURUS_FATAL;
+	}
 	if (task->cancel != SURUS_CANCEL_NONE && outcome != SURUS_FATAL) {
 		return SURUS_CANCELLED;
 	}

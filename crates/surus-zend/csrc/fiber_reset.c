@@ -116,7 +116,7 @@ static void end_all(surus_task *task, struct surus_idle *idle)
 	free_if(EG(get_gc_buffer).start, false);
 }
 
-void surus_fiber_reset(surus_task *task)
+bool surus_fiber_reset(surus_task *task)
 {
 	struct surus_idle *idle = surus_idle_of(task->isolate);
 	zend_try {
@@ -127,5 +127,7 @@ void surus_fiber_reset(surus_task *task)
 		surus_os_state_free(task->fiber->os);
 		task->fiber->os = NULL;
 	}
+	bool clean = !CG(unclean_shutdown);
 	surus_values_refresh(&idle->values);
+	return clean;
 }

@@ -17,7 +17,8 @@ const struct _zend_execute_data *surus_fiber_frame(surus_task *task);
 /* At the end of a boot: what the running state is now, is what a fresh fiber of the isolate starts with. */
 void surus_fiber_take_idle(surus_isolate *isolate);
 void surus_fiber_drop_idle(surus_isolate *isolate);
-/* At the end of a request: everything of the request ends as at php_request_shutdown, and the fiber is as fresh. */
-void surus_fiber_reset(surus_task *task);
+/* At the end of a request: everything of the request ends as at php_request_shutdown, and the fiber is as fresh.
+ * False if a fatal error was met on the way, however it was caught. */
+bool surus_fiber_reset(surus_task *task);
 
 #endif

@@ -23,6 +23,7 @@ struct surus_isolate {
 	zend_ini_entry *ini_entries;
 	zend_string *memory_limit;
 	bool booted;
+	zend_long time_limit; /* of each request of a booted isolate, seconds of CPU time */
 	bool had_fatal;       /* of a booted isolate: it takes no new requests */
 	bool starting;        /* inside request startup: nothing may be thrown */
 	struct surus_application *application; /* application.c, once booted */
@@ -67,6 +68,9 @@ struct surus_task {
 
 extern surus_task *surus_running;
 
+/* No task of the entered isolate is inside a destructor, the compiler or the collector of cycles: one that was has ended
+ * without leaving it. */
+void surus_clear_marks(void);
 /* Leaves the running task's stack for the event loop with `event`; returns when it is resumed. */
 void surus_task_leave(surus_event event);
 /* The same where the engine may be left; else nothing. */

@@ -21,9 +21,10 @@ static void task_main(void *argument)
 				break;
 			case SURUS_RUN_BOOT:
 				task->outcome = surus_run_boot(task);
+				task->isolate->time_limit = INI_INT("max_execution_time");
 				break;
 			case SURUS_RUN_CALL:
-				zend_set_timeout(EG(timeout_seconds), false);
+				zend_set_timeout(task->isolate->time_limit, false);
 				task->outcome = surus_run_call(task);
 				surus_cancel_forget(task);
 				break;
@@ -82,7 +83,20 @@ surus_event surus_task_resume(surus_task *task)
 	surus_running = task;
 	surus_stack_switch(&loop_sp, task->sp);
 	surus_running = NULL;
+	if (task->event == SURUS_ABANDONED) {
+		surus_clear_marks();
+	}
 	return task->event;
+}
+
+void surus_clear_marks(void)
+{
+	while (zend_fiber_switch_blocked()) {
+		zend_fiber_switch_unblock();
+	}
+	CG(in_compilation) = false;
+	surus_gc->gc_active = false;
+	gc_protect(false);
 }
 
 void surus_task_leave(surus_event event)
