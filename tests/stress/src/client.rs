@@ -144,8 +144,10 @@ pub(crate) async fn run(
         .headers()
         .get("x-own")
         .map(|value| value.as_bytes().to_owned());
-    let Some(text) = read(response.into_body(), plan.reading).await? else {
-        return Ok(Ended::ClientLeft);
+    let text = match read(response.into_body(), plan).await? {
+        Read::Whole(text) => text,
+        Read::CutOff => return Ok(Ended::TimedOut),
+        Read::Left => return Ok(Ended::ClientLeft),
     };
     if own.is_some_and(|own| own != id(plan).as_bytes()) {
         return Err("another request's header".to_owned());
@@ -153,13 +155,19 @@ pub(crate) async fn run(
     check(plan, status, &text)
 }
 
-/// The whole body, or nothing when the client has left before its end.
-async fn read(mut body: ResponseBody, reading: Reading) -> Result<Option<String>, String> {
+enum Read {
+    Whole(String),
+    CutOff,
+    /// The client did not read to the end.
+    Left,
+}
+
+async fn read(mut body: ResponseBody, plan: &Plan) -> Result<Read, String> {
     let mut whole = Vec::new();
     let mut pieces = 0;
     loop {
-        match reading {
-            Reading::Aborts(after) if pieces >= after => return Ok(None),
+        match plan.reading {
+            Reading::Aborts(after) if pieces >= after => return Ok(Read::Left),
             Reading::Slowly(pause) => tokio::time::sleep(pause).await,
             _ => {}
         }
@@ -167,6 +175,8 @@ async fn read(mut body: ResponseBody, reading: Reading) -> Result<Option<String>
         match timeout(Duration::from_secs(120), body.frame()).await {
             Err(_) => return Err("the body does not end".to_owned()),
             Ok(None) => break,
+            // Its time was over when its head had been sent.
+            Ok(Some(Err(_))) if plan.target.hurried => return Ok(Read::CutOff),
             Ok(Some(Err(error))) => return Err(format!("the body failed: {error}")),
             Ok(Some(Ok(frame))) => {
                 if let Ok(data) = frame.into_data() {
@@ -176,7 +186,7 @@ async fn read(mut body: ResponseBody, reading: Reading) -> Result<Option<String>
         }
         pieces += 1;
     }
-    Ok(Some(String::from_utf8_lossy(&whole).into_owned()))
+    Ok(Read::Whole(String::from_utf8_lossy(&whole).into_owned()))
 }
 
 fn check(plan: &Plan, status: u16, text: &str) -> Result<Ended, String> {
@@ -201,12 +211,10 @@ fn check(plan: &Plan, status: u16, text: &str) -> Result<Ended, String> {
                 && text.starts_with(&id)
                 && text[id.len() + 1..].bytes().all(|b| b == b'n');
             let complete = text.len() == id.len() + 1 + size;
-            match (good, complete) {
-                (true, true) => Ok(Ended::Answered),
-                // Its time was over when its head had been sent.
-                (true, false) if plan.target.hurried => Ok(Ended::TimedOut),
-                _ => Err(format!("{status} with {} bytes", text.len())),
+            if good && complete {
+                return Ok(Ended::Answered);
             }
+            Err(format!("{status} with {} bytes", text.len()))
         }
         Answer::Fails if status == 500 => Ok(Ended::Failed),
         Answer::Ends if status == 500 || status == 200 => Ok(Ended::Failed),
