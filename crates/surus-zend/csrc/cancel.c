@@ -86,7 +86,6 @@ bool surus_must_end(surus_task *task)
 		const zend_execute_data *frame = EG(current_execute_data);
 		if (!frame || !frame->func || CG(in_compilation)) {
 			/* No code to unwind: in request startup, where the next frame ends it, or in its shutdown. */
-			zend_atomic_bool_store_ex(&EG(vm_interrupt), true);
 			return task->hard_cancel || !over;
 		}
 		throw_end(task);
@@ -103,7 +102,6 @@ bool surus_must_end(surus_task *task)
 		throw_end(task);
 		return true;
 	}
-	zend_atomic_bool_store_ex(&EG(vm_interrupt), true); /* looks again soon */
 	return false;
 }
 
@@ -113,7 +111,9 @@ void surus_client_left(surus_task *task)
 	if (task->cancel == SURUS_CANCEL_NONE && !PG(ignore_user_abort)) {
 		task->cancel = SURUS_CANCEL_CLIENT;
 	}
-	surus_must_end(task);
+	if (surus_must_end(task)) {
+		zend_atomic_bool_store_ex(&EG(vm_interrupt), true);
+	}
 }
 
 void surus_cancel_forget(surus_task *task)
