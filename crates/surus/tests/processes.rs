@@ -386,3 +386,32 @@ fn a_script_on_the_command_line_gets_its_arguments_and_sets_the_exit_code() {
     ]);
     assert_eq!((code, output.as_str()), (Some(7), "a,--b=c,-d 5"), "{log}");
 }
+
+/// A console program's script finds what php-cli gives it.
+#[test]
+fn a_script_on_the_command_line_has_the_callers_folder_and_standard_streams() {
+    let script = "#!/usr/bin/env php\n<?php fwrite(STDOUT, PHP_SAPI . ' '); echo $argc, ' ', $argv[0], ' ', \
+                  basename(getcwd()), ' ', isset($_SERVER['REQUEST_METHOD']) ? 'request' : 'command', ' ', \
+                  fgets(STDIN); fwrite(STDERR, 'to stderr');";
+    let folder = Folder::with("script.php", script);
+    let caller = folder.0.join("elsewhere");
+    fs::create_dir(&caller).unwrap();
+    let mut child = surus(&["php", "../script.php"])
+        .current_dir(&caller)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(b"a line\n").unwrap();
+    let output = child.wait_with_output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    assert_eq!(
+        (text(output.stdout), text(output.stderr)),
+        (
+            "cli 1 ../script.php elsewhere command a line\n".to_owned(),
+            "to stderr".to_owned()
+        )
+    );
+    assert_eq!(output.status.code(), Some(0));
+}
