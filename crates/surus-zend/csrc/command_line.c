@@ -26,9 +26,10 @@ static void after_fork(void)
 	forked = true;
 }
 
+/* What PHP says while it starts does not come this way; requests that the engine runs to look at itself say nothing. */
 static bool is_quiet(void)
 {
-	return surus_running && surus_running->script && surus_running->script->quiet;
+	return !surus_running || !surus_running->script || surus_running->script->quiet;
 }
 
 static size_t write_output(const char *data, size_t size)
