@@ -154,14 +154,16 @@ impl Pool {
                 busy()
             });
         }
-        let mut line = self.line.borrow_mut();
-        line.retain(|waiting| !waiting.is_closed());
-        if self.alive.get() + line.len() >= limits.max_in_flight {
-            return Err(busy());
-        }
-        let (sender, turn) = oneshot::channel();
-        line.push_back(sender);
-        drop(line);
+        let turn = {
+            let mut line = self.line.borrow_mut();
+            line.retain(|waiting| !waiting.is_closed());
+            if self.alive.get() + line.len() >= limits.max_in_flight {
+                return Err(busy());
+            }
+            let (sender, turn) = oneshot::channel();
+            line.push_back(sender);
+            turn
+        };
         let wait = limits
             .request_timeout
             .unwrap_or(Duration::from_secs(365 * 86400));
