@@ -458,6 +458,7 @@ void surus_register_classes(void)
 
 	INIT_NS_CLASS_ENTRY(entry, "Surus\\Http", "Response", response_methods);
 	surus_response_class = zend_register_internal_class(&entry);
+	surus_response_class->ce_flags |= ZEND_ACC_NOT_SERIALIZABLE;
 	surus_response_class->create_object = response_create;
 	memcpy(&response_handlers, &std_object_handlers, sizeof response_handlers);
 	response_handlers.offset = XtOffsetOf(response_object, std);
