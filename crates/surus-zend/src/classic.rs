@@ -175,6 +175,7 @@ impl Pool {
     /// Takes the task back or, after a failure, frees its isolate.
     fn done(self: &Rc<Self>, task: Task, exchange: &Exchange, outcome: Outcome) {
         if outcome == Outcome::Abandoned {
+            tracing::error!(uri = %exchange.request.uri, "the isolate of this request is given up");
             exchange.answer_instead(|| plain_answer(500));
         }
         exchange.finish();

@@ -210,7 +210,7 @@ impl App {
         match outcome {
             Outcome::Fatal | Outcome::Abandoned => {
                 if outcome == Outcome::Abandoned {
-                    tracing::error!(uri = %exchange.request.uri, "C stack overflow: the isolate was given up");
+                    tracing::error!(uri = %exchange.request.uri, "the isolate of this request is given up");
                     exchange.answer_instead(|| plain_answer(500));
                 }
                 exchange.finish();
@@ -263,7 +263,7 @@ impl Version {
     async fn boot(engine: &Engine, script: &Path, limits: &Limits) -> Result<Version, BootError> {
         let isolate = Isolate::new(limits.memory_limit.as_deref())?;
         let task = Task::new(&isolate, BOOT_STACK)?;
-        let exchange = Exchange::for_script(script, Vec::new(), engine.dev);
+        let exchange = Exchange::for_script(script, engine.dev);
         task.assign(ffi::RUN_BOOT, &exchange);
         let unlimited = Limits {
             request_timeout: None,
@@ -351,7 +351,7 @@ fn unboot(isolate: &Rc<Isolate>) {
         return;
     }
     if let Ok(task) = Task::new(isolate, BOOT_STACK) {
-        let exchange = Exchange::for_script(Path::new(""), Vec::new(), false);
+        let exchange = Exchange::for_script(Path::new(""), false);
         task.assign(ffi::RUN_UNBOOT, &exchange);
         task.finish_now();
     }

@@ -93,7 +93,7 @@ impl Task {
             _ => self.isolate.release(self.raw),
         }
         if event != ffi::DONE {
-            tracing::error!("C stack overflow: the isolate is given up");
+            tracing::error!("C stack overflow: what ran cannot go on");
             self.isolate.mark_unclean();
             return Turn::Done(Outcome::Abandoned);
         }
