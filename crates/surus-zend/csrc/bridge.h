@@ -135,8 +135,6 @@ typedef struct {
 	surus_str script;
 	int64_t content_length; /* -1 unknown */
 	int proto_num;          /* 1000, 1001, 2000 */
-	int argc;
-	char **argv;            /* for scripts from the command line, else NULL */
 } surus_request_info;
 void surus_rs_request_info(void *exchange, surus_request_info *info);
 /* The i-th $_SERVER entry; false behind the last one. */

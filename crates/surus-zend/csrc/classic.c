@@ -20,8 +20,8 @@ void surus_fill_request_info(void *exchange, surus_request_info *info)
 	request->path_translated = (char *)info->script.ptr;
 	request->content_type = info->content_type.ptr;
 	request->content_length = info->content_length > 0 ? info->content_length : 0;
-	request->argc = info->argc;
-	request->argv = info->argv;
+	request->argc = 0;
+	request->argv = NULL;
 	SG(sapi_headers).http_response_code = 200;
 }
 

@@ -144,7 +144,7 @@ impl Process {
             quiet,
         };
         let script = Box::new((raw, script, argv));
-        let exchange = Exchange::for_script(Path::new("-"), Vec::new(), true);
+        let exchange = Exchange::for_script(Path::new("-"), true);
         // SAFETY: the task is idle; the script is kept for as long as the task, and its pointers lead to memory that
         // does not move with the box.
         unsafe { ffi::surus_task_set_script(task.raw(), &script.0) };

@@ -5,9 +5,8 @@
 
 use std::{
     cell::{Cell, OnceCell, RefCell},
-    ffi::{c_char, c_int},
+    ffi::c_int,
     future::poll_fn,
-    io::Write,
     path::Path,
     rc::Rc,
     task::{Context, Poll, Waker},
@@ -31,9 +30,6 @@ const STREAM_ABOVE: usize = 256 * 1024;
 pub(crate) struct Exchange {
     pub(crate) request: Request,
     pub(crate) script: Option<Script>,
-    /// Of a script from the command line, NUL-terminated and kept by the caller.
-    pub(crate) arguments: Vec<*mut c_char>,
-    to_stdout: bool,
     pub(crate) route: Cell<i64>,
     pub(crate) parameters: RefCell<Vec<(Rc<str>, Vec<u8>)>>,
     /// Routes that the application declares while it boots.
@@ -73,23 +69,11 @@ enum State {
 }
 
 impl Exchange {
-    pub(crate) fn new(request: Request, script: Option<Script>, dev: bool) -> Rc<Exchange> {
-        Exchange::build(request, script, Vec::new(), dev)
-    }
-
-    fn build(
-        mut request: Request,
-        script: Option<Script>,
-        arguments: Vec<*mut c_char>,
-        dev: bool,
-    ) -> Rc<Exchange> {
-        let to_stdout = !arguments.is_empty();
+    pub(crate) fn new(mut request: Request, script: Option<Script>, dev: bool) -> Rc<Exchange> {
         let body = std::mem::replace(&mut request.body, RequestBody::Empty);
         Rc::new(Exchange {
             request,
             script,
-            arguments,
-            to_stdout,
             route: Cell::new(-1),
             parameters: RefCell::default(),
             routes: RefCell::default(),
@@ -111,11 +95,7 @@ impl Exchange {
     }
 
     /// The exchange of a script that runs without a request: at boot and from the command line.
-    pub(crate) fn for_script(
-        script: &Path,
-        arguments: Vec<*mut c_char>,
-        dev: bool,
-    ) -> Rc<Exchange> {
+    pub(crate) fn for_script(script: &Path, dev: bool) -> Rc<Exchange> {
         let nobody = std::net::SocketAddr::from(([127, 0, 0, 1], 0));
         let request = Request {
             method: http::Method::GET,
@@ -133,7 +113,7 @@ impl Exchange {
             path_info: None,
             document_root: script.parent().map(Path::to_path_buf).unwrap_or_default(),
         };
-        Exchange::build(request, Some(script), arguments, dev)
+        Exchange::new(request, Some(script), dev)
     }
 
     /// Another owner of this exchange.
@@ -225,9 +205,6 @@ impl Exchange {
         if self.client_left.get() {
             return false;
         }
-        if self.to_stdout {
-            return std::io::stdout().write_all(bytes).is_ok();
-        }
         let mut response = self.response.borrow_mut();
         match &response.state {
             State::Collecting => {
@@ -250,7 +227,7 @@ impl Exchange {
     /// Sends what there is, head included, as it is.
     pub(crate) fn start_streaming(&self) {
         let mut response = self.response.borrow_mut();
-        if self.to_stdout || !matches!(response.state, State::Collecting) {
+        if !matches!(response.state, State::Collecting) {
             return;
         }
         let this = Rc::downgrade(&self.shared());
@@ -353,7 +330,7 @@ impl Exchange {
     }
 
     pub(crate) fn info(&self) -> ffi::RequestInfo {
-        self.strings().info(&self.request, &self.arguments)
+        self.strings().info(&self.request)
     }
 }
 

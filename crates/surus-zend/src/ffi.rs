@@ -51,8 +51,6 @@ pub(crate) struct RequestInfo {
     pub(crate) script: Str,
     pub(crate) content_length: i64,
     pub(crate) proto_num: c_int,
-    pub(crate) argc: c_int,
-    pub(crate) argv: *mut *mut c_char,
 }
 
 pub(crate) const RUN_CLASSIC: c_int = 1;

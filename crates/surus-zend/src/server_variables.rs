@@ -1,6 +1,6 @@
 //! `$_SERVER` as php-fpm behind nginx would have it, and the request strings that PHP wants NUL-terminated.
 
-use std::{ffi::c_char, ops::Range, os::unix::ffi::OsStrExt};
+use std::{ops::Range, os::unix::ffi::OsStrExt};
 
 use http::{header, Version};
 
@@ -74,7 +74,7 @@ impl CStrings {
         }
     }
 
-    pub(crate) fn info(&self, request: &Request, arguments: &[*mut c_char]) -> RequestInfo {
+    pub(crate) fn info(&self, request: &Request) -> RequestInfo {
         let optional = |range: &Option<Range<usize>>| {
             range.as_ref().map_or(
                 Str {
@@ -98,12 +98,6 @@ impl CStrings {
                 Version::HTTP_10 => 1000,
                 Version::HTTP_2 => 2000,
                 _ => 1001,
-            },
-            argc: arguments.len() as i32,
-            argv: if arguments.is_empty() {
-                std::ptr::null_mut()
-            } else {
-                arguments.as_ptr().cast_mut()
             },
         }
     }
