@@ -35,6 +35,7 @@ impl Mode {
 pub struct Options {
     arguments: Vec<OsString>,
     config: Option<String>,
+    workers: usize,
 }
 
 impl Options {
@@ -53,6 +54,11 @@ impl Options {
         self
     }
 
+    pub fn workers(mut self, count: usize) -> Self {
+        self.workers = count;
+        self
+    }
+
     pub fn argument(mut self, argument: impl Into<OsString>) -> Self {
         self.arguments.push(argument.into());
         self
@@ -66,6 +72,7 @@ impl Options {
         command
             .arg("serve")
             .args(&self.arguments)
+            .args(["--workers", &self.workers.to_string()])
             .args(["--listen", &address.to_string()])
             .env("TMPDIR", folder.path());
         if let Some(text) = &self.config {
@@ -95,14 +102,13 @@ pub struct Surus {
 }
 
 impl Surus {
-    /// Will serve `path`, a script or a folder, with one worker.
+    /// Will serve `path`, a script or a folder, with one worker unless told otherwise.
     pub fn serve(path: &Path) -> Options {
         Options {
             arguments: vec![path.into()],
             config: None,
+            workers: 1,
         }
-        .argument("--workers")
-        .argument("1")
     }
 
     pub fn address(&self) -> SocketAddr {

@@ -1,0 +1,244 @@
+//! Wherever a request waits or computes: its deadline, or its client's leaving, ends it there. `catch` blocks do not
+//! run, `finally` blocks, destructors and shutdown functions do.
+
+use std::fs::File;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use nix::fcntl::{Flock, FlockArg};
+use surus_tests::postgres::Postgres;
+use surus_tests::slow::SlowServer;
+use surus_tests::surus::Mode;
+
+use super::{ask, begin, expect_log, expect_notes, notes, server, SOON};
+
+/// What ends the request.
+#[derive(Clone, Copy, Debug)]
+enum End {
+    Deadline,
+    Client,
+}
+
+fn port(call: &str) -> u16 {
+    match call {
+        "pdo_pgsql" => Postgres::shared().port(),
+        "curl" | "file_get_contents" => SlowServer::shared().port(),
+        _ => 0,
+    }
+}
+
+fn check(mode: Mode, call: &str) {
+    for end in [End::Deadline, End::Client] {
+        check_end(mode, call, end);
+    }
+}
+
+fn check_end(mode: Mode, call: &str, end: End) {
+    let port = port(call);
+    let timeout = match end {
+        End::Deadline => "500ms",
+        End::Client => "0",
+    };
+    let server = server(mode, &format!("request_timeout = \"{timeout}\"")).start();
+    // Held until the test is over, for the call that waits for it.
+    let lock = File::create(server.folder().join("lock")).expect("create the lock");
+    let _lock = Flock::lock(lock, FlockArg::LockExclusive).expect("take the lock");
+    let pid = ask(&server, "case=pid").expect(200).text();
+
+    // Twice: what ends one request must not harm the next.
+    for round in 0..2 {
+        let id = format!("{call}-{round}");
+        let query = format!("case=wait&call={call}&id={id}&port={port}");
+        let status = match end {
+            End::Deadline => {
+                let start = Instant::now();
+                ask(&server, &query).expect(504);
+                let took = start.elapsed();
+                assert!(took >= Duration::from_millis(500), "{call}: {took:?}");
+                assert!(took < Duration::from_secs(3), "{call}: {took:?}");
+                2
+            }
+            End::Client => {
+                let client = begin(&server, &query).expect("a connection");
+                expect_notes(&server, &id, "begun;", SOON);
+                thread::sleep(Duration::from_millis(200));
+                assert_eq!(notes(&server, &id), "begun;", "{call}");
+                drop(client);
+                1
+            }
+        };
+        let expected = format!("begun;finally;destructor;shutdown {status};");
+        expect_notes(&server, &id, &expected, SOON);
+        assert_eq!(ask(&server, "case=pid").expect(200).text(), pid, "{call}");
+    }
+}
+
+/// A test for each call, in each mode.
+macro_rules! calls {
+    ($($name:ident)*) => {
+        mod classic {
+            use super::*;
+            $(#[test] fn $name() { check(Mode::Classic, stringify!($name)); })*
+        }
+        mod coroutine {
+            use super::*;
+            $(#[test] fn $name() { check(Mode::Coroutine, stringify!($name)); })*
+        }
+    };
+}
+
+calls! {
+    endless calls sleep usleep deep pdo_pgsql curl file_get_contents pipe flock fiber loop_in_fiber generator callback sort
+    output_callback destructor
+}
+
+/// Neighbours of the isolate and of the process do not notice.
+#[test]
+fn neighbours_of_a_cancelled_request_finish() {
+    for mode in Mode::ALL {
+        let server = server(mode, "request_timeout = \"1500ms\"").start();
+        thread::scope(|scope| {
+            let late = scope.spawn(|| ask(&server, "case=wait&call=sleep&id=late").expect(504));
+            thread::sleep(Duration::from_millis(700));
+            let neighbours: Vec<_> = (0..10)
+                .map(|_| scope.spawn(|| ask(&server, "case=sleep&seconds=1.2").expect(200)))
+                .collect();
+            late.join().expect("the late request");
+            for neighbour in neighbours {
+                neighbour.join().expect("a neighbour");
+            }
+        });
+    }
+}
+
+/// `ignore_user_abort(true)`: the wait is not cut short, and the request learns what has happened.
+#[test]
+fn a_request_may_go_on_without_its_client() {
+    for mode in Mode::ALL {
+        let server = server(mode, "request_timeout = \"30s\"").start();
+        let client = begin(&server, "case=ignore&id=ignore").expect("a connection");
+        expect_notes(&server, "ignore", "begun;", SOON);
+        drop(client);
+        let expected = "begun;slept 1.0;status 1 1;wrote;";
+        expect_notes(&server, "ignore", expected, SOON);
+    }
+}
+
+#[test]
+fn a_stream_may_go_on_without_its_client() {
+    for mode in Mode::ALL {
+        let server = server(mode, "request_timeout = \"30s\"").start();
+        let client = begin(&server, "case=ignore_streaming&id=stream").expect("a connection");
+        thread::sleep(Duration::from_millis(300));
+        drop(client);
+        expect_notes(&server, "stream", "wrote 1;", SOON);
+    }
+}
+
+/// Its deadline ends also a request that goes on without its client.
+#[test]
+fn a_request_without_client_has_a_deadline() {
+    for mode in Mode::ALL {
+        let server = server(mode, "request_timeout = \"700ms\"").start();
+        let client = begin(&server, "case=ignore&id=ignore").expect("a connection");
+        expect_notes(&server, "ignore", "begun;", SOON);
+        drop(client);
+        expect_log(&server, "request timed out");
+        thread::sleep(Duration::from_millis(600));
+        assert_eq!(notes(&server, "ignore"), "begun;", "{mode:?}");
+    }
+}
+
+/// A client that leaves while it is being sent a stream.
+#[test]
+fn a_stream_ends_with_its_client() {
+    for mode in Mode::ALL {
+        let server = server(mode, "request_timeout = \"30s\"").start();
+        let client = begin(&server, "case=stream&id=stream").expect("a connection");
+        thread::sleep(Duration::from_millis(300));
+        assert_eq!(notes(&server, "stream"), "", "{mode:?}");
+        drop(client);
+        let expected = "finally;destructor;shutdown 1;";
+        expect_notes(&server, "stream", expected, SOON);
+    }
+}
+
+/// The deadline in the middle of a stream: the client can tell that it has not got the whole.
+#[test]
+fn a_stream_that_is_cut_off_looks_so() {
+    for mode in Mode::ALL {
+        let server = server(mode, "request_timeout = \"500ms\"").start();
+        let mut client = begin(&server, "case=stream&id=stream").expect("a connection");
+        let error = client.response("GET").expect_err("no end of the body");
+        assert!(
+            error.to_string().contains("closed before"),
+            "{mode:?}: {error}"
+        );
+        let expected = "finally;destructor;shutdown 2;";
+        expect_notes(&server, "stream", expected, SOON);
+    }
+}
+
+/// A client that has stopped reading: the request waits for it, and its deadline ends that.
+#[test]
+fn a_request_whose_client_does_not_read_ends() {
+    for mode in Mode::ALL {
+        let server = server(mode, "request_timeout = \"700ms\"").start();
+        let client = begin(&server, "case=flood&id=flood").expect("a connection");
+        thread::sleep(Duration::from_millis(300));
+        assert_eq!(notes(&server, "flood"), "", "{mode:?}");
+        expect_notes(&server, "flood", "finally;", SOON);
+        drop(client);
+    }
+}
+
+/// The backtrace of a request over the threshold, once, whatever it does at that moment.
+#[test]
+fn slow_requests_are_logged_with_their_backtrace() {
+    const FRAMES: [(&str, &[&str]); 4] = [
+        (
+            "sleep",
+            &["sleep() [internal]", "wait_in() at ", "wait_noted() at "],
+        ),
+        ("endless", &["wait_in() at ", "wait_noted() at "]),
+        ("deep", &["sleep() [internal]", "deep() at "]),
+        (
+            "fiber",
+            &[
+                "sleep() [internal]",
+                "{closure}() at ",
+                "Fiber::resume() [internal]",
+                "wait_in() at ",
+            ],
+        ),
+    ];
+    for mode in Mode::ALL {
+        for (call, frames) in FRAMES {
+            let app = "request_timeout = \"800ms\"\nslow_log = \"200ms\"";
+            let server = server(mode, app).start();
+            ask(&server, "case=sleep&seconds=0.05").expect(200);
+            ask(&server, &format!("case=wait&call={call}&id=slow")).expect(504);
+            expect_notes(
+                &server,
+                "slow",
+                "begun;finally;destructor;shutdown 2;",
+                SOON,
+            );
+            let log = server.log();
+            assert_eq!(
+                log.matches("slow request: GET /?case=wait").count(),
+                1,
+                "{log}"
+            );
+            assert!(!log.contains("case=sleep"), "{log}");
+            let mut rest = log.as_str();
+            for frame in frames {
+                let at = rest
+                    .find(frame)
+                    .unwrap_or_else(|| panic!("{mode:?} {call}: no {frame:?} in its place: {log}"));
+                rest = &rest[at..];
+            }
+            assert!(log.contains("waits.php:"), "{log}");
+        }
+    }
+}

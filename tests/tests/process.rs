@@ -1,0 +1,179 @@
+//! What happens when a process dies, or PHP uses up its C stack, which kills php-fpm's process: docs/reliability.md says
+//! what is promised.
+#![forbid(unsafe_code)]
+
+use std::collections::HashSet;
+use std::io;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::Signal;
+use surus_tests::fixture;
+use surus_tests::http::{Connection, Request, Response};
+use surus_tests::surus::{Mode, Options, Surus};
+
+const NEIGHBOURS: usize = 10;
+
+fn server(mode: Mode) -> Options {
+    let script = match mode {
+        Mode::Classic => "process/index.php",
+        Mode::Coroutine => "process/app.php",
+    };
+    Surus::serve(&fixture(script)).mode(mode)
+}
+
+fn try_ask(server: &Surus, query: &str) -> io::Result<Response> {
+    Request::get(&format!("/?{query}")).try_send(server.address())
+}
+
+fn pid(server: &Surus) -> String {
+    let response = try_ask(server, "case=pid").expect("an answer");
+    response.expect(200).text()
+}
+
+/// What a request answers while its neighbours are parked in the same process, and what they answer.
+fn among_neighbours(
+    server: &Surus,
+    query: &str,
+) -> (io::Result<Response>, Vec<io::Result<Response>>) {
+    thread::scope(|scope| {
+        let neighbours: Vec<_> = (0..NEIGHBOURS)
+            .map(|number| scope.spawn(move || try_ask(server, &format!("case=park&id={number}"))))
+            .collect();
+        thread::sleep(Duration::from_millis(400));
+        let response = try_ask(server, query);
+        let neighbours = neighbours.into_iter().map(|each| each.join());
+        (
+            response,
+            neighbours
+                .map(|answer| answer.expect("a neighbour"))
+                .collect(),
+        )
+    })
+}
+
+/// A recursion that PHP code sees nothing of: the isolate is given up, nothing else.
+fn check_recursion(mode: Mode, how: &str) {
+    let server = server(mode).start();
+    let process = pid(&server);
+    for round in 0..3 {
+        let (response, neighbours) = among_neighbours(&server, &format!("case=recurse&how={how}"));
+        let response = response.expect("an answer").expect(500);
+        assert!(!response.text().contains("stack"), "{}", response.text());
+        for (number, neighbour) in neighbours.into_iter().enumerate() {
+            let text = neighbour.expect("an answer").expect(200).text();
+            assert_eq!(text, format!("{process} {number} whole"), "{how} {round}");
+        }
+        assert_eq!(pid(&server), process, "{how}: the process was replaced");
+    }
+    assert!(server.log().contains("C stack overflow"), "{how}");
+}
+
+/// A test for each way, in each mode.
+macro_rules! recursions {
+    ($($name:ident)*) => {
+        mod classic {
+            use super::*;
+            $(#[test] fn $name() { check_recursion(Mode::Classic, stringify!($name)); })*
+        }
+        mod coroutine {
+            use super::*;
+            $(#[test] fn $name() { check_recursion(Mode::Coroutine, stringify!($name)); })*
+        }
+    };
+}
+
+recursions! { closures strings properties patterns serialize comparison freeing fiber }
+
+/// After the death of `process` its clients' connections are closed, and another process serves the next request.
+fn assert_replaced(server: &Surus, process: &str, lost: Vec<io::Result<Response>>) {
+    for answer in lost {
+        assert!(answer.is_err(), "an answer of a dead process: {answer:?}");
+    }
+    assert_ne!(pid(server), process);
+}
+
+/// Where the stack ends in code that all requests share, it is the process that ends.
+#[test]
+fn a_stack_that_ends_in_libc_ends_the_worker() {
+    for mode in Mode::ALL {
+        let server = server(mode).start();
+        let process = pid(&server);
+        let (response, mut lost) = among_neighbours(&server, "case=recurse&how=libc");
+        lost.push(response);
+        assert_replaced(&server, &process, lost);
+        assert!(server.log().contains("the worker ends"), "{mode:?}");
+    }
+}
+
+#[test]
+fn a_worker_that_dies_is_replaced() {
+    for mode in Mode::ALL {
+        for signal in [Signal::SIGKILL, Signal::SIGSEGV, Signal::SIGABRT] {
+            let server = server(mode).start();
+            let process = pid(&server);
+            let query = format!("case=signal&signal={}", signal as i32);
+            let (response, mut lost) = among_neighbours(&server, &query);
+            lost.push(response);
+            assert_replaced(&server, &process, lost);
+            let log = server.log();
+            assert!(log.contains(signal.as_str()), "{mode:?}: {log}");
+        }
+    }
+}
+
+/// A worker that keeps dying is replaced each time.
+#[test]
+fn a_worker_may_die_again_and_again() {
+    let server = server(Mode::Classic).start();
+    let mut seen = HashSet::new();
+    for _ in 0..4 {
+        assert!(seen.insert(pid(&server)), "a dead process answers");
+        let dead = try_ask(&server, "case=signal&signal=9");
+        assert!(dead.is_err(), "{dead:?}");
+    }
+    pid(&server);
+}
+
+/// A connection and the process at its other end.
+fn connect(server: &Surus) -> (Connection, String) {
+    let mut connection = Connection::open(server.address()).expect("a connection");
+    let text = send(server, &mut connection, "case=pid").expect(200).text();
+    (connection, text)
+}
+
+fn send(server: &Surus, connection: &mut Connection, query: &str) -> Response {
+    let request = Request::get(&format!("/?{query}"));
+    connection
+        .write(&request.bytes(server.address()))
+        .and_then(|()| connection.response("GET"))
+        .expect("an answer")
+}
+
+#[test]
+fn the_other_workers_do_not_notice() {
+    for mode in Mode::ALL {
+        let server = server(mode).workers(2).start();
+        let (mut one, first) = connect(&server);
+        let start = Instant::now();
+        let (mut other, second) = loop {
+            let (connection, process) = connect(&server);
+            if process != first {
+                break (connection, process);
+            }
+            let late = start.elapsed() > Duration::from_secs(10);
+            assert!(!late, "{mode:?}: only one of two workers answers");
+        };
+        thread::scope(|scope| {
+            let neighbour = scope.spawn(|| send(&server, &mut other, "case=park&id=other"));
+            thread::sleep(Duration::from_millis(300));
+            let request = Request::get("/?case=signal&signal=9").bytes(server.address());
+            one.write(&request).expect("sent");
+            assert!(one.response("GET").is_err(), "{mode:?}");
+            let text = neighbour.join().expect("a neighbour").expect(200).text();
+            assert_eq!(text, format!("{second} other whole"), "{mode:?}");
+        });
+        let text = send(&server, &mut other, "case=pid").text();
+        assert_eq!(text, second, "{mode:?}");
+    }
+}
