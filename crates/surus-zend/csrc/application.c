@@ -350,7 +350,7 @@ static bool call_route(surus_task *task, route *r, zval *request)
 static void note_fatal(surus_task *task)
 {
 	task->isolate->had_fatal = true;
-	zend_set_memory_limit(zend_memory_usage(true) + (size_t)PG(memory_limit));
+	surus_memory_forgive(task->isolate);
 	surus_clear_marks();
 }
 
@@ -398,8 +398,10 @@ surus_outcome surus_run_call(surus_task *task)
 	}
 	if (EG(exception)) {
 		zend_object *exception = EG(exception);
-		log_exception(exception);
-		OBJ_RELEASE(exception);
+		zend_try {
+			log_exception(exception);
+			OBJ_RELEASE(exception);
+		} zend_end_try();
 	}
 	surus_output_end(task);
 	if (Z_TYPE(request) != IS_UNDEF) {

@@ -51,7 +51,8 @@ static block *block_of(void *pointer)
 static void check_limit(surus_isolate *isolate, size_t size)
 {
 	surus_checked_heap *heap = isolate->checked_heap;
-	if (heap->reporting || isolate->had_fatal || PG(memory_limit) <= 0 || heap->bytes + size <= (size_t)PG(memory_limit)) {
+	size_t limit = PG(memory_limit) > 0 ? (size_t)PG(memory_limit) + isolate->left_behind : SIZE_MAX;
+	if (heap->reporting || heap->lifted || size <= limit - MIN(limit, heap->bytes)) {
 		return;
 	}
 	heap->reporting = true;

@@ -6,6 +6,7 @@
 typedef struct surus_checked_heap {
 	struct block *blocks;
 	size_t count, bytes;
+	bool lifted;    /* no limit now: surus_memory_lift */
 	bool reporting; /* inside the report of an exhausted memory limit */
 } surus_checked_heap;
 

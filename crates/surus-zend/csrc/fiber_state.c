@@ -159,6 +159,7 @@ void surus_fiber_install(surus_task *task)
 	}
 	surus_task *next = task->work == SURUS_RUN_CALL ? task : NULL;
 	if (idle->installed != next) {
+		surus_memory_lift(task->isolate);
 		save_state(idle->installed ? idle->installed->fiber : idle->main, idle);
 		if (next && !next->fiber && !surus_fiber_state_make(next)) {
 			/* Out of memory: the call reports it. */
@@ -166,6 +167,7 @@ void surus_fiber_install(surus_task *task)
 		}
 		load_state(next ? next->fiber : idle->main);
 		idle->installed = next;
+		surus_memory_limit(task->isolate);
 	}
 	SURUS_SET_STACK_LIMITS(task->stack.top, task->stack.base);
 	surus_os_enter(next && next->fiber->os ? next->fiber->os : task->isolate->os);
@@ -189,9 +191,11 @@ void surus_fiber_state_free(surus_task *task)
 	struct surus_idle *idle = surus_idle_of(task->isolate);
 	surus_isolate_enter(task->isolate);
 	if (idle && idle->installed == task) {
+		surus_memory_lift(task->isolate);
 		save_state(state, idle);
 		load_state(idle->main);
 		idle->installed = NULL;
+		surus_memory_limit(task->isolate);
 	}
 	if (task->event != SURUS_ABANDONED) {
 		zend_try {

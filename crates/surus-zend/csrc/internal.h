@@ -22,6 +22,7 @@ struct surus_isolate {
 	zend_mm_heap *heap;
 	zend_ini_entry *ini_entries;
 	zend_string *memory_limit;
+	size_t left_behind;   /* bytes of failed requests, on top of the memory limit */
 	bool booted;
 	zend_long time_limit; /* of each request of a booted isolate, seconds of CPU time */
 	bool had_fatal;       /* of a booted isolate: it takes no new requests */
@@ -39,6 +40,11 @@ extern surus_isolate *surus_entered;
 /* The regions that make up an isolate are known and the image of a fresh one is taken. */
 int surus_isolates_start(char *error, size_t error_size);
 void surus_isolate_enter(surus_isolate *isolate);
+/* What a failed request of the entered isolate has left on its heap does not count: others get what they were promised. */
+void surus_memory_forgive(surus_isolate *isolate);
+/* Between the two the entered isolate has no memory limit: for places from which no fatal error could be left. */
+void surus_memory_lift(surus_isolate *isolate);
+void surus_memory_limit(surus_isolate *isolate);
 /* Where `address` of a global lives in the saved image of an isolate, or `address` itself while it is entered. */
 void *surus_isolate_peek(surus_isolate *isolate, void *address);
 

@@ -366,6 +366,33 @@ void surus_isolate_free(surus_isolate *isolate, bool clean)
 	free(isolate);
 }
 
+void surus_memory_lift(surus_isolate *isolate)
+{
+	if (isolate->checked_heap) {
+		isolate->checked_heap->lifted = true;
+	} else {
+		zend_set_memory_limit(SIZE_MAX);
+	}
+}
+
+void surus_memory_limit(surus_isolate *isolate)
+{
+	if (isolate->checked_heap) {
+		isolate->checked_heap->lifted = false;
+		return;
+	}
+	size_t limit = PG(memory_limit) > 0 ? (size_t)PG(memory_limit) + isolate->left_behind : SIZE_MAX;
+	if (zend_set_memory_limit(limit) == FAILURE) {
+		zend_set_memory_limit(zend_memory_usage(true)); /* not a byte more */
+	}
+}
+
+void surus_memory_forgive(surus_isolate *isolate)
+{
+	isolate->left_behind = isolate->checked_heap ? isolate->checked_heap->bytes : zend_memory_usage(true);
+	surus_memory_limit(isolate);
+}
+
 surus_isolate_stats surus_isolate_memory(surus_isolate *isolate)
 {
 	surus_isolate_enter(isolate);
