@@ -135,6 +135,18 @@ fn a_stream_may_go_on_without_its_client() {
     }
 }
 
+/// What has to be done after the answer is done, as under php-fpm.
+#[test]
+fn a_shutdown_function_is_not_cut_short_by_the_client() {
+    for mode in Mode::ALL {
+        let server = server(mode, "request_timeout = \"30s\"").start();
+        let client = begin(&server, "case=long_shutdown&id=shutdown").expect("a connection");
+        expect_notes(&server, "shutdown", "begun;", SOON);
+        drop(client);
+        expect_notes(&server, "shutdown", "begun;slept 1;", SOON);
+    }
+}
+
 /// Its deadline ends also a request that goes on without its client.
 #[test]
 fn a_request_without_client_has_a_deadline() {
