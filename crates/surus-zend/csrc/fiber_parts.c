@@ -23,6 +23,7 @@ typedef struct {
 	size_t size;
 	size_t offset;
 	zend_module_entry *module; /* ends what the part holds; NULL: plain bytes */
+	bool is_block;             /* a pointer to a block of the request's heap, or NULL when idle */
 } part;
 
 static part parts[MAX_PARTS];
@@ -34,10 +35,10 @@ static zend_module_entry *find_module(const char *name)
 	return zend_hash_str_find_ptr(&module_registry, name, strlen(name));
 }
 
-static void add_part(void *address, size_t size, zend_module_entry *module)
+static void add_part(void *address, size_t size, zend_module_entry *module, bool is_block)
 {
 	if (part_count < MAX_PARTS) {
-		parts[part_count++] = (part){address, size, parts_size, module};
+		parts[part_count++] = (part){address, size, parts_size, module, is_block};
 		parts_size += ZEND_MM_ALIGNED_SIZE(size);
 	}
 }
@@ -50,13 +51,13 @@ void surus_parts_find(void)
 	for (size_t i = 0; i < sizeof request_modules / sizeof *request_modules; i++) {
 		zend_module_entry *module = find_module(request_modules[i].module);
 		if (module && module->globals_size && module->globals_ptr) {
-			add_part(module->globals_ptr, module->globals_size, request_modules[i].ends ? module : NULL);
+			add_part(module->globals_ptr, module->globals_size, request_modules[i].ends ? module : NULL, false);
 		}
 	}
 	/* date_default_timezone_set(); the cache of time zones beside it is the isolate's. */
 	zend_module_entry *date = find_module("date");
 	if (date && date->globals_ptr) {
-		add_part(&((zend_date_globals *)date->globals_ptr)->timezone, sizeof(char *), NULL);
+		add_part(&((zend_date_globals *)date->globals_ptr)->timezone, sizeof(char *), NULL, true);
 	}
 	size_t count;
 	const surus_region *hidden = surus_hidden_of_request(&count);
@@ -67,7 +68,7 @@ void surus_parts_find(void)
 				owner = find_module(owners[o].module);
 			}
 		}
-		add_part(hidden[i].addr, hidden[i].size, owner);
+		add_part(hidden[i].addr, hidden[i].size, owner, false);
 	}
 }
 
@@ -105,8 +106,24 @@ static void end_request(zend_module_entry *module)
 	} zend_end_try();
 }
 
+/* The time zone of the application becomes a setting, of which requests have copies: the block would be freed by the
+ * first request that sets another one. */
+static void settle_timezone(void)
+{
+	zend_module_entry *date = find_module("date");
+	char **zone = date && date->globals_ptr ? &((zend_date_globals *)date->globals_ptr)->timezone : NULL;
+	if (zone && *zone) {
+		zend_string *name = zend_string_init("date.timezone", sizeof "date.timezone" - 1, false);
+		zend_alter_ini_entry_chars(name, *zone, strlen(*zone), PHP_INI_ALL, PHP_INI_STAGE_RUNTIME);
+		zend_string_release(name);
+		efree(*zone);
+		*zone = NULL;
+	}
+}
+
 void surus_parts_settle(void)
 {
+	settle_timezone();
 	for (size_t i = 0; i < part_count; i++) {
 		zend_module_entry *module = parts[i].module;
 		end_request(module);
@@ -122,6 +139,9 @@ void surus_parts_reset(const char *idle)
 		part *p = &parts[i];
 		if (memcmp(p->address, idle + p->offset, p->size) != 0) {
 			end_request(p->module);
+			if (p->is_block) {
+				efree(*(char **)p->address);
+			}
 			memcpy(p->address, idle + p->offset, p->size);
 		}
 	}

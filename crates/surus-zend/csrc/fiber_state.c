@@ -233,6 +233,7 @@ void surus_fiber_take_idle(surus_isolate *isolate)
 	main->parts = malloc(surus_parts_size() + 1);
 	idle->main = main;
 
+	surus_parts_settle();
 	/* What the application set while it booted is what its requests start with. */
 	if (EG(modified_ini_directives)) {
 		zend_ini_entry *entry;
@@ -243,7 +244,6 @@ void surus_fiber_take_idle(surus_isolate *isolate)
 		FREE_HASHTABLE(EG(modified_ini_directives));
 		EG(modified_ini_directives) = NULL;
 	}
-	surus_parts_settle();
 	surus_parts_save(idle->parts);
 	surus_values_save(&idle->values);
 

@@ -6,6 +6,10 @@ declare(strict_types=1);
 
 require __DIR__ . '/cases.php';
 
+// Requests start with what the application sets while it boots.
+const ZONE = 'Europe/Berlin';
+date_default_timezone_set(ZONE);
+
 use Surus\Http\Request;
 
 return function (Request $request): string {

@@ -102,6 +102,9 @@ function nested(int $depth, int $microseconds): int
 /** Waits, and sees whether what belongs to the request is still its own. */
 function state(string $id, int $microseconds): string
 {
+    if (date_default_timezone_get() !== ZONE) {
+        return 'wrong: the time zone of another: ' . date_default_timezone_get();
+    }
     ini_set('precision', (string) (5 + strlen($id) % 3));
     $precision = ini_get('precision');
     date_default_timezone_set('Asia/Tokyo');

@@ -6,6 +6,8 @@ declare(strict_types=1);
 
 require __DIR__ . '/cases.php';
 
+define('ZONE', ini_get('date.timezone') ?: 'UTC');
+
 stream_filter_register('stress.upper', Upper::class);
 
 echo $_REQUEST['id'] . ' ';

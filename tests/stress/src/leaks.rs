@@ -1,6 +1,6 @@
 //! How memory grows with each case: PHP's own in a coroutine isolate, the process's in both modes.
 
-use std::{fs, io, rc::Rc};
+use std::{fs, io, rc::Rc, time::Duration};
 
 use surus_zend::Engine;
 
@@ -65,7 +65,7 @@ pub(crate) async fn find(
             // The first third warms up.
             for number in 0..count + count / 3 {
                 if number == count / 3 || number + 1 == count + count / 3 {
-                    tokio::time::sleep(std::time::Duration::from_millis(250)).await;
+                    tokio::time::sleep(Duration::from_millis(250)).await;
                     sizes.push((php_memory(&application), resident()?));
                 }
                 let plan = Plan {
@@ -79,10 +79,14 @@ pub(crate) async fn find(
                     leaves_after: None,
                     reading: Reading::All,
                     pieces: 1 + number % 2,
-                    pause: std::time::Duration::ZERO,
+                    pause: Duration::ZERO,
                     breaks_off: false,
                 };
                 client::run(&plan, &application, world).await?;
+                // After its answer a request may go on.
+                while application.unfinished() > 0 {
+                    tokio::time::sleep(Duration::from_millis(1)).await;
+                }
             }
             let grown = |of: fn(&(usize, usize)) -> usize| {
                 (of(&sizes[1]) as f64 - of(&sizes[0]) as f64) / count as f64
