@@ -3,13 +3,14 @@
 # lint    formatting, clippy, syntax of all PHP
 # bench   measure against nginx + php-fpm, Apache mod_php and a bare hyper server: bench/results/
 # phpt    PHP's own tests, each in an isolate with another one interleaved
+# stress  random requests to the engine, from a seed, also under valgrind: half an hour
 
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
 SURUS = target/release/surus
 LISTEN = 127.0.0.1:8080
 
-.PHONY: serve build test lint bench phpt
+.PHONY: serve build test lint bench phpt stress
 .DEFAULT_GOAL := serve
 
 serve:
@@ -43,3 +44,8 @@ phpt:
 	bin/setup test
 	cargo build --release -p surus
 	tests/phpt/run $(PHPT)
+
+stress:
+	bin/setup test
+	cargo build --release -p surus-stress
+	tests/stress/run $(STRESS)
