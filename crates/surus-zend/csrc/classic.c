@@ -53,19 +53,19 @@ surus_outcome surus_run_classic(surus_task *task)
 	virtual_cwd_deactivate();
 	forget_last_request();
 
-	bool fatal = false;
 	zend_file_handle script;
 	zend_stream_init_filename(&script, info.script.ptr);
 	script.primary_script = true;
 	zend_first_try {
 		php_execute_script(&script);
-	} zend_catch {
-		fatal = true;
 	} zend_end_try();
 	zend_destroy_file_handle(&script);
 	int exit_status = EG(exit_status);
 
+	/* Fatal errors are caught on the way, in the script and in what comes after it; each leaves this mark. */
+	bool fatal = CG(unclean_shutdown);
 	php_request_shutdown(NULL);
+	fatal = fatal || CG(unclean_shutdown);
 	surus_checked_heap_clear(task->isolate);
 	SG(server_context) = NULL;
 	EG(exit_status) = exit_status;

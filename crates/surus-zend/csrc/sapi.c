@@ -219,7 +219,12 @@ static void rename_sapi(char *name)
 	sapi_module.name = name;
 	zend_constant *constant = zend_hash_str_find_ptr(EG(zend_constants), "PHP_SAPI", sizeof "PHP_SAPI" - 1);
 	if (constant) {
-		ZVAL_INTERNED_STR(&constant->value, zend_string_init_interned(name, strlen(name), true));
+		/* OPcache's zend_string_init_interned makes an ordinary string here, which the first script that uses the
+		 * constant would free. */
+		zend_string *value = zend_string_init(name, strlen(name), true);
+		zend_string_hash_val(value);
+		GC_ADD_FLAGS(value, IS_STR_INTERNED | IS_STR_PERMANENT);
+		ZVAL_INTERNED_STR(&constant->value, value);
 	}
 }
 
