@@ -26,12 +26,12 @@ test:
 	bin/setup test
 	cargo build --release -p surus
 	python3 -m unittest discover -s bench/tests
-	cargo test --workspace --release
+	cargo test --workspace --profile fast
 
 lint:
 	bin/setup test
 	cargo fmt --all --check
-	cargo clippy --workspace --all-targets --release -- -D warnings
+	cargo clippy --workspace --all-targets --profile fast -- -D warnings
 	@find php examples bench/apps crates/surus-zend/stubs -name '*.php' -print0 | xargs -0 -r -n 1 php8.2 -l >/dev/null
 	@for script in bin/setup .ci/run; do sh -n $$script || exit 1; done
 

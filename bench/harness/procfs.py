@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
+#: The kind of a process's CPU clock that counts to the nanosecond (linux/posix-timers.h).
+_CPUCLOCK_SCHED = 2
 
 
 @dataclass(frozen=True)
@@ -62,20 +65,19 @@ def ticks(pids: Iterable[int]) -> int:
 
 
 def seconds(pids: Iterable[int]) -> float:
-    """The same time as `ticks`, to the nanosecond where the kernel has it.
+    """The same time as `ticks`, to the nanosecond: from the CPU-time clock of each process (clock_getcpuclockid(3)).
 
     Ticks are cut off for each process. The children of a pool share the work evenly, so their cut-offs do not cancel out:
-    64 children can hide more than half a second.
+    64 children can hide more than half a second. Of children that have ended only the ticks are known.
     """
     total = 0.0
     for pid in pids:
         if found := stat(pid):
-            own = found.own / TICKS_PER_SECOND
-            exact = sum(running for running, _ in _threads(pid)) / 1e9
-            # utime and stime are each cut off to a tick. Further apart than that: some threads have ended, and only the
-            # ticks know of their time.
-            total += exact if abs(exact - own) <= 2.5 / TICKS_PER_SECOND else own
-            total += found.ended_children / TICKS_PER_SECOND
+            try:
+                own = time.clock_gettime((~pid << 3) | _CPUCLOCK_SCHED)
+            except OSError:  # it ended just now
+                own = found.own / TICKS_PER_SECOND
+            total += own + found.ended_children / TICKS_PER_SECOND
     return total
 
 
