@@ -2,8 +2,10 @@
 
 use std::fmt::Write as _;
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
+
+use socket2::{Domain, Socket, Type};
 
 /// How long a client waits for the next byte before it gives up.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -201,7 +203,18 @@ pub struct Connection {
 
 impl Connection {
     pub fn open(address: SocketAddr) -> io::Result<Self> {
-        let stream = TcpStream::connect(address)?;
+        Self::over(TcpStream::connect(address)?)
+    }
+
+    /// A connection from this address of the machine.
+    pub fn open_from(from: Ipv4Addr, address: SocketAddr) -> io::Result<Self> {
+        let socket = Socket::new(Domain::IPV4, Type::STREAM, None)?;
+        socket.bind(&SocketAddr::from((from, 0)).into())?;
+        socket.connect(&address.into())?;
+        Self::over(socket.into())
+    }
+
+    fn over(stream: TcpStream) -> io::Result<Self> {
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(PATIENCE))?;
         stream.set_write_timeout(Some(PATIENCE))?;
@@ -212,6 +225,22 @@ impl Connection {
 
     pub fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.stream.get_mut().write_all(bytes)
+    }
+
+    /// True if something has come that is not read yet.
+    pub fn has_input(&self) -> bool {
+        let stream = self.stream.get_ref();
+        let _ = stream.set_nonblocking(true);
+        let peeked = stream.peek(&mut [0]);
+        let _ = stream.set_nonblocking(false);
+        !self.stream.buffer().is_empty() || peeked.is_ok()
+    }
+
+    /// Everything until the server closes the connection.
+    pub fn rest(&mut self) -> io::Result<Vec<u8>> {
+        let mut rest = Vec::new();
+        self.stream.read_to_end(&mut rest)?;
+        Ok(rest)
     }
 
     /// Reads the response to a request of this method.

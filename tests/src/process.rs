@@ -64,6 +64,28 @@ impl Process {
         read_lossy(&self.stderr)
     }
 
+    /// Bytes of memory that the process group has for itself (its share of what is shared included).
+    pub fn memory(&self) -> u64 {
+        let mut bytes = 0;
+        for entry in fs::read_dir("/proc").expect("/proc").flatten() {
+            let stat = fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
+            let group = stat
+                .rsplit(") ")
+                .next()
+                .and_then(|rest| rest.split(' ').nth(2));
+            if group != Some(&self.group.to_string()) {
+                continue;
+            }
+            let rollup = fs::read_to_string(entry.path().join("smaps_rollup")).unwrap_or_default();
+            let kilobytes = rollup
+                .lines()
+                .find_map(|line| line.strip_prefix("Pss:"))
+                .and_then(|rest| rest.trim().trim_end_matches(" kB").parse::<u64>().ok());
+            bytes += kilobytes.unwrap_or_default() * 1024;
+        }
+        bytes
+    }
+
     /// `Some` when it has ended.
     pub fn ended(&mut self) -> Option<ExitStatus> {
         self.child.try_wait().expect("wait for a child")

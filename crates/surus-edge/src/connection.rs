@@ -2,10 +2,10 @@
 //!
 //! ```text
 //!            first byte             headers complete          response body dropped
-//!   Idle ───────────────► Head ───────────────────────► Busy ───────────────────────► Idle
-//!    │ keep_alive          │ header_timeout
-//!    ▼                     ▼
-//!  closed                 408, closed
+//!   New ────────────────► Head ───────────────────────► Busy ───────────────────────► Idle
+//!    │ header_timeout      │ header_timeout             │ write_timeout               │ keep_alive; first byte: Head
+//!    ▼                     ▼                            ▼                             ▼
+//!  closed                 408, closed                  cut                          closed
 //! ```
 //!
 //! The phases are noted here with plain cells and judged once a second by [`crate::sweep`]: a timer of its own for each
@@ -17,21 +17,32 @@ use std::io::{self, IoSlice};
 use std::pin::{pin, Pin};
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 
 use crate::output::Output;
-use crate::Connection;
+use crate::{Connection, Limits};
 
 /// Bounds how much of a refused request is read for the sake of the client that is still sending it.
 const LINGER_BYTES: usize = 64 * 1024 * 1024;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
+    /// Nothing has come yet.
+    New,
+    /// Between requests.
     Idle,
     Head,
     Busy,
+}
+
+impl Phase {
+    /// No request has begun.
+    pub(crate) fn is_between(self) -> bool {
+        matches!(self, Phase::New | Phase::Idle)
+    }
 }
 
 /// What the connection's task is asked to do when it is next polled.
@@ -43,6 +54,15 @@ pub(crate) enum Command {
     Abort,
 }
 
+/// How long a client has not taken what waits for it: ticks of the sweep that found the output blocked, less those that
+/// did not.
+#[derive(Debug, Default)]
+struct Stall {
+    ticks: Cell<u32>,
+    /// Bytes sent before it began.
+    sent_before: Cell<u64>,
+}
+
 /// Shared by a connection's task, its socket, its bodies and the sweep. Single-threaded: plain cells.
 #[derive(Debug)]
 pub(crate) struct State {
@@ -50,14 +70,13 @@ pub(crate) struct State {
     pub(crate) phase: Cell<Phase>,
     /// When `phase` was entered, in ticks of the sweep's clock (seconds).
     pub(crate) since: Cell<u32>,
-    /// Set by a request body that passed its bound, read when the response is there.
-    pub(crate) body_too_large: Cell<bool>,
     /// Some of the request stays unread (413, 431): see [`State::close`].
     pub(crate) linger: Cell<bool>,
     /// `Finish` has been passed on to hyper.
     pub(crate) finishing: Cell<bool>,
     output: RefCell<Output>,
     header_timed_out: Cell<bool>,
+    stall: Stall,
     command: Cell<Option<Command>>,
     task: RefCell<Option<Waker>>,
     clock: Rc<Cell<u32>>,
@@ -71,13 +90,13 @@ impl State {
     ) -> Rc<Self> {
         Rc::new(State {
             addresses,
-            phase: Cell::new(Phase::Idle),
+            phase: Cell::new(Phase::New),
             since: Cell::new(clock.get()),
-            body_too_large: Cell::new(false),
             linger: Cell::new(false),
             finishing: Cell::new(false),
             output: RefCell::new(Output::new(output)),
             header_timed_out: Cell::new(false),
+            stall: Stall::default(),
             command: Cell::new(None),
             task: RefCell::new(None),
             clock,
@@ -92,6 +111,11 @@ impl State {
     pub(crate) fn order(&self, command: Command) {
         self.command.set(Some(command));
         self.wake();
+    }
+
+    /// True if it ends, or has been told to.
+    pub(crate) fn is_closing(&self) -> bool {
+        self.finishing.get() || self.command.get().is_some()
     }
 
     /// Answers 408 and closes, from within the next read.
@@ -119,6 +143,22 @@ impl State {
         let ready = pin!(output.stream().ready(Interest::READABLE));
         let polled = ready.poll(&mut Context::from_waker(Waker::noop()));
         matches!(polled, Poll::Ready(Ok(ready)) if ready.is_read_closed())
+    }
+
+    /// Counts a tick of the clock. True if the client has held up its response for longer than it may.
+    pub(crate) fn stalls(&self, limits: &Limits) -> bool {
+        let output = self.output.borrow();
+        let ticks = self.stall.ticks.get();
+        if !output.is_blocked() {
+            self.stall.ticks.set(ticks.saturating_sub(1));
+            return false;
+        }
+        if ticks == 0 {
+            self.stall.sent_before.set(output.sent());
+        }
+        self.stall.ticks.set(ticks + 1);
+        let sent = output.sent() - self.stall.sent_before.get();
+        Duration::from_secs(ticks.into()) > limits.patience(limits.write_timeout, sent)
     }
 
     /// Writes what waits. Not done as long as this is pending; an error ends the connection.
@@ -190,11 +230,11 @@ impl AsyncRead for Socket {
         let before = buf.filled().len();
         let polled = Pin::new(&mut self.input).poll_read(cx, buf);
         if buf.filled().len() > before {
-            if self.state.phase.get() == Phase::Idle {
+            if self.state.phase.get().is_between() {
                 self.state.enter(Phase::Head);
             }
         } else if matches!(polled, Poll::Ready(Ok(())))
-            && self.state.phase.get() != Phase::Idle
+            && !self.state.phase.get().is_between()
             && !std::mem::replace(&mut self.at_end, true)
         {
             // hyper drops a request whose client has left, also one that it has just read and not begun. One turn

@@ -40,7 +40,7 @@ pub use files::serve_file;
 pub use fs::{CachedDisk, Disk, FileSystem, Kind, Stat};
 pub use limits::Limits;
 pub use reply::{plain, Reply};
-pub use request_body::{BodyTooLarge, RequestBody};
+pub use request_body::{BodyError, RequestBody};
 pub use server::{serve, Drained, Edge};
 pub use site::{Resolution, Script, Site};
 

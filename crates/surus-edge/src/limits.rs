@@ -1,30 +1,58 @@
 use std::time::Duration;
 
 /// The bounds of one edge. Reaching one is an answer (503, 413, 431, 408), never a silent stall.
+///
+/// The clock of the connections' timeouts ticks once a second, so they fire up to a second late.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// Open client connections; one more is answered 503 with `Retry-After` and closed.
+    /// Open client connections. One more takes the place of an idle one, or is answered 503 with `Retry-After` and closed.
     pub connections: usize,
+    /// The same from one address; zero is no bound. A proxy in front has one address for everybody.
+    pub connections_per_address: usize,
     /// Bytes of request line and headers together (431). hyper wants at least 8192.
     pub header_bytes: usize,
+    /// Headers of one request (431).
+    pub header_count: usize,
     /// Bytes of a request body (413).
     pub body_bytes: u64,
-    /// From the first byte of a request to the end of its headers (408). Whole seconds, counted by a clock that ticks
-    /// once a second, so it fires up to a second late.
+    /// From the first byte of a request to the end of its headers (408), and from the connection to that first byte.
     pub header_timeout: Duration,
-    /// How long a connection may stay open between requests. Same clock.
+    /// How long the edge waits for a request's body in all (408); [`Limits::min_rate`] lengthens it.
+    pub body_timeout: Duration,
+    /// How long the edge waits in all for a client that does not read its response; [`Limits::min_rate`] lengthens it.
+    /// Then the connection is cut.
+    pub write_timeout: Duration,
+    /// Bytes for which a client is given one more second to send or to take them: what is long may take long, but a
+    /// drip is cut. Zero: only the timeouts count.
+    pub min_rate: u64,
+    /// How long a connection may stay open between requests.
     pub keep_alive: Duration,
     /// How long requests in flight may take to finish once a drain has begun.
     pub drain: Duration,
+}
+
+impl Limits {
+    /// What a client is given in all that has already moved `bytes`.
+    pub(crate) fn patience(&self, timeout: Duration, bytes: u64) -> Duration {
+        match bytes.checked_div(self.min_rate) {
+            Some(seconds) => timeout.saturating_add(Duration::from_secs(seconds)),
+            None => timeout,
+        }
+    }
 }
 
 impl Default for Limits {
     fn default() -> Self {
         Limits {
             connections: 16_384,
+            connections_per_address: 0,
             header_bytes: 64 * 1024,
+            header_count: 100,
             body_bytes: 8 * 1024 * 1024,
             header_timeout: Duration::from_secs(15),
+            body_timeout: Duration::from_secs(30),
+            write_timeout: Duration::from_secs(30),
+            min_rate: 1024,
             keep_alive: Duration::from_secs(75),
             drain: Duration::from_secs(30),
         }

@@ -25,6 +25,10 @@ pub(crate) struct Output {
     waiting: Vec<u8>,
     /// How much of `waiting` is already written.
     written: usize,
+    /// Bytes that the socket has taken in all.
+    sent: u64,
+    /// The socket takes no more for now.
+    blocked: bool,
 }
 
 impl Output {
@@ -33,7 +37,17 @@ impl Output {
             socket,
             waiting: Vec::new(),
             written: 0,
+            sent: 0,
+            blocked: false,
         }
+    }
+
+    pub(crate) fn sent(&self) -> u64 {
+        self.sent
+    }
+
+    pub(crate) fn is_blocked(&self) -> bool {
+        self.blocked
     }
 
     pub(crate) fn stream(&self) -> &TcpStream {
@@ -57,9 +71,13 @@ impl Output {
             loop {
                 match self.socket.try_write_vectored(bufs) {
                     Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                        self.blocked = true;
                         ready!(self.stream().poll_write_ready(cx))?;
                     }
-                    written => return Poll::Ready(written),
+                    written => {
+                        self.took(*written.as_ref().unwrap_or(&0));
+                        return Poll::Ready(written);
+                    }
                 }
             }
         }
@@ -73,8 +91,12 @@ impl Output {
         while self.written < self.waiting.len() {
             match self.socket.try_write(&self.waiting[self.written..]) {
                 Ok(0) => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
-                Ok(count) => self.written += count,
+                Ok(count) => {
+                    self.written += count;
+                    self.took(count);
+                }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    self.blocked = true;
                     ready!(self.stream().poll_write_ready(cx))?;
                 }
                 Err(error) => return Poll::Ready(Err(error)),
@@ -85,6 +107,11 @@ impl Output {
         // One large response must not be paid for as long as the connection lives.
         self.waiting.shrink_to(LARGE);
         Poll::Ready(Ok(()))
+    }
+
+    fn took(&mut self, count: usize) {
+        self.sent += count as u64;
+        self.blocked = false;
     }
 
     /// Tells the client that nothing more will come.

@@ -1,42 +1,69 @@
+use std::cell::Cell;
 use std::fmt;
+use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use bytes::Bytes;
+use http::StatusCode;
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
+use tokio::time::{Instant, Sleep};
 
-use crate::connection::State;
-use crate::BoxError;
+use crate::{BoxError, Limits};
 
-/// A request's body, bounded. One that announces its length was checked before the backend saw it; one that does not
-/// (chunked) fails with [`BodyTooLarge`] where it passes the bound, and the edge then answers 413 whatever the backend
-/// says.
+/// A request's body, bounded in bytes and in time. Where it passes a bound it fails with a [`BodyError`], and the edge
+/// then answers 413 or 408 whatever the backend says.
 #[derive(Debug)]
 pub struct RequestBody {
     incoming: Incoming,
-    /// Bytes that may still come.
-    left: u64,
-    /// `None` where the length was announced: nothing to watch then.
-    connection: Option<Rc<State>>,
+    /// `None` where there is no body: nothing to watch then.
+    watch: Option<Box<Watch>>,
 }
 
+#[derive(Debug)]
+struct Watch {
+    /// Bytes that may still come.
+    left: u64,
+    received: u64,
+    limits: Limits,
+    /// How long was waited for the client in all, and since when it is waited for now. The time in which the backend
+    /// does not ask for more is not the client's.
+    waited: Duration,
+    since: Option<Instant>,
+    timer: Option<Pin<Box<Sleep>>>,
+    verdict: Verdict,
+}
+
+/// Where the edge finds out that a body has failed.
+pub(crate) type Verdict = Rc<Cell<Option<BodyError>>>;
+
 impl RequestBody {
-    pub(crate) fn announced(incoming: Incoming) -> Self {
+    pub(crate) fn empty(incoming: Incoming) -> Self {
         RequestBody {
             incoming,
-            left: u64::MAX,
-            connection: None,
+            watch: None,
         }
     }
 
-    pub(crate) fn unannounced(incoming: Incoming, limit: u64, connection: Rc<State>) -> Self {
-        RequestBody {
+    pub(crate) fn watched(incoming: Incoming, limits: &Limits) -> (Self, Verdict) {
+        let verdict = Verdict::default();
+        let watch = Box::new(Watch {
+            left: limits.body_bytes,
+            received: 0,
+            limits: limits.clone(),
+            waited: Duration::ZERO,
+            since: None,
+            timer: None,
+            verdict: Rc::clone(&verdict),
+        });
+        let body = RequestBody {
             incoming,
-            left: limit,
-            connection: Some(connection),
-        }
+            watch: Some(watch),
+        };
+        (body, verdict)
     }
 
     /// True for requests without a body.
@@ -50,17 +77,78 @@ impl RequestBody {
     }
 }
 
-/// A chunked request body is longer than the edge takes.
-#[derive(Clone, Copy, Debug)]
-pub struct BodyTooLarge;
+/// Why a request body is not taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BodyError {
+    /// Longer than allowed; only one that has not announced its length comes so far.
+    TooLarge,
+    /// The client was too slow.
+    TimedOut,
+}
 
-impl fmt::Display for BodyTooLarge {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the request body is larger than allowed")
+impl BodyError {
+    pub fn status(self) -> StatusCode {
+        match self {
+            BodyError::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+            BodyError::TimedOut => StatusCode::REQUEST_TIMEOUT,
+        }
     }
 }
 
-impl std::error::Error for BodyTooLarge {}
+impl fmt::Display for BodyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            BodyError::TooLarge => "the request body is larger than allowed",
+            BodyError::TimedOut => "the request body took too long",
+        })
+    }
+}
+
+impl std::error::Error for BodyError {}
+
+impl Watch {
+    fn fail(&mut self, error: BodyError) -> BoxError {
+        self.left = 0;
+        self.verdict.set(Some(error));
+        error.into()
+    }
+
+    fn came(&mut self, bytes: u64) -> Result<(), BoxError> {
+        if let Some(since) = self.since.take() {
+            self.waited += since.elapsed();
+            self.timer = None;
+        }
+        self.received += bytes;
+        match self.left.checked_sub(bytes) {
+            Some(left) => {
+                self.left = left;
+                Ok(())
+            }
+            None => Err(self.fail(BodyError::TooLarge)),
+        }
+    }
+
+    /// Ready when the client has been waited for too long.
+    fn poll_patience(&mut self, cx: &mut Context<'_>) -> Poll<BoxError> {
+        if self.since.is_none() {
+            let patience = self
+                .limits
+                .patience(self.limits.body_timeout, self.received);
+            let now = Instant::now();
+            self.since = Some(now);
+            self.timer = Some(Box::pin(tokio::time::sleep_until(
+                now + patience.saturating_sub(self.waited),
+            )));
+        }
+        match &mut self.timer {
+            Some(timer) => timer
+                .as_mut()
+                .poll(cx)
+                .map(|()| self.fail(BodyError::TimedOut)),
+            None => Poll::Pending,
+        }
+    }
+}
 
 impl Body for RequestBody {
     type Data = Bytes;
@@ -70,25 +158,18 @@ impl Body for RequestBody {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
-        let frame = match Pin::new(&mut self.incoming).poll_frame(cx) {
-            Poll::Ready(Some(Ok(frame))) => frame,
-            Poll::Ready(Some(Err(error))) => return Poll::Ready(Some(Err(error.into()))),
-            Poll::Ready(None) => return Poll::Ready(None),
-            Poll::Pending => return Poll::Pending,
+        let this = &mut *self;
+        let polled = Pin::new(&mut this.incoming).poll_frame(cx);
+        let Some(watch) = &mut this.watch else {
+            return polled.map_err(Into::into);
         };
-        let bytes = frame.data_ref().map_or(0, |data| data.len() as u64);
-        match self.left.checked_sub(bytes) {
-            Some(left) => {
-                self.left = left;
-                Poll::Ready(Some(Ok(frame)))
+        match polled {
+            Poll::Ready(Some(Ok(frame))) => {
+                let bytes = frame.data_ref().map_or(0, |data| data.len() as u64);
+                Poll::Ready(Some(watch.came(bytes).map(|()| frame)))
             }
-            None => {
-                self.left = 0;
-                if let Some(connection) = &self.connection {
-                    connection.body_too_large.set(true);
-                }
-                Poll::Ready(Some(Err(BodyTooLarge.into())))
-            }
+            Poll::Ready(other) => Poll::Ready(other.map(|result| result.map_err(Into::into))),
+            Poll::Pending => watch.poll_patience(cx).map(|error| Some(Err(error))),
         }
     }
 

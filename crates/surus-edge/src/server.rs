@@ -59,6 +59,10 @@ impl<B: Backend> Edge<B> {
         http.keep_alive(true)
             .header_read_timeout(None)
             .max_buf_size(limits.header_bytes.max(8192));
+        // hyper keeps up to 100 headers on the stack, and allocates where a number is given.
+        if limits.header_count != 100 {
+            http.max_headers(limits.header_count);
+        }
         Edge {
             backend,
             limits,
@@ -161,14 +165,19 @@ fn open<B: Backend>(
     peer: SocketAddr,
     draining: bool,
 ) {
-    if edge.table.open() >= edge.limits.connections {
+    let Some(local) = listener.address.or_else(|| stream.local_addr().ok()) else {
+        return;
+    };
+    let full = edge.table.open() >= edge.limits.connections && !edge.table.shed_idle();
+    if full
+        || !edge
+            .table
+            .admit(peer.ip(), edge.limits.connections_per_address)
+    {
         return refuse(edge, stream);
     }
     // Fails only when the client has already gone, which the connection will find out by itself.
     let _ = stream.set_nodelay(true);
-    let Some(local) = listener.address.or_else(|| stream.local_addr().ok()) else {
-        return;
-    };
     spawn_local(run(
         Rc::clone(edge),
         stream,

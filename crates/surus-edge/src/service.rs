@@ -59,26 +59,11 @@ pub(crate) async fn respond<B: Backend>(
 ) -> Result<Response<Outgoing<B::Body>>, Infallible> {
     state.enter(Phase::Busy);
     let mut log = edge.access_log.as_ref().map(|log| log.begin(&request));
-    let limit = edge.limits.body_bytes;
-    let size = request.body().size_hint();
-    let response = if size.lower() > limit {
-        too_large(&state)
+    let response = if request.body().is_end_stream() {
+        let request = request.map(RequestBody::empty);
+        edge.backend.call(request, &state.addresses).await
     } else {
-        let announced = size.exact().is_some();
-        let request = request.map(|incoming| {
-            if announced {
-                RequestBody::announced(incoming)
-            } else {
-                state.body_too_large.set(false);
-                RequestBody::unannounced(incoming, limit, Rc::clone(&state))
-            }
-        });
-        let response = edge.backend.call(request, &state.addresses).await;
-        if state.body_too_large.replace(false) {
-            too_large(&state)
-        } else {
-            response
-        }
+        respond_to_body(&edge, &state, request).await
     };
     if let (Some(log), Some(entry)) = (&edge.access_log, log.take()) {
         log.end(entry, &state.addresses, response.status());
@@ -86,9 +71,28 @@ pub(crate) async fn respond<B: Backend>(
     Ok(response.map(|reply| Outgoing { reply, state }))
 }
 
-fn too_large<B>(state: &State) -> Response<Reply<B>> {
+async fn respond_to_body<B: Backend>(
+    edge: &Edge<B>,
+    state: &State,
+    request: Request<Incoming>,
+) -> Response<Reply<B::Body>> {
+    if request.body().size_hint().lower() > edge.limits.body_bytes {
+        return refuse(state, StatusCode::PAYLOAD_TOO_LARGE);
+    }
+    let (head, incoming) = request.into_parts();
+    let (body, verdict) = RequestBody::watched(incoming, &edge.limits);
+    let request = Request::from_parts(head, body);
+    let response = edge.backend.call(request, &state.addresses).await;
+    match verdict.get() {
+        Some(error) => refuse(state, error.status()),
+        None => response,
+    }
+}
+
+/// An answer to a request whose body stays unread.
+fn refuse<B>(state: &State, status: StatusCode) -> Response<Reply<B>> {
     state.linger.set(true);
-    let mut response = plain(StatusCode::PAYLOAD_TOO_LARGE);
+    let mut response = plain(status);
     response
         .headers_mut()
         .insert(CONNECTION, HeaderValue::from_static("close"));

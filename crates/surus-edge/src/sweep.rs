@@ -1,6 +1,8 @@
 //! The timeouts of every connection of an edge, judged once a second. Without connections the sweep sleeps for good.
 
 use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::net::IpAddr;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -16,6 +18,10 @@ pub(crate) struct Table {
     free: RefCell<Vec<usize>>,
     open: Cell<usize>,
     clock: Rc<Cell<u32>>,
+    /// Open connections by address, if there is a bound.
+    addresses: RefCell<HashMap<IpAddr, usize>>,
+    /// Where the search for an idle connection has ended.
+    shed: Cell<usize>,
     /// Signalled when the first connection opens and when the last one closes.
     changed: Notify,
 }
@@ -44,13 +50,59 @@ impl Table {
     }
 
     pub(crate) fn remove(&self, key: usize) {
-        if self.slots.borrow_mut()[key].take().is_some() {
+        let removed = self.slots.borrow_mut()[key].take();
+        if let Some(state) = removed {
+            self.leave(state.addresses.peer.ip());
             self.free.borrow_mut().push(key);
             self.open.set(self.open.get() - 1);
             if self.open.get() == 0 {
                 self.changed.notify_waiters();
             }
         }
+    }
+
+    /// Counts one more connection from an address, unless there are `limit`. Zero: they are not counted.
+    pub(crate) fn admit(&self, address: IpAddr, limit: usize) -> bool {
+        if limit == 0 {
+            return true;
+        }
+        let mut addresses = self.addresses.borrow_mut();
+        let open = addresses.entry(address).or_default();
+        if *open >= limit {
+            return false;
+        }
+        *open += 1;
+        true
+    }
+
+    fn leave(&self, address: IpAddr) {
+        let mut addresses = self.addresses.borrow_mut();
+        if let Some(open) = addresses.get_mut(&address) {
+            *open -= 1;
+            if *open == 0 {
+                addresses.remove(&address);
+            }
+        }
+    }
+
+    /// Closes a connection that has been idle for a second or more, to make room for one that wants something. Looks
+    /// at a bounded number of them.
+    pub(crate) fn shed_idle(&self) -> bool {
+        const LOOKS: usize = 64;
+        let slots = self.slots.borrow();
+        let start = self.shed.get();
+        for look in 0..LOOKS.min(slots.len()) {
+            let key = (start + look) % slots.len();
+            let Some(state) = &slots[key] else { continue };
+            let age = self.clock.get().wrapping_sub(state.since.get());
+            if state.phase.get().is_between() && age > 1 && !state.is_closing() {
+                state.order(Command::Finish);
+                self.shed.set(key + 1);
+                return true;
+            }
+        }
+        self.shed.set(start + LOOKS);
+        false
     }
 
     pub(crate) fn order_all(&self, command: Command) {
@@ -72,8 +124,6 @@ impl Table {
 
     /// To be run without tokio's budget for cooperation, which a look at many connections would exhaust.
     pub(crate) async fn sweep(&self, limits: &Limits) {
-        let header_timeout = seconds(limits.header_timeout);
-        let keep_alive = seconds(limits.keep_alive);
         loop {
             let changed = self.changed.notified();
             if self.open() == 0 {
@@ -84,23 +134,25 @@ impl Table {
             let now = self.clock.get().wrapping_add(1);
             self.clock.set(now);
             for state in self.slots.borrow().iter().flatten() {
-                judge(state, now, header_timeout, keep_alive);
+                judge(state, now, limits);
             }
         }
     }
 }
 
-fn judge(state: &State, now: u32, header_timeout: u32, keep_alive: u32) {
+fn judge(state: &State, now: u32, limits: &Limits) {
     let age = now.wrapping_sub(state.since.get());
+    let header_timeout = seconds(limits.header_timeout);
+    let keep_alive = seconds(limits.keep_alive);
+    if state.stalls(limits) {
+        return state.order(Command::Abort);
+    }
     match state.phase.get() {
         Phase::Busy if age > 0 && state.client_has_left() => state.order(Command::Abort),
         Phase::Head if age > header_timeout => state.time_out(),
-        // A response that its client does not read keeps a finished connection open: it has had its time twice.
-        Phase::Idle if state.finishing.get() && age > keep_alive.saturating_mul(2) => {
-            state.order(Command::Abort)
-        }
+        Phase::New if age > header_timeout => state.order(Command::Finish),
         Phase::Idle if !state.finishing.get() && age > keep_alive => state.order(Command::Finish),
-        Phase::Head | Phase::Idle | Phase::Busy => {}
+        Phase::New | Phase::Head | Phase::Idle | Phase::Busy => {}
     }
 }
 

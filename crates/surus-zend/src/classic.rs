@@ -2,20 +2,19 @@
 
 use std::{
     cell::{Cell, RefCell},
-    collections::VecDeque,
     fmt,
     rc::Rc,
     time::{Duration, Instant},
 };
 
 use http::{header, HeaderValue, Response};
-use tokio::sync::oneshot;
 
 use crate::{
     coroutine::plain_answer,
     exchange::Exchange,
     ffi,
     isolate::Isolate,
+    line::Line,
     request::{Limits, Request, Script},
     task::{Outcome, Task, Turn},
     BootError, Engine, ResponseBody,
@@ -46,8 +45,8 @@ struct Pool {
     config: ClassicConfig,
     idle: RefCell<Vec<(Task, Instant)>>,
     alive: Cell<usize>,
-    /// Requests that wait for an isolate, longest first.
-    line: RefCell<VecDeque<oneshot::Sender<Handed>>>,
+    /// Requests that wait for an isolate.
+    line: Line<Handed>,
     trimming: Cell<bool>,
 }
 
@@ -56,7 +55,7 @@ impl Classic {
         let pool = Rc::new(Pool {
             idle: RefCell::default(),
             alive: Cell::new(0),
-            line: RefCell::default(),
+            line: Line::default(),
             trimming: Cell::new(false),
             config,
         });
@@ -154,22 +153,12 @@ impl Pool {
                 busy()
             });
         }
-        let turn = {
-            let mut line = self.line.borrow_mut();
-            line.retain(|waiting| !waiting.is_closed());
-            if self.alive.get() + line.len() >= limits.max_in_flight {
-                return Err(busy());
-            }
-            let (sender, turn) = oneshot::channel();
-            line.push_back(sender);
-            turn
-        };
-        let wait = limits
-            .request_timeout
-            .unwrap_or(Duration::from_secs(365 * 86400));
-        let handed = tokio::time::timeout(wait, turn).await;
-        let task = handed.ok().and_then(Result::ok).and_then(Handed::take);
-        task.ok_or_else(busy)
+        let bound = limits.max_in_flight.saturating_add(limits.max_queue);
+        let handed = self
+            .line
+            .wait(bound.saturating_sub(self.alive.get()), limits.wait())
+            .await;
+        handed.and_then(Handed::take).ok_or_else(busy)
     }
 
     /// Takes the task back or, after a failure, frees its isolate.
@@ -185,7 +174,7 @@ impl Pool {
         }
         drop(task);
         self.alive.set(self.alive.get() - 1);
-        if !self.line.borrow().is_empty() {
+        if !self.line.is_empty() {
             match self.make() {
                 Ok(task) => self.hand_over(task),
                 Err(error) => tracing::error!(%error, "no isolate in place of one that failed"),
@@ -195,16 +184,8 @@ impl Pool {
 
     /// Gives the task to who has waited longest.
     fn hand_over(self: &Rc<Self>, task: Task) {
-        let mut handed = Handed(Some((self.clone(), task)));
-        loop {
-            let next = self.line.borrow_mut().pop_front();
-            let Some(next) = next else { break };
-            match next.send(handed) {
-                Ok(()) => return,
-                Err(back) => handed = back,
-            }
-        }
-        if let Some(task) = handed.take() {
+        let handed = Handed(Some((self.clone(), task)));
+        if let Err(Some(task)) = self.line.hand_over(handed).map_err(Handed::take) {
             self.idle.borrow_mut().push((task, Instant::now()));
             self.start_trimming();
         }

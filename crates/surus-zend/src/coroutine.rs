@@ -16,6 +16,7 @@ use crate::{
     exchange::Exchange,
     ffi,
     isolate::Isolate,
+    line::Line,
     request::{Limits, Request},
     router::{Match, Router},
     task::{Outcome, Task, Turn},
@@ -41,6 +42,8 @@ struct App {
     limits: Limits,
     version: RefCell<Rc<Version>>,
     in_flight: Cell<usize>,
+    /// Requests above `max_in_flight`.
+    line: Line<Place>,
     /// Requests that wait for a boot.
     waiting: Cell<usize>,
     rebooting: Cell<bool>,
@@ -69,6 +72,24 @@ impl Drop for Waiting<'_> {
     }
 }
 
+/// A place among the requests in flight, on its way to one that has waited for it; goes to the next if that is gone.
+struct Place(Option<Rc<App>>);
+
+impl Place {
+    /// The request is in flight from here on.
+    fn take(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        if let Some(app) = self.0.take() {
+            app.leave();
+        }
+    }
+}
+
 /// One boot of the script.
 struct Version {
     isolate: Rc<Isolate>,
@@ -93,6 +114,7 @@ impl Coroutine {
                 limits,
                 version: RefCell::new(Rc::new(version)),
                 in_flight: Cell::new(0),
+                line: Line::default(),
                 waiting: Cell::new(0),
                 rebooting: Cell::new(false),
                 boot_failed: Cell::new(false),
@@ -104,8 +126,12 @@ impl Coroutine {
     /// Answers one request. Dropping the future tells PHP that the client has left.
     pub async fn call(&self, request: Request) -> Response<ResponseBody> {
         let app = &self.app;
+        let mut place = None;
         if app.in_flight.get() >= app.limits.max_in_flight {
-            return busy();
+            place = app.line.wait(app.limits.max_queue, app.limits.wait()).await;
+            if place.is_none() {
+                return busy();
+            }
         }
         let Some(version) = app.current().await else {
             return busy();
@@ -122,7 +148,10 @@ impl Coroutine {
             }
         };
         task.assign(ffi::RUN_CALL, &exchange);
-        app.in_flight.set(app.in_flight.get() + 1);
+        match place {
+            Some(place) => place.take(),
+            None => app.in_flight.set(app.in_flight.get() + 1),
+        }
         let turn = if task.is_blocked() {
             None
         } else {
@@ -199,6 +228,17 @@ impl App {
         .unwrap_or(None)
     }
 
+    /// Gives up a place among the requests in flight.
+    fn leave(self: &Rc<Self>) {
+        if !self.line.is_empty() {
+            match self.line.hand_over(Place(Some(self.clone()))) {
+                Ok(()) => return,
+                Err(place) => place.take(),
+            }
+        }
+        self.in_flight.set(self.in_flight.get() - 1);
+    }
+
     fn done(
         self: &Rc<Self>,
         version: &Rc<Version>,
@@ -206,7 +246,7 @@ impl App {
         exchange: &Exchange,
         outcome: Outcome,
     ) {
-        self.in_flight.set(self.in_flight.get() - 1);
+        self.leave();
         match outcome {
             Outcome::Fatal | Outcome::Abandoned => {
                 if outcome == Outcome::Abandoned {

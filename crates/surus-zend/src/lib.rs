@@ -6,6 +6,7 @@
 //!  - `isolate` — a whole PHP: its memory, tables and settings
 //!  - `task` — a stack that runs PHP in an isolate, driven as a future
 //!  - `exchange` — one HTTP request and its response, as PHP sees them
+//!  - `line` — requests that wait for their turn
 //!  - `pipe`, `body` — response bytes on their way to the client
 //!  - `blocking` — libc calls that would block, as futures
 //!  - `classic`, `coroutine` — the ways to serve: each turns a [`Request`] into a response
@@ -23,6 +24,7 @@ mod engine;
 mod exchange;
 mod ffi;
 mod isolate;
+mod line;
 mod pipe;
 mod request;
 mod router;

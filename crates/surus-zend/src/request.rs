@@ -56,10 +56,22 @@ pub struct Limits {
     pub preempt_after: Duration,
     /// Whether a computing fiber may be interrupted for others of its isolate.
     pub preempt_fibers: bool,
-    /// More requests than this at a time are refused with 503.
+    /// Requests that are worked on at a time.
     pub max_in_flight: usize,
+    /// Requests that wait for their turn beyond those; more are refused with 503.
+    pub max_queue: usize,
+    /// How long one waits for its turn; then 503.
+    pub queue_timeout: Duration,
     /// `memory_limit` of each isolate, in php.ini's notation; `None` keeps php.ini's.
     pub memory_limit: Option<String>,
+}
+
+impl Limits {
+    /// How long a request waits for its turn: its own time limit runs meanwhile.
+    pub(crate) fn wait(&self) -> Duration {
+        self.request_timeout
+            .map_or(self.queue_timeout, |limit| limit.min(self.queue_timeout))
+    }
 }
 
 impl Default for Limits {
@@ -70,6 +82,8 @@ impl Default for Limits {
             preempt_after: Duration::from_millis(10),
             preempt_fibers: false,
             max_in_flight: 1024,
+            max_queue: 1024,
+            queue_timeout: Duration::from_secs(10),
             memory_limit: None,
         }
     }

@@ -189,7 +189,7 @@ fn expect_busy(response: Response) {
 #[test]
 fn too_many_requests_in_flight_are_refused() {
     for mode in Mode::ALL {
-        let server = server(mode, "max_requests_in_flight = 2").start();
+        let server = server(mode, "max_requests_in_flight = 2\nmax_queue = 0").start();
         thread::scope(|scope| {
             let running: Vec<_> = (0..2)
                 .map(|_| scope.spawn(|| ask(&server, "case=sleep&seconds=1").expect(200)))
@@ -207,7 +207,7 @@ fn too_many_requests_in_flight_are_refused() {
 /// Classic requests for which there is no isolate wait in line, in order, as long as the bound allows.
 #[test]
 fn classic_requests_wait_in_line() {
-    let app = "isolates = { min = 1, max = 1 }\nmax_requests_in_flight = 4";
+    let app = "isolates = { min = 1, max = 1 }\nmax_requests_in_flight = 1\nmax_queue = 3";
     let server = server(Mode::Classic, app).start();
     thread::scope(|scope| {
         let start = Instant::now();

@@ -4,7 +4,7 @@ mod classic;
 mod coroutine;
 
 use http_body_util::BodyExt;
-use surus_edge::{Backend, BodyTooLarge, BoxError, Connection, RequestBody};
+use surus_edge::{Backend, BodyError, BoxError, Connection, RequestBody};
 use surus_zend::Limits;
 
 use crate::config::App;
@@ -28,6 +28,8 @@ fn limits(app: &App) -> Limits {
         preempt_after: app.preempt_after,
         preempt_fibers: app.preempt_fibers,
         max_in_flight: app.max_requests_in_flight,
+        max_queue: app.max_queue,
+        queue_timeout: app.queue_timeout,
         memory_limit: app.memory_limit.clone(),
     }
 }
@@ -59,9 +61,7 @@ async fn request(
 
 /// The status of a request whose body could not be read.
 fn unreadable(error: &BoxError) -> http::StatusCode {
-    if error.is::<BodyTooLarge>() {
-        http::StatusCode::PAYLOAD_TOO_LARGE
-    } else {
-        http::StatusCode::BAD_REQUEST
-    }
+    error
+        .downcast_ref::<BodyError>()
+        .map_or(http::StatusCode::BAD_REQUEST, |error| error.status())
 }

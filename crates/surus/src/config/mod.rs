@@ -1,9 +1,10 @@
 //! One resolved configuration out of flags, environment and surus.toml.
 //!
 //! `tables.rs` is what can be written, `units.rs` how values are written, `env.rs` the environment, `discover.rs` the
-//! case without a file. This file puts them together and checks what no single table can know.
+//! case without a file, `edge.rs` what is the edge's. This file puts them together and checks what no single table can know.
 
 mod discover;
+mod edge;
 mod env;
 mod tables;
 mod units;
@@ -42,6 +43,8 @@ pub(crate) struct App {
     /// The script as a human would name it: relative to the folder that is served.
     pub(crate) label: String,
     pub(crate) max_requests_in_flight: usize,
+    pub(crate) max_queue: usize,
+    pub(crate) queue_timeout: Duration,
     pub(crate) request_timeout: Option<Duration>,
     pub(crate) slow_log: Option<Duration>,
     pub(crate) preempt_after: Duration,
@@ -212,22 +215,13 @@ fn finish(
     mut php: BTreeMap<String, IniValue>,
     dev: bool,
 ) -> Result<Config, ConfigError> {
-    let edge = surus_edge::Limits::default();
     let listen = fill(&mut server.listen, Listen::One("127.0.0.1:8080".to_owned()));
     let workers = fill(&mut server.workers, Workers::Auto);
     let access_log = fill(&mut server.access_log, false);
-    let connections = at_least_one(
-        &mut server.max_connections,
-        edge.connections,
-        "max_connections",
-    )?;
-    let header = fill(&mut server.max_header, Size(edge.header_bytes as u64));
-    let header_timeout = fill(&mut server.header_timeout, Span(edge.header_timeout));
-    let keep_alive = fill(&mut server.keep_alive, Span(edge.keep_alive));
-    let drain = fill(&mut server.drain_timeout, Span(edge.drain));
 
     let (entry, label) = entry(arguments, base, &mut app)?;
     let max_body = body_limit(&mut app, &mut php)?;
+    let edge = edge::limits(&mut server, max_body)?;
     let isolates = app.isolates.get_or_insert_with(Isolates::default);
     let max_isolates = at_least_one(&mut isolates.max, 64, "isolates.max")?;
     let min_isolates = fill(&mut isolates.min, 1.min(max_isolates));
@@ -242,6 +236,8 @@ fn finish(
         1024,
         "max_requests_in_flight",
     )?;
+    let max_queue = fill(&mut app.max_queue, 1024);
+    let queue_timeout = fill(&mut app.queue_timeout, Span(Duration::from_secs(10))).0;
     let request_timeout = fill(&mut app.request_timeout, Span(Duration::from_secs(30))).limit();
     let slow_log = fill(&mut app.slow_log, Span(Duration::ZERO)).limit();
     let preempt_after = fill(&mut app.preempt_after, Span(Duration::from_millis(10))).0;
@@ -251,22 +247,13 @@ fn finish(
         listen: addresses(&listen)?,
         workers: workers.count(),
         access_log,
-        edge: surus_edge::Limits {
-            connections,
-            header_bytes: usize::try_from(header.0).unwrap_or(usize::MAX),
-            body_bytes: if max_body.0 == 0 {
-                u64::MAX
-            } else {
-                max_body.0
-            },
-            header_timeout: header_timeout.0,
-            keep_alive: keep_alive.0,
-            drain: drain.0,
-        },
+        edge,
         app: App {
             entry,
             label,
             max_requests_in_flight,
+            max_queue,
+            queue_timeout,
             request_timeout,
             slow_log,
             preempt_after,

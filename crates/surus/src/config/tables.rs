@@ -44,10 +44,20 @@ table! {
         access_log: bool,
         /// Client connections per worker.
         max_connections: usize,
+        /// The same from one address; zero: no limit.
+        max_connections_per_address: usize,
         /// Request line and headers.
         max_header: Size,
+        /// Number of headers.
+        max_headers: usize,
         /// From the first byte of a request to the end of its headers.
         header_timeout: Span,
+        /// Waiting for a request's body.
+        body_timeout: Span,
+        /// Waiting for a client that does not read.
+        write_timeout: Span,
+        /// Bytes that give a client a second more than these two.
+        min_rate: Size,
         /// Between the requests of a connection.
         keep_alive: Span,
         /// For requests in flight when the server is stopped.
@@ -62,6 +72,10 @@ table! {
         script: PathBuf,
         root: PathBuf,
         max_requests_in_flight: usize,
+        /// Requests that wait for their turn.
+        max_queue: usize,
+        /// How long they wait.
+        queue_timeout: Span,
         request_timeout: Span,
         slow_log: Span,
         preempt_after: Span,

@@ -160,6 +160,25 @@ fn defaults() {
 }
 
 #[test]
+fn the_edges_limits_are_keys_like_all_others() {
+    let text = "[server]\nmax_connections_per_address = 9\nmax_headers = 50\nbody_timeout = \"2s\"\nmin_rate = \"4K\"\n[app.x]\nmax_queue = 7";
+    let folder = Folder::with(&[("app.php", ""), ("surus.toml", text)]);
+    let environment = [
+        ("SURUS_WRITE_TIMEOUT", "3s"),
+        ("SURUS_MIN_RATE", "0"),
+        ("SURUS_QUEUE_TIMEOUT", "1s"),
+    ];
+    let config = folder.serve("{}", &environment).unwrap();
+    let edge = &config.edge;
+    assert_eq!((edge.connections_per_address, edge.header_count), (9, 50));
+    assert_eq!(edge.body_timeout, Duration::from_secs(2));
+    assert_eq!(edge.write_timeout, Duration::from_secs(3));
+    assert_eq!(edge.min_rate, 0);
+    assert_eq!(config.app.max_queue, 7);
+    assert_eq!(config.app.queue_timeout, Duration::from_secs(1));
+}
+
+#[test]
 fn flags_win_over_the_environment_and_that_over_the_file() {
     let text = "[server]\nlisten = [\"127.0.0.1:1\", \"[::1]:1\"]\nworkers = 2\n[app.x]\nrequest_timeout = \"1s\"\nslow_log = \"5ms\"\nisolates = { min = 2, max = 9 }";
     let folder = Folder::with(&[("app.php", ""), ("surus.toml", text)]);

@@ -1,0 +1,228 @@
+//! Bounds in number, size and time, each with its answer.
+
+use std::io;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use surus_tests::http::{Connection, Request, Response};
+use surus_tests::surus::{Mode, Surus};
+
+use super::{get, sent, server};
+
+/// Timeouts of a second for all that a client can be slow with; they fire up to a second late.
+const HASTY: &str = "[server]\nheader_timeout = \"1s\"\nbody_timeout = \"1s\"\nwrite_timeout = \"1s\"\nkeep_alive = \"1s\"\nmin_rate = \"64K\"\n";
+const HASTE: Duration = Duration::from_millis(3500);
+
+fn expect_busy(response: &Response) {
+    assert_eq!(
+        (response.status, response.header("retry-after")),
+        (503, Some("1"))
+    );
+}
+
+/// Waits for the end of the connection; what came before it.
+fn until_closed(connection: &mut Connection) -> (io::Result<Vec<u8>>, Duration) {
+    let start = Instant::now();
+    (connection.rest(), start.elapsed())
+}
+
+#[test]
+fn connections_are_bounded_and_idle_ones_give_way() {
+    let server = server(
+        Mode::Coroutine,
+        "[server]\nmax_connections = 2\nkeep_alive = \"60s\"",
+    )
+    .start();
+    let request = "GET /sleep?seconds=3 HTTP/1.1\r\nHost: a\r\n\r\n";
+    let mut busy = sent(&server, request).expect("a connection");
+    let mut idle = Connection::open(server.address()).expect("a connection");
+    idle.write(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+        .expect("write");
+    assert_eq!(idle.response("GET").expect("an answer").text(), "hello");
+    // Both are there, and neither has been idle for long.
+    expect_busy(&get(&server, "/"));
+    thread::sleep(Duration::from_millis(2500));
+    get(&server, "/").expect(200);
+    assert_eq!(until_closed(&mut idle).0.expect("its end"), b"");
+    assert_eq!(busy.response("GET").expect("an answer").text(), "slept");
+}
+
+#[test]
+fn connections_of_one_address_are_bounded() {
+    let server = server(Mode::Coroutine, "[server]\nmax_connections_per_address = 2").start();
+    let open = |number: u8| {
+        let mut connection = Connection::open_from([127, 0, 0, number].into(), server.address())?;
+        connection.write(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")?;
+        let response = connection.response("GET")?;
+        io::Result::Ok((connection, response))
+    };
+    let first = open(5).expect("a connection");
+    let second = open(5).expect("a connection");
+    assert_eq!((first.1.status, second.1.status), (200, 200));
+    expect_busy(&open(5).expect("an answer").1);
+    assert_eq!(open(6).expect("a connection").1.status, 200);
+    drop(first);
+    let start = Instant::now();
+    while open(5).expect("an answer").1.status != 200 {
+        assert!(start.elapsed() < Duration::from_secs(5));
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn headers_are_bounded() {
+    let server = server(
+        Mode::Coroutine,
+        "[server]\nmax_header = \"16K\"\nmax_headers = 20",
+    )
+    .start();
+    let get = |headers: usize, size: usize| {
+        let value = "x".repeat(size);
+        (0..headers)
+            .fold(Request::get("/"), |request, number| {
+                request.header(&format!("X-{number}"), &value)
+            })
+            .send(server.address())
+            .status
+    };
+    assert_eq!(get(15, 900), 200);
+    assert_eq!(get(25, 1), 431);
+    assert_eq!(get(10, 2000), 431);
+}
+
+#[test]
+fn bodies_are_bounded_announced_or_not() {
+    for mode in Mode::ALL {
+        let server = server(mode, "[app.app]\nmax_body = \"400K\"").start();
+        for (size, status) in [(300_000, 200), (500_000, 413)] {
+            let body = vec![b'x'; size];
+            let request = Request::post("/body").body("text/plain", body.clone());
+            request.send(server.address()).expect(status);
+            let mut chunked = sent(
+                &server,
+                "POST /body HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n",
+            )
+            .expect("a connection");
+            let mut bytes = format!("{size:x}\r\n").into_bytes();
+            bytes.extend_from_slice(&body);
+            bytes.extend_from_slice(b"\r\n0\r\n\r\n");
+            chunked.write(&bytes).expect("write");
+            chunked.response("POST").expect("an answer").expect(status);
+        }
+    }
+}
+
+#[test]
+fn a_client_that_says_nothing_is_dropped() {
+    let server = server(Mode::Coroutine, HASTY).start();
+    let mut silent = Connection::open(server.address()).expect("a connection");
+    let mut kept = sent(&server, "GET / HTTP/1.1\r\nHost: a\r\n\r\n").expect("a connection");
+    kept.response("GET").expect("an answer").expect(200);
+    for connection in [&mut silent, &mut kept] {
+        let (rest, after) = until_closed(connection);
+        assert_eq!(rest.expect("its end"), b"");
+        assert!(after < HASTE, "{after:?}");
+    }
+}
+
+/// One byte each tenth of a second does not keep anything open: the time counts from the beginning.
+fn drip(server: &Surus, head: &str) -> (Response, Duration) {
+    let mut connection = sent(server, head).expect("a connection");
+    let start = Instant::now();
+    while start.elapsed() < Duration::from_secs(10) {
+        thread::sleep(Duration::from_millis(100));
+        if connection.write(b"x").is_err() || connection.has_input() {
+            break;
+        }
+    }
+    let response = connection.response("POST").expect("an answer");
+    (response, start.elapsed())
+}
+
+#[test]
+fn a_drip_of_headers_is_cut_with_408() {
+    let server = server(Mode::Coroutine, HASTY).start();
+    let (response, after) = drip(&server, "GET / HTTP/1.1\r\nX-Slow: ");
+    assert_eq!(response.status, 408);
+    assert!(after < HASTE, "{after:?}");
+}
+
+#[test]
+fn a_drip_of_a_body_is_cut_with_408() {
+    for mode in Mode::ALL {
+        let server = server(mode, HASTY).start();
+        // Read before PHP begins, and while it reads.
+        for length in [1000, 400_000] {
+            let head =
+                format!("POST /body HTTP/1.1\r\nHost: a\r\nContent-Length: {length}\r\n\r\n");
+            let (response, after) = drip(&server, &head);
+            assert_eq!(response.status, 408, "{length}");
+            assert_eq!(response.header("connection"), Some("close"));
+            assert!(after < HASTE, "{after:?}");
+        }
+        get(&server, "/").expect(200);
+    }
+}
+
+/// Slower than the timeout, but faster than the rate.
+#[test]
+fn a_long_body_may_take_long() {
+    let server = server(Mode::Coroutine, HASTY).start();
+    let mut connection = sent(
+        &server,
+        "POST /body HTTP/1.1\r\nHost: a\r\nContent-Length: 600000\r\n\r\n",
+    )
+    .expect("a connection");
+    for _ in 0..30 {
+        connection.write(&[b'x'; 20_000]).expect("write");
+        thread::sleep(Duration::from_millis(100));
+    }
+    let response = connection.response("POST").expect("an answer").expect(200);
+    assert_eq!(response.json()["length"], 600_000);
+}
+
+#[test]
+fn a_client_that_does_not_read_is_cut() {
+    for mode in Mode::ALL {
+        let server = server(mode, HASTY).start();
+        let mut connection = sent(
+            &server,
+            "GET /large?kilobytes=20000 HTTP/1.1\r\nHost: a\r\n\r\n",
+        )
+        .expect("a connection");
+        thread::sleep(HASTE + Duration::from_secs(1));
+        let error = connection.response("GET").expect_err("half an answer");
+        let kinds = [io::ErrorKind::UnexpectedEof, io::ErrorKind::ConnectionReset];
+        assert!(kinds.contains(&error.kind()), "{error}");
+        get(&server, "/").expect(200);
+    }
+}
+
+/// A thousand clients that are as slow as they can be, each in one of three ways, take no place and little memory.
+#[test]
+fn a_thousand_slow_clients_cost_little() {
+    let config = "[server]\nworkers = 1\nwrite_timeout = \"20s\"\n[app.app]\nmax_body = \"8M\"\n";
+    let mut server = server(Mode::Coroutine, config).start();
+    let before = server.process().memory();
+    let clients: Vec<Connection> = (0..1000)
+        .map(|number| {
+            let mut connection = Connection::open(server.address()).expect("a connection");
+            let head = match number % 3 {
+                0 => "GET / HTTP/1.1\r\nX-Slow: ".to_owned(),
+                1 => "GET /large?kilobytes=4 HTTP/1.1\r\nHost: a\r\n\r\n".repeat(50),
+                _ => format!(
+                    "POST /body HTTP/1.1\r\nHost: a\r\nContent-Length: 200000\r\n\r\n{}",
+                    "x".repeat(1000)
+                ),
+            };
+            connection.write(head.as_bytes()).expect("write");
+            connection
+        })
+        .collect();
+    let start = Instant::now();
+    get(&server, "/").expect(200);
+    assert!(start.elapsed() < Duration::from_secs(1));
+    let after = server.process().memory();
+    let each = after.saturating_sub(before) / clients.len() as u64;
+    assert!(each < 100 * 1024, "{each} bytes for each client");
+}

@@ -1,0 +1,31 @@
+//! The edge: what it does between a client's socket and PHP, and that no client can stall it.
+#![forbid(unsafe_code)]
+
+mod limits;
+mod queue;
+
+use std::io;
+
+use surus_tests::fixture;
+use surus_tests::http::{Connection, Request, Response};
+use surus_tests::surus::{Mode, Options, Surus};
+
+/// The server of this mode with this configuration.
+fn server(mode: Mode, config: &str) -> Options {
+    let script = match mode {
+        Mode::Classic => "edge/index.php",
+        Mode::Coroutine => "edge/app.php",
+    };
+    Surus::serve(&fixture(script)).mode(mode).config(config)
+}
+
+fn get(server: &Surus, target: &str) -> Response {
+    Request::get(target).send(server.address())
+}
+
+/// A connection on which these bytes have been sent.
+fn sent(server: &Surus, bytes: &str) -> io::Result<Connection> {
+    let mut connection = Connection::open(server.address())?;
+    connection.write(bytes.as_bytes())?;
+    Ok(connection)
+}
