@@ -98,10 +98,11 @@ pub(crate) async fn a_dropped_future_is_a_client_that_left(engine: &Engine) {
 pub(crate) async fn too_many_requests_are_refused(engine: &Engine) {
     let limits = Limits {
         max_in_flight: 3,
+        max_queue: 1,
         ..Limits::default()
     };
     let (app, _site) = boot(engine, WAITS, limits).await;
-    let answers = together((0..5).map(|_| app.call(get("/?id=1")))).await;
+    let answers = together((0..6).map(|_| app.call(get("/?id=1")))).await;
     let refused: Vec<_> = answers.iter().filter(|a| a.status() == 503).collect();
     assert_eq!(refused.len(), 2);
     assert!(refused
