@@ -265,6 +265,11 @@ impl Connection {
         Ok(response)
     }
 
+    /// Reads an interim response (1xx); its status.
+    pub fn interim(&mut self) -> io::Result<u16> {
+        self.head().map(|(status, _)| status)
+    }
+
     fn head(&mut self) -> io::Result<(u16, Vec<(String, String)>)> {
         let line = self.line()?;
         let status = line

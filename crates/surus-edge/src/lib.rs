@@ -13,6 +13,7 @@
 //! - [`connection`]: the state of one connection; [`sweep`]: the timeouts of all of them, once a second
 //! - [`output`]: writes, gathered
 //! - [`backend`]: what a backend is; [`request_body`], [`reply`]: the bodies on both sides of it
+//! - [`spool`]: request bodies read to their end first, in memory or in a file
 //! - [`site`]: which file or script a path of a classic site means; [`path`], [`fs`]: what it builds on
 //! - [`files`], [`mime`]: static files as replies
 
@@ -32,6 +33,7 @@ mod request_body;
 mod server;
 mod service;
 mod site;
+mod spool;
 mod sweep;
 
 pub use access_log::AccessLog;
@@ -43,6 +45,7 @@ pub use reply::{plain, Reply};
 pub use request_body::{BodyError, RequestBody};
 pub use server::{serve, Drained, Edge};
 pub use site::{Resolution, Script, Site};
+pub use spool::{Spool, SpoolLimits, Spooled, SpooledFile};
 
 /// The error of every body that crosses the edge.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;

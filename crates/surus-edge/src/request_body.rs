@@ -12,6 +12,7 @@ use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 use tokio::time::{Instant, Sleep};
 
+use crate::connection::State;
 use crate::{BoxError, Limits};
 
 /// A request's body, bounded in bytes and in time. Where it passes a bound it fails with a [`BodyError`], and the edge
@@ -35,6 +36,7 @@ struct Watch {
     since: Option<Instant>,
     timer: Option<Pin<Box<Sleep>>>,
     verdict: Verdict,
+    connection: Rc<State>,
 }
 
 /// Where the edge finds out that a body has failed.
@@ -48,7 +50,11 @@ impl RequestBody {
         }
     }
 
-    pub(crate) fn watched(incoming: Incoming, limits: &Limits) -> (Self, Verdict) {
+    pub(crate) fn watched(
+        incoming: Incoming,
+        limits: &Limits,
+        connection: &Rc<State>,
+    ) -> (Self, Verdict) {
         let verdict = Verdict::default();
         let watch = Box::new(Watch {
             left: limits.body_bytes,
@@ -58,6 +64,7 @@ impl RequestBody {
             since: None,
             timer: None,
             verdict: Rc::clone(&verdict),
+            connection: Rc::clone(connection),
         });
         let body = RequestBody {
             incoming,
@@ -84,6 +91,8 @@ pub enum BodyError {
     TooLarge,
     /// The client was too slow.
     TimedOut,
+    /// There is no room to keep it in.
+    NoRoom,
 }
 
 impl BodyError {
@@ -91,6 +100,7 @@ impl BodyError {
         match self {
             BodyError::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             BodyError::TimedOut => StatusCode::REQUEST_TIMEOUT,
+            BodyError::NoRoom => StatusCode::SERVICE_UNAVAILABLE,
         }
     }
 }
@@ -100,6 +110,7 @@ impl fmt::Display for BodyError {
         f.write_str(match self {
             BodyError::TooLarge => "the request body is larger than allowed",
             BodyError::TimedOut => "the request body took too long",
+            BodyError::NoRoom => "there is no room to keep the request body in",
         })
     }
 }
@@ -146,6 +157,16 @@ impl Watch {
                 .poll(cx)
                 .map(|()| self.fail(BodyError::TimedOut)),
             None => Poll::Pending,
+        }
+    }
+}
+
+impl Drop for RequestBody {
+    fn drop(&mut self) {
+        if let Some(watch) = &self.watch {
+            if !self.incoming.is_end_stream() {
+                watch.connection.linger.set(true);
+            }
         }
     }
 }

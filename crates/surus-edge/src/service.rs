@@ -73,14 +73,14 @@ pub(crate) async fn respond<B: Backend>(
 
 async fn respond_to_body<B: Backend>(
     edge: &Edge<B>,
-    state: &State,
+    state: &Rc<State>,
     request: Request<Incoming>,
 ) -> Response<Reply<B::Body>> {
     if request.body().size_hint().lower() > edge.limits.body_bytes {
         return refuse(state, StatusCode::PAYLOAD_TOO_LARGE);
     }
     let (head, incoming) = request.into_parts();
-    let (body, verdict) = RequestBody::watched(incoming, &edge.limits);
+    let (body, verdict) = RequestBody::watched(incoming, &edge.limits, state);
     let request = Request::from_parts(head, body);
     let response = edge.backend.call(request, &state.addresses).await;
     match verdict.get() {

@@ -5,6 +5,11 @@
 #include "Zend/zend_smart_str.h"
 #include "ext/json/php_json.h"
 
+/* What is printed beyond this leaves the base buffer, and soon the server: it is not collected up to the memory limit. */
+#define COLLECTED ((size_t)256 * 1024)
+/* What a fiber that prints nothing has, and one that has printed much gets back. */
+#define BASE_BUFFER ((size_t)16 * 1024)
+
 #define HTML "text/html; charset=UTF-8"
 #define JSON "application/json"
 
@@ -15,6 +20,10 @@ void surus_output_begin(surus_task *task)
 	}
 	php_output_start_user(NULL, 0, PHP_OUTPUT_HANDLER_STDFLAGS);
 	task->output = OG(active);
+	if (task->output) {
+		/* Not as an argument: a buffer of this size would be allocated at once. */
+		task->output->size = COLLECTED;
+	}
 }
 
 bool surus_output_is_base(const surus_task *task)
@@ -43,6 +52,10 @@ void surus_output_end(surus_task *task)
 	if (OG(active) && OG(active) == task->output) {
 		OG(active)->flags &= ~(PHP_OUTPUT_HANDLER_STARTED | PHP_OUTPUT_HANDLER_DISABLED | PHP_OUTPUT_HANDLER_PROCESSED);
 		OG(active)->buffer.used = 0;
+		if (OG(active)->buffer.size > 4 * BASE_BUFFER) {
+			OG(active)->buffer.data = erealloc(OG(active)->buffer.data, BASE_BUFFER);
+			OG(active)->buffer.size = BASE_BUFFER;
+		}
 	} else {
 		zend_try {
 			php_output_end_all();

@@ -119,6 +119,10 @@ void surus_superglobals_build(surus_task *task)
 	if (!wanted) {
 		return;
 	}
+	if (wanted & (1u << 3)) {
+		/* $_FILES comes of reading $_POST. */
+		wanted |= 2 & ~task->built_superglobals;
+	}
 	task->built_superglobals |= wanted;
 	if (wanted & (1u << 6)) {
 		/* $_REQUEST is made of the others. */

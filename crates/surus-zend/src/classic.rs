@@ -16,6 +16,7 @@ use crate::{
     isolate::Isolate,
     line::Line,
     request::{Limits, Request, Script},
+    spill::SpillSpace,
     task::{Outcome, Task, Turn},
     BootError, Engine, ResponseBody,
 };
@@ -33,6 +34,10 @@ pub struct ClassicConfig {
     pub max_isolates: usize,
     /// How long an isolate above the minimum stays idle before it is freed.
     pub idle: Duration,
+    /// Bytes of responses that wait for slow clients in files, so that their isolates are free.
+    pub spill: u64,
+    /// Where these files are.
+    pub spill_folder: std::path::PathBuf,
 }
 
 /// Runs PHP files as php-fpm does.
@@ -48,6 +53,7 @@ struct Pool {
     /// Requests that wait for an isolate.
     line: Line<Handed>,
     trimming: Cell<bool>,
+    spill: Rc<SpillSpace>,
 }
 
 impl Classic {
@@ -57,6 +63,7 @@ impl Classic {
             alive: Cell::new(0),
             line: Line::default(),
             trimming: Cell::new(false),
+            spill: SpillSpace::new(config.spill, &config.spill_folder),
             config,
         });
         for _ in 0..pool.config.min_isolates {
@@ -72,6 +79,7 @@ impl Classic {
     /// Runs `script` for the request. Dropping the future tells PHP that the client has left.
     pub async fn call(&self, request: Request, script: Script) -> Response<ResponseBody> {
         let exchange = Exchange::new(request, Some(script), self.dev);
+        let _ = exchange.spill.set(self.pool.spill.clone());
         let task = match self.pool.clone().acquire().await {
             Ok(task) => task,
             Err(answer) => return answer,

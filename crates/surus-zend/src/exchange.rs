@@ -21,6 +21,7 @@ use crate::{
     pipe::Pipe,
     request::{Request, RequestBody, Script},
     server_variables::{CStrings, ServerVariables},
+    spill::{Spill, SpillSpace},
     ResponseBody,
 };
 
@@ -42,6 +43,8 @@ pub(crate) struct Exchange {
     unread: RefCell<Bytes>,
     pub(crate) body_failed: Cell<bool>,
     response: RefCell<Response>,
+    /// Where the response may wait for a slow client.
+    pub(crate) spill: OnceCell<Rc<SpillSpace>>,
     client_left: Cell<bool>,
     /// The future that waits for the response.
     waiter: RefCell<Option<Waker>>,
@@ -88,6 +91,7 @@ impl Exchange {
                 status: 200,
                 ..Response::default()
             }),
+            spill: OnceCell::new(),
             client_left: Cell::new(false),
             waiter: RefCell::default(),
             driver: RefCell::default(),
@@ -157,6 +161,15 @@ impl Exchange {
                     *unread = std::mem::take(bytes);
                     *body = RequestBody::Empty;
                 }
+                RequestBody::File(file) => match read_block(file) {
+                    Ok(block) if block.is_empty() => *body = RequestBody::Empty,
+                    Ok(block) => *unread = block,
+                    Err(error) => {
+                        tracing::error!(%error, "a kept request body cannot be read");
+                        self.body_failed.set(true);
+                        *body = RequestBody::Empty;
+                    }
+                },
                 RequestBody::Stream(stream) => match stream.as_mut().poll_frame(cx) {
                     Poll::Pending => return Poll::Pending,
                     Poll::Ready(Some(Ok(frame))) => {
@@ -173,6 +186,11 @@ impl Exchange {
                 },
             }
         }
+    }
+
+    /// True once for each block of a body that is all there: reading it never waits, so others get a turn in between.
+    pub(crate) fn is_at_block(&self) -> bool {
+        self.unread.borrow().is_empty() && matches!(*self.body.borrow(), RequestBody::File(_))
     }
 
     // ---- the response, PHP's side
@@ -231,7 +249,8 @@ impl Exchange {
             return;
         }
         let this = Rc::downgrade(&self.shared());
-        let pipe = Pipe::new(move || {
+        let spill = self.spill.get().cloned().map(Spill::new);
+        let pipe = Pipe::new(spill, move || {
             if let Some(exchange) = this.upgrade() {
                 exchange.client_has_left();
             }
@@ -342,6 +361,20 @@ impl Response {
         *reply.headers_mut() = std::mem::take(&mut self.headers);
         reply
     }
+}
+
+/// The next bytes of a body in a file; none at its end.
+fn read_block(file: &mut dyn std::io::Read) -> std::io::Result<Bytes> {
+    const BLOCK: usize = 256 * 1024;
+    let mut block = vec![0; BLOCK];
+    let size = loop {
+        match file.read(&mut block) {
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            result => break result?,
+        }
+    };
+    block.truncate(size);
+    Ok(Bytes::from(block))
 }
 
 fn wake(slot: &RefCell<Option<Waker>>) {

@@ -7,7 +7,7 @@
 //!  - `task` — a stack that runs PHP in an isolate, driven as a future
 //!  - `exchange` — one HTTP request and its response, as PHP sees them
 //!  - `line` — requests that wait for their turn
-//!  - `pipe`, `body` — response bytes on their way to the client
+//!  - `pipe`, `spill`, `body` — response bytes on their way to the client
 //!  - `blocking` — libc calls that would block, as futures
 //!  - `classic`, `coroutine` — the ways to serve: each turns a [`Request`] into a response
 //!  - `command_line` — scripts as php-cli runs them
@@ -31,6 +31,7 @@ mod router;
 mod rust_callbacks;
 mod self_test;
 mod server_variables;
+mod spill;
 mod task;
 mod watch;
 

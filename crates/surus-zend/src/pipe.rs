@@ -10,6 +10,8 @@ use std::{
 
 use bytes::Bytes;
 
+use crate::spill::Spill;
+
 /// Bytes that may wait for a slow client before the writer parks.
 const HIGH_WATER: usize = 256 * 1024;
 
@@ -35,13 +37,16 @@ pub(crate) struct Pipe {
     reader_gone: Cell<bool>,
     reader: RefCell<Option<Waker>>,
     writer: RefCell<Option<Waker>>,
+    /// Where bytes go beyond [`HIGH_WATER`], if they may go anywhere.
+    spill: RefCell<Option<Spill>>,
     /// Called once when the reader goes away before the end.
     on_abort: RefCell<Option<Box<dyn FnOnce()>>>,
 }
 
 impl Pipe {
-    pub(crate) fn new(on_abort: impl FnOnce() + 'static) -> Rc<Pipe> {
+    pub(crate) fn new(spill: Option<Spill>, on_abort: impl FnOnce() + 'static) -> Rc<Pipe> {
         let pipe = Rc::new(Pipe::default());
+        *pipe.spill.borrow_mut() = spill;
         *pipe.on_abort.borrow_mut() = Some(Box::new(on_abort));
         pipe
     }
@@ -51,13 +56,31 @@ impl Pipe {
         if bytes.is_empty() || self.reader_gone.get() {
             return;
         }
+        if let Some(spill) = self.spill.borrow_mut().as_mut() {
+            // Whatever follows what is in the file has to go there, too.
+            if !spill.is_empty() || (self.is_high() && spill.has_room()) {
+                if let Err(error) = spill.write(&bytes) {
+                    tracing::error!(%error, "a response for a slow client cannot be kept");
+                    self.cut_off();
+                }
+                return;
+            }
+        }
         self.waiting.set(self.waiting.get() + bytes.len());
         self.chunks.borrow_mut().push_back(bytes);
         wake(&self.reader);
     }
 
+    fn is_high(&self) -> bool {
+        self.waiting.get() >= HIGH_WATER
+    }
+
     pub(crate) fn is_full(&self) -> bool {
-        self.waiting.get() >= HIGH_WATER && !self.reader_gone.get()
+        let full = match self.spill.borrow().as_ref() {
+            Some(spill) => !spill.has_room() && (self.is_high() || !spill.is_empty()),
+            None => self.is_high(),
+        };
+        full && !self.reader_gone.get()
     }
 
     /// Ready when there is room, or nobody reads any more.
@@ -87,6 +110,19 @@ impl Pipe {
             wake(&self.writer);
             return Poll::Ready(Some(Ok(bytes)));
         }
+        if let Some(spill) = self.spill.borrow_mut().as_mut() {
+            match spill.read() {
+                Ok(bytes) if bytes.is_empty() => {}
+                Ok(bytes) => {
+                    wake(&self.writer);
+                    return Poll::Ready(Some(Ok(bytes)));
+                }
+                Err(error) => {
+                    tracing::error!(%error, "a response that was kept for a slow client is lost");
+                    self.cut_off();
+                }
+            }
+        }
         if self.closed.get() {
             return Poll::Ready(self.cut_off.take().then_some(Err(CutOff)));
         }
@@ -95,12 +131,16 @@ impl Pipe {
     }
 
     pub(crate) fn is_finished(&self) -> bool {
-        self.closed.get() && !self.cut_off.get() && self.chunks.borrow().is_empty()
+        self.closed.get()
+            && !self.cut_off.get()
+            && self.chunks.borrow().is_empty()
+            && self.spill.borrow().as_ref().is_none_or(Spill::is_empty)
     }
 
     pub(crate) fn reader_left(&self) {
         self.reader_gone.set(true);
         self.chunks.borrow_mut().clear();
+        self.spill.borrow_mut().take();
         self.waiting.set(0);
         let on_abort = self.on_abort.borrow_mut().take();
         if let Some(on_abort) = on_abort {

@@ -23,6 +23,8 @@ pub struct Request {
 pub enum RequestBody {
     Empty,
     Full(Bytes),
+    /// All there, in a file say: reading does not wait for a client.
+    File(Box<dyn std::io::Read>),
     Stream(Pin<Box<dyn http_body::Body<Data = Bytes, Error = BoxError>>>),
 }
 
@@ -31,6 +33,7 @@ impl fmt::Debug for RequestBody {
         match self {
             RequestBody::Empty => f.write_str("Empty"),
             RequestBody::Full(bytes) => write!(f, "Full({} bytes)", bytes.len()),
+            RequestBody::File(_) => f.write_str("File"),
             RequestBody::Stream(_) => f.write_str("Stream"),
         }
     }

@@ -122,6 +122,9 @@ unsafe extern "C" fn surus_rs_read_body(
             std::slice::from_raw_parts_mut(buffer.cast::<u8>(), size),
         )
     };
+    if exchange.is_at_block() {
+        let _ = park_on(tokio::task::yield_now());
+    }
     let mut context = std::task::Context::from_waker(std::task::Waker::noop());
     if let Poll::Ready(size) = exchange.poll_body(&mut context, buffer) {
         return size;

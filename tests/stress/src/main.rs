@@ -154,6 +154,8 @@ fn classic(
         // Fewer than requests: some wait in line. Idle ones are freed at once: all are made and freed again and again.
         max_isolates: 24,
         idle: Duration::from_millis(100),
+        spill: 1 << 30,
+        spill_folder: std::env::temp_dir(),
     };
     Ok(Application::Classic(Classic::new(engine, config)?))
 }

@@ -3,6 +3,8 @@
 
 mod limits;
 mod queue;
+mod streams;
+mod uploads;
 
 use std::io;
 

@@ -15,6 +15,8 @@ fn classic(engine: &Engine, min: usize, max: usize) -> Classic {
         min_isolates: min,
         max_isolates: max,
         idle: Duration::from_millis(100),
+        spill: 1 << 30,
+        spill_folder: std::env::temp_dir(),
     };
     Classic::new(engine, config).expect("isolates are made")
 }

@@ -4,17 +4,18 @@ use std::path::Path;
 use http::header::{HeaderValue, LOCATION};
 use http::{Method, Response, StatusCode, Uri};
 use surus_edge::{
-    plain, serve_file, Backend, CachedDisk, Connection, Reply, RequestBody, Resolution, Site,
+    plain, serve_file, Backend, CachedDisk, Connection, Reply, RequestBody, Resolution, Site, Spool,
 };
 use surus_zend::{ClassicConfig, Engine, ResponseBody};
 
-use super::{limits, request, unreadable, Php};
+use super::{limits, request, unreadable, Php, Streamed};
 use crate::config::App;
 
 /// A folder of scripts and files, served as nginx and php-fpm would.
 pub(crate) struct Classic {
     site: Site,
     disk: CachedDisk,
+    spool: Spool,
     pool: surus_zend::Classic,
 }
 
@@ -33,10 +34,13 @@ impl Classic {
             min_isolates: app.min_isolates,
             max_isolates: app.max_isolates,
             idle: app.isolate_idle,
+            spill: app.response_disk,
+            spill_folder: app.spool.folder.clone(),
         };
         Ok(Classic {
             site,
             disk: CachedDisk::new(),
+            spool: Spool::new(app.spool.clone()),
             pool: surus_zend::Classic::new(engine, config)?,
         })
     }
@@ -74,9 +78,9 @@ impl Backend for Classic {
             Resolution::NotFound => return plain(StatusCode::NOT_FOUND),
             Resolution::Refused => return plain(StatusCode::BAD_REQUEST),
         };
-        match request(incoming, connection).await {
+        match request(incoming, connection, &self.spool, Streamed::None).await {
             Ok(request) => self.pool.call(request, script).await.map(Reply::Backend),
-            Err(error) => plain(unreadable(&error)),
+            Err(error) => unreadable(&error),
         }
     }
 }

@@ -1,20 +1,22 @@
 use std::path::Path;
 
-use surus_edge::{plain, Backend, Connection, Reply, RequestBody};
+use surus_edge::{Backend, Connection, Reply, RequestBody, Spool};
 use surus_zend::{BootError, Engine, ResponseBody};
 
-use super::{limits, request, unreadable, Php};
+use super::{limits, request, unreadable, Php, Streamed};
 use crate::config::App;
 
 /// An application that booted once and serves each request in a fiber.
 pub(crate) struct Coroutine {
     app: surus_zend::Coroutine,
+    spool: Spool,
 }
 
 impl Coroutine {
     pub(crate) async fn boot(engine: &Engine, script: &Path, app: &App) -> Result<Self, BootError> {
+        let spool = Spool::new(app.spool.clone());
         let app = surus_zend::Coroutine::boot(engine, script, limits(app)).await?;
-        Ok(Coroutine { app })
+        Ok(Coroutine { app, spool })
     }
 }
 
@@ -26,9 +28,9 @@ impl Backend for Coroutine {
         incoming: http::Request<RequestBody>,
         connection: &Connection,
     ) -> http::Response<Reply<ResponseBody>> {
-        match request(incoming, connection).await {
+        match request(incoming, connection, &self.spool, Streamed::Long).await {
             Ok(request) => self.app.call(request).await.map(Reply::Backend),
-            Err(error) => plain(unreadable(&error)),
+            Err(error) => unreadable(&error),
         }
     }
 }

@@ -3,8 +3,11 @@
 mod classic;
 mod coroutine;
 
-use http_body_util::BodyExt;
-use surus_edge::{Backend, BodyError, BoxError, Connection, RequestBody};
+use http::header::{HeaderValue, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER};
+use http::{HeaderMap, StatusCode};
+use surus_edge::{
+    plain, Backend, BodyError, BoxError, Connection, Reply, RequestBody, Spool, Spooled,
+};
 use surus_zend::Limits;
 
 use crate::config::App;
@@ -17,9 +20,6 @@ pub(crate) trait Php: Backend {
     /// Requests that PHP has not finished.
     fn unfinished(&self) -> usize;
 }
-
-/// Bodies up to this many bytes are read before PHP is entered: a slow client then occupies a buffer, not a fiber.
-const BUFFERED: u64 = 256 * 1024;
 
 fn limits(app: &App) -> Limits {
     Limits {
@@ -34,18 +34,37 @@ fn limits(app: &App) -> Limits {
     }
 }
 
+/// Which bodies PHP begins to read before they are complete.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Streamed {
+    /// None: PHP would occupy an isolate while it waits.
+    None,
+    /// Those that are long, unless they are forms with files, which PHP reads to their end anyway.
+    Long,
+}
+
 /// The engine's form of a request. Fails if the client broke off its body.
 async fn request(
     request: http::Request<RequestBody>,
     connection: &Connection,
+    spool: &Spool,
+    streamed: Streamed,
 ) -> Result<surus_zend::Request, BoxError> {
-    let (head, body) = request.into_parts();
+    let (mut head, body) = request.into_parts();
     let body = if body.is_empty() {
         surus_zend::RequestBody::Empty
-    } else if body.len().is_some_and(|length| length <= BUFFERED) {
-        surus_zend::RequestBody::Full(body.collect().await?.to_bytes())
-    } else {
+    } else if streamed == Streamed::Long && !spool.holds(&body) && !has_files(&head.headers) {
         surus_zend::RequestBody::Stream(Box::pin(body))
+    } else {
+        let (length, body) = match spool.read(body).await? {
+            Spooled::Memory(bytes) => (bytes.len() as u64, surus_zend::RequestBody::Full(bytes)),
+            Spooled::File(file) => (file.len(), surus_zend::RequestBody::File(Box::new(file))),
+        };
+        // Of a chunked body it is known by now, as it is for php-fpm behind nginx.
+        head.headers
+            .entry(CONTENT_LENGTH)
+            .or_insert_with(|| length.into());
+        body
     };
     Ok(surus_zend::Request {
         method: head.method,
@@ -59,9 +78,24 @@ async fn request(
     })
 }
 
-/// The status of a request whose body could not be read.
-fn unreadable(error: &BoxError) -> http::StatusCode {
-    error
+fn has_files(headers: &HeaderMap) -> bool {
+    const TYPE: &[u8] = b"multipart/form-data";
+    headers
+        .get(CONTENT_TYPE)
+        .and_then(|value| value.as_bytes().get(..TYPE.len()))
+        .is_some_and(|start| start.eq_ignore_ascii_case(TYPE))
+}
+
+/// The answer to a request whose body could not be read.
+fn unreadable<B>(error: &BoxError) -> http::Response<Reply<B>> {
+    let status = error
         .downcast_ref::<BodyError>()
-        .map_or(http::StatusCode::BAD_REQUEST, |error| error.status())
+        .map_or(StatusCode::BAD_REQUEST, |error| error.status());
+    let mut response = plain(status);
+    if status == StatusCode::SERVICE_UNAVAILABLE {
+        let headers = response.headers_mut();
+        headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));
+        headers.insert(CONNECTION, HeaderValue::from_static("close"));
+    }
+    response
 }

@@ -1,8 +1,8 @@
 //! What of the configuration is the edge's.
 
-use surus_edge::Limits;
+use surus_edge::{Limits, SpoolLimits};
 
-use super::tables::Server;
+use super::tables::{App, Server};
 use super::units::{Size, Span};
 use super::{at_least_one, fill, ConfigError};
 
@@ -33,4 +33,15 @@ pub(super) fn limits(server: &mut Server, max_body: Size) -> Result<Limits, Conf
         keep_alive: fill(&mut server.keep_alive, Span(default.keep_alive)).0,
         drain: fill(&mut server.drain_timeout, Span(default.drain)).0,
     })
+}
+
+/// Where request bodies are kept.
+pub(super) fn spool(app: &mut App) -> SpoolLimits {
+    let default = SpoolLimits::default();
+    SpoolLimits {
+        memory_each: default.memory_each,
+        memory: fill(&mut app.body_memory, Size(default.memory)).0,
+        disk: fill(&mut app.body_disk, Size(default.disk)).0,
+        folder: fill(&mut app.spool_folder, default.folder),
+    }
 }

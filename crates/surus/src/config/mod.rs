@@ -50,6 +50,8 @@ pub(crate) struct App {
     pub(crate) preempt_after: Duration,
     pub(crate) preempt_fibers: bool,
     pub(crate) memory_limit: Option<String>,
+    pub(crate) spool: surus_edge::SpoolLimits,
+    pub(crate) response_disk: u64,
     pub(crate) min_isolates: usize,
     pub(crate) max_isolates: usize,
     pub(crate) isolate_idle: Duration,
@@ -191,7 +193,10 @@ fn read_file(
     })?;
     let base = parent(&file);
     for app in parsed.app.values_mut() {
-        for path in [&mut app.script, &mut app.root].into_iter().flatten() {
+        for path in [&mut app.script, &mut app.root, &mut app.spool_folder]
+            .into_iter()
+            .flatten()
+        {
             *path = base.join(&path);
         }
     }
@@ -222,6 +227,8 @@ fn finish(
     let (entry, label) = entry(arguments, base, &mut app)?;
     let max_body = body_limit(&mut app, &mut php)?;
     let edge = edge::limits(&mut server, max_body)?;
+    let spool = edge::spool(&mut app);
+    let response_disk = fill(&mut app.response_disk, Size(4 << 30)).0;
     let isolates = app.isolates.get_or_insert_with(Isolates::default);
     let max_isolates = at_least_one(&mut isolates.max, 64, "isolates.max")?;
     let min_isolates = fill(&mut isolates.min, 1.min(max_isolates));
@@ -259,6 +266,8 @@ fn finish(
             preempt_after,
             preempt_fibers,
             memory_limit: app.memory_limit.clone(),
+            spool,
+            response_disk,
             min_isolates,
             max_isolates,
             isolate_idle,

@@ -82,6 +82,14 @@ table! {
         preempt_fibers: bool,
         memory_limit: String,
         max_body: Size,
+        /// Memory for request bodies that are being read, per worker; more go to files.
+        body_memory: Size,
+        /// Files of request bodies, per worker.
+        body_disk: Size,
+        /// Files of responses that wait for slow clients of a classic site, per worker.
+        response_disk: Size,
+        /// Where both are.
+        spool_folder: PathBuf,
         isolates: Isolates,
     }
 }

@@ -1,0 +1,67 @@
+//! Responses that are sent while PHP still makes them.
+
+use std::io;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use surus_tests::surus::Mode;
+
+use super::{get, sent, server};
+
+#[test]
+fn what_is_flushed_is_there_at_once() {
+    for mode in Mode::ALL {
+        let server = server(mode, "").start();
+        let response = get(&server, "/steps").expect(200);
+        assert_eq!(response.text(), "one;two;three;");
+        let first = response.body_after.expect("a body");
+        assert!(first < Duration::from_millis(300), "{first:?}");
+    }
+}
+
+/// Much more than PHP may have: what is printed does not pile up, however slow the client is.
+#[test]
+fn what_is_printed_without_flush_is_streamed_too() {
+    let config = "[app.app]\nmemory_limit = \"16M\"\nresponse_disk = \"1M\"\n";
+    for mode in Mode::ALL {
+        let mut server = server(mode, config).start();
+        get(&server, "/").expect(200);
+        let before = server.process().memory();
+        let request = "GET /print?kilobytes=102400 HTTP/1.1\r\nHost: a\r\n\r\n";
+        let mut connection = sent(&server, request).expect("a connection");
+        thread::sleep(Duration::from_secs(1));
+        let growth = server.process().memory().saturating_sub(before);
+        assert!(growth < 8 << 20, "{growth}");
+        let response = connection.response("GET").expect("an answer").expect(200);
+        assert_eq!(response.body.len(), 100 << 20);
+        assert!(response
+            .body
+            .chunks_exact(16)
+            .all(|chunk| chunk == b"0123456789abcdef"));
+    }
+}
+
+/// Their responses wait in files, and the isolates are free.
+#[test]
+fn clients_that_do_not_read_do_not_occupy_isolates() -> io::Result<()> {
+    let config = "[app.app]\nisolates = { min = 1, max = 2 }\nmax_queue = 8\nmax_requests_in_flight = 2\nqueue_timeout = \"2s\"\n";
+    let server = server(Mode::Classic, config).start();
+    let request = "GET /print?kilobytes=16384 HTTP/1.1\r\nHost: a\r\n\r\n";
+    let mut slow = Vec::new();
+    for _ in 0..6 {
+        slow.push(sent(&server, request)?);
+        thread::sleep(Duration::from_millis(50));
+    }
+    let start = Instant::now();
+    get(&server, "/").expect(200);
+    assert!(start.elapsed() < Duration::from_secs(2));
+    for mut connection in slow {
+        let response = connection.response("GET")?.expect(200);
+        assert_eq!(response.body.len(), 16 << 20);
+        assert!(response
+            .body
+            .chunks_exact(16)
+            .all(|chunk| chunk == b"0123456789abcdef"));
+    }
+    Ok(())
+}
