@@ -11,6 +11,7 @@ from collections import Counter
 from pathlib import Path
 
 from . import suite
+from .databases import databases
 from .source import CACHE, ROOT, say, source
 
 FOLDERS = [
@@ -32,7 +33,12 @@ def _tests(folder):
         return [folder]
     if folder.startswith("ext/") and folder.count("/") == 1:
         place = place / "tests"
-    return sorted(str(file.relative_to(root)) for file in place.rglob("*.phpt"))
+    found = sorted(str(file.relative_to(root)) for file in place.rglob("*.phpt"))
+    common = f"{folder}/tests/common.phpt"
+    if common in found:
+        found.remove(common)
+        found += [f"{test}{suite.DRIVER}{folder.removeprefix('ext/')}" for test in _tests("ext/pdo")]
+    return found
 
 
 def _lines(file):
@@ -49,12 +55,14 @@ def _expected():
 class StockResults:
     """The stock program's results, kept for as long as it is the same program."""
 
-    def __init__(self, jobs, opcache):
+    def __init__(self, jobs, opcache, servers):
         version = subprocess.run([suite.STOCK, "-v"], capture_output=True, text=True, check=True).stdout.split()[1]
-        name = f"stock-{version}{'-opcache' if opcache else ''}.json"
+        # Results without servers are older: there, most tests of databases were skipped.
+        name = f"stock-{version}-servers{'-opcache' if opcache else ''}.json"
         self._file = CACHE / name
         self._jobs = jobs
         self._opcache = opcache
+        self._servers = servers
         self._known = json.loads(self._file.read_text()) if self._file.exists() else {}
 
     def of(self, tests):
@@ -64,7 +72,7 @@ class StockResults:
         return {test: self._known.get(test, "LOST") for test in tests}
 
     def again(self, tests, jobs=1):
-        found = suite.run(suite.STOCK, "stock", tests, jobs, self._opcache)
+        found = suite.run(suite.STOCK, "stock", tests, jobs, self._opcache, self._servers)
         found = {test: found.get(test, "LOST") for test in tests}
         with (CACHE / "lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)  # another run may have found more in the meantime
@@ -73,10 +81,10 @@ class StockResults:
         return found
 
 
-def _compare(binary, stock, tests, options):
+def _compare(binary, stock, tests, options, servers):
     """Results of both; what differs is run again alone, twice at most, since a busy machine upsets some tests."""
     theirs = stock.of(tests)
-    found = suite.run(binary, "surus", tests, options.jobs, options.opcache)
+    found = suite.run(binary, "surus", tests, options.jobs, options.opcache, servers)
     ours = {test: found.get(test, "LOST") for test in tests}
     for _ in range(options.retries):
         differ = [test for test in tests if ours[test] != theirs[test]]
@@ -84,7 +92,7 @@ def _compare(binary, stock, tests, options):
             break
         say(f"running {len(differ)} again that differ")
         theirs.update(stock.again(differ))
-        found = suite.run(binary, "surus", differ, 1, options.opcache)
+        found = suite.run(binary, "surus", differ, 1, options.opcache, servers)
         ours.update({test: found.get(test, "LOST") for test in differ})
     return theirs, ours
 
@@ -113,7 +121,13 @@ def main(words):
     else:
         folders = options.only.split(",") if options.only else FOLDERS
         groups = {folder: _tests(folder.rstrip("/")) for folder in folders}
-    stock = StockResults(options.jobs, options.opcache)
+    with databases([test for tests in groups.values() for test in tests]) as servers:
+        return _run(groups, options, servers)
+
+
+def _run(groups, options, servers):
+    """Runs and compares group after group. Returns the exit code."""
+    stock = StockResults(options.jobs, options.opcache, servers)
     expected = _expected()
     differences = {}
     total = Counter()
@@ -121,7 +135,7 @@ def main(words):
         counts = Counter()
         for start in range(0, len(tests), BATCH):
             batch = tests[start : start + BATCH]
-            theirs, ours = _compare(options.binary.resolve(), stock, batch, options)
+            theirs, ours = _compare(options.binary.resolve(), stock, batch, options, servers)
             counts.update(tests=len(batch))
             counts.update(f"stock {result}" for result in theirs.values())
             counts.update(f"surus {result}" for result in ours.values())
