@@ -199,7 +199,7 @@ function work(int $n): void
     }
     $numbers = range(1, 8);
     usort($numbers, fn (int $a, int $b) => $b <=> $a);
-    preg_replace_callback('/\d/', fn (array $match) => (string) strlen($match[0]), "a1b2{$n}");
+    preg_replace_callback('/\d/', fn (array $match) => "<{$match[0]}>", "a1b2{$n}");
     serialize([$n, 1.5, $object]);
     $fiber = new Fiber(fn () => Fiber::suspend($n));
     $fiber->start();

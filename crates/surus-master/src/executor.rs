@@ -232,9 +232,11 @@ impl<'a> Master<'a> {
         if self.mask.thread_set_mask().is_err() {
             return PANICKED;
         }
+        let (listeners, held) = self.listeners.take(index);
         let seat = Seat {
             index,
-            listeners: self.listeners.take(index),
+            listeners,
+            held,
             report: Some(report),
         };
         catch_unwind(AssertUnwindSafe(|| (self.worker)(seat))).unwrap_or(PANICKED)

@@ -5,16 +5,19 @@
 //! - [`state`]: what to do. Pure: an event and the time go in, actions come out.
 //! - [`executor`]: does it. Waits in one `poll` for signals, workers' reports and the next deadline.
 //!
-//! Beside them: [`listen`] binds before the fork, [`seat`] is what a worker gets, and [`fork`] holds the one unsafe call.
+//! Beside them: [`listen`] binds before the fork, [`seat`] is what a worker gets, [`child`] tries something out before
+//! there are workers, and [`fork`] holds the one unsafe call.
 
 #![deny(unsafe_code)]
 
+mod child;
 mod executor;
 mod fork;
 mod listen;
 mod seat;
 mod state;
 
+pub use child::in_child;
 pub use executor::{run, Config};
 pub use listen::{bind, BindError, Listeners};
 pub use seat::Seat;

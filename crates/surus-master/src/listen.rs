@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
+use std::os::fd::OwnedFd;
 
 use socket2::{Domain, Protocol, Socket, Type};
 
@@ -14,6 +15,7 @@ const BACKLOG: i32 = 4096;
 pub struct Listeners {
     per_worker: Vec<Vec<TcpListener>>,
     addresses: Vec<SocketAddr>,
+    held: Vec<OwnedFd>,
 }
 
 impl Listeners {
@@ -22,20 +24,32 @@ impl Listeners {
         &self.addresses
     }
 
+    /// Adds workers that do not listen: their seats come behind those of the ones that do.
+    pub fn add_silent(&mut self, workers: usize) {
+        let count = self.per_worker.len() + workers;
+        self.per_worker.resize_with(count, Vec::new);
+    }
+
+    /// Something that each worker inherits with its seat, and that the master closes together with the sockets.
+    pub fn hold(&mut self, held: OwnedFd) {
+        self.held.push(held);
+    }
+
     pub(crate) fn workers(&self) -> usize {
         self.per_worker.len()
     }
 
     /// In a worker, after the fork: its own sockets. The others are closed here, or they would take connections that
     /// nobody accepts once their worker is gone.
-    pub(crate) fn take(&mut self, worker: usize) -> Vec<TcpListener> {
+    pub(crate) fn take(&mut self, worker: usize) -> (Vec<TcpListener>, Vec<OwnedFd>) {
         let own = std::mem::take(&mut self.per_worker[worker]);
         self.per_worker.clear();
-        own
+        (own, std::mem::take(&mut self.held))
     }
 
     pub(crate) fn close(&mut self) {
         self.per_worker.clear();
+        self.held.clear();
     }
 }
 
@@ -72,6 +86,7 @@ pub fn bind(addresses: &[SocketAddr], workers: usize) -> Result<Listeners, BindE
     let mut listeners = Listeners {
         per_worker: (0..workers).map(|_| Vec::new()).collect(),
         addresses: Vec::new(),
+        held: Vec::new(),
     };
     for &address in addresses {
         let failed = |error| BindError { address, error };
@@ -131,7 +146,9 @@ mod tests {
             .per_worker
             .iter()
             .all(|own| own[0].local_addr().unwrap() == address));
-        assert_eq!(listeners.take(1).len(), 1);
+        listeners.add_silent(1);
+        assert_eq!(listeners.workers(), 4);
+        assert_eq!(listeners.take(1).0.len(), 1);
     }
 
     #[test]

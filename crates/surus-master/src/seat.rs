@@ -1,5 +1,6 @@
 use std::io::Write;
 use std::net::TcpListener;
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 
 /// What a worker gets from the master, and its way to tell how its start went.
@@ -8,6 +9,8 @@ pub struct Seat {
     /// From 0.
     pub index: usize,
     pub listeners: Vec<TcpListener>,
+    /// What [`Listeners::hold`](crate::Listeners::hold) was given: the worker's own copies.
+    pub held: Vec<OwnedFd>,
     pub(crate) report: Option<UnixStream>,
 }
 

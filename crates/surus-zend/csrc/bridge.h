@@ -44,6 +44,14 @@ surus_isolate_stats surus_isolate_memory(surus_isolate *isolate);
 /* Enter `a`, then `b` and so on: for measuring a switch. */
 void surus_isolate_touch(surus_isolate *isolate);
 
+/* The first loaded extension that must not run in isolates, unread ones among them, and why; NULL when there is none.
+ * `next` starts at 0 and is moved on, so that all can be listed. */
+const char *surus_extension_for_processes(unsigned *next, const char **why);
+/* Remembers the variables of extensions that nobody has read; false when there are none. */
+bool surus_watch_extensions(void);
+/* The first of them that has changed a variable since then, its module globals aside; NULL when none has. */
+const char *surus_watched_change(void);
+
 /* What a task does next. */
 typedef enum {
 	SURUS_RUN_CLASSIC = 1, /* request startup, script, request shutdown */

@@ -1,4 +1,5 @@
 /* What each extension of Debian's php8.2 packages needs to run in isolates; docs/isolates.md has the reasons. */
+#include "bridge.h"
 #include "hidden_find.h"
 
 #include "Zend/zend_observer.h"
@@ -136,6 +137,13 @@ static int row_of(const char *name)
 	return -1;
 }
 
+/* A module's writable data; false when it comes with no file of its own or has none. */
+static bool data_of(const zend_module_entry *module, char **start, size_t *size)
+{
+	const void *inside = module->functions ? (const void *)module->functions : (const void *)module->info_func;
+	return inside && surus_writable_segment(inside, start, size);
+}
+
 bool surus_find_extensions(surus_finder *finder)
 {
 	zend_module_entry *module;
@@ -146,8 +154,7 @@ bool surus_find_extensions(surus_finder *finder)
 		}
 		char *start;
 		size_t size;
-		if (!surus_writable_segment(module->functions ? (void *)module->functions : (void *)module->info_func, &start, &size)
-			|| size > SEGMENT_MAX) {
+		if (!data_of(module, &start, &size) || size > SEGMENT_MAX) {
 			return surus_not_found(finder, module->name, "its data segment is not found");
 		}
 		if (!surus_found(finder, extensions[row].name, start, size, SURUS_INIT_IMAGE)) {
@@ -161,6 +168,12 @@ bool surus_find_extensions(surus_finder *finder)
 	return true;
 }
 
+static bool is_unread(const zend_module_entry *module)
+{
+	/* The server's own module comes with no file and is the only other one that is not in the table. */
+	return row_of(module->name) < 0 && (module->handle || module->type == MODULE_TEMPORARY);
+}
+
 const char *surus_extension_for_processes(unsigned *next, const char **why)
 {
 	unsigned position = 0;
@@ -171,8 +184,7 @@ const char *surus_extension_for_processes(unsigned *next, const char **why)
 		}
 		*next = position;
 		int row = row_of(module->name);
-		/* The server's own module comes with no file and is the only other one. */
-		if (row < 0 && (module->handle || module->type == MODULE_TEMPORARY)) {
+		if (is_unread(module)) {
 			*why = "it is not known to be safe";
 			return module->name;
 		}
@@ -186,6 +198,56 @@ const char *surus_extension_for_processes(unsigned *next, const char **why)
 		*next = position + 1;
 		*why = "it observes function calls";
 		return "an observer";
+	}
+	return NULL;
+}
+
+/* Writable data of the extensions that nobody has read, as it was when it was last looked at. */
+typedef struct {
+	const zend_module_entry *module;
+	char *start;
+	size_t size;
+	char *copy;
+} watched;
+
+static watched *watch_list;
+static size_t watch_count;
+
+bool surus_watch_extensions(void)
+{
+	if (!watch_list) {
+		watch_list = calloc(zend_hash_num_elements(&module_registry), sizeof *watch_list);
+		zend_module_entry *module;
+		ZEND_HASH_MAP_FOREACH_PTR(&module_registry, module) {
+			watched *entry = watch_list ? &watch_list[watch_count] : NULL;
+			if (entry && is_unread(module) && data_of(module, &entry->start, &entry->size)) {
+				entry->module = module;
+				entry->copy = malloc(entry->size);
+				watch_count += entry->copy != NULL;
+			}
+		} ZEND_HASH_FOREACH_END();
+	}
+	for (size_t i = 0; i < watch_count; i++) {
+		memcpy(watch_list[i].copy, watch_list[i].start, watch_list[i].size);
+	}
+	return watch_count > 0;
+}
+
+const char *surus_watched_change(void)
+{
+	for (size_t i = 0; i < watch_count; i++) {
+		const watched *entry = &watch_list[i];
+		const char *globals = entry->module->globals_ptr, *own = (const char *)entry->module;
+		for (size_t at = 0; at < entry->size; at++) {
+			const char *byte = entry->start + at;
+			if (*byte == entry->copy[at] || (byte >= own && byte < own + sizeof *entry->module)) {
+				continue;
+			}
+			/* Module globals are each isolate's own. */
+			if (!globals || byte < globals || byte >= globals + entry->module->globals_size) {
+				return entry->module->name;
+			}
+		}
 	}
 	return NULL;
 }

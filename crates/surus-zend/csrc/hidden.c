@@ -94,15 +94,6 @@ static bool in_scratch_request(surus_finder *finder)
 	return ok;
 }
 
-static void warn_of_extensions(void)
-{
-	unsigned next = 0;
-	const char *name, *why = "";
-	while ((name = surus_extension_for_processes(&next, &why))) {
-		surus_logf(4, "The extension %s needs a process for each request, where requests here share one: %s", name, why);
-	}
-}
-
 int surus_hidden_locate(surus_region *out, size_t capacity, char *error, size_t error_size)
 {
 	surus_finder finder = {.out = out, .capacity = capacity, .error = error, .error_size = error_size};
@@ -131,7 +122,6 @@ int surus_hidden_locate(surus_region *out, size_t capacity, char *error, size_t 
 			request_regions[request_region_count++] = out[i];
 		}
 	}
-	warn_of_extensions();
 	return (int)finder.count;
 }
 

@@ -41,8 +41,4 @@ void surus_hidden_entered(void);
 /* False inside sections that hold a lock of OPcache or APCu (they block signals), where to park would deadlock. */
 bool surus_hidden_may_park(void);
 
-/* The first loaded extension that must not run in isolates and why; NULL when there is none. Extensions that nobody has
- * read are among them. `next` starts at 0 and is moved on, so that all can be listed. */
-const char *surus_extension_for_processes(unsigned *next, const char **why);
-
 #endif

@@ -1,6 +1,6 @@
 //! The Rust side of `csrc/bridge.h`.
 
-use std::ffi::{c_char, c_int, c_void};
+use std::ffi::{c_char, c_int, c_uint, c_void};
 
 #[repr(C)]
 pub(crate) struct Isolate {
@@ -118,6 +118,12 @@ extern "C" {
     pub(crate) fn surus_isolate_free(isolate: *mut Isolate, clean: bool);
     pub(crate) fn surus_isolate_memory(isolate: *mut Isolate) -> IsolateStats;
     pub(crate) fn surus_isolate_touch(isolate: *mut Isolate);
+    pub(crate) fn surus_extension_for_processes(
+        next: *mut c_uint,
+        why: *mut *const c_char,
+    ) -> *const c_char;
+    pub(crate) fn surus_watch_extensions() -> bool;
+    pub(crate) fn surus_watched_change() -> *const c_char;
     pub(crate) fn surus_task_new(isolate: *mut Isolate, stack_size: usize) -> *mut Task;
     pub(crate) fn surus_task_free(task: *mut Task);
     pub(crate) fn surus_task_assign(task: *mut Task, work: c_int, exchange: *mut c_void);

@@ -41,3 +41,4 @@ pub use coroutine::Coroutine;
 pub use engine::{BootError, Engine, EngineConfig, StartError};
 pub use isolate::{measure, Internals};
 pub use request::{Limits, Request, RequestBody, Script};
+pub use self_test::SelfTest;

@@ -71,7 +71,8 @@ pub struct Limits {
 
 impl Limits {
     /// How long a request waits for its turn: its own time limit runs meanwhile.
-    pub(crate) fn wait(&self) -> Duration {
+    #[must_use]
+    pub fn wait(&self) -> Duration {
         self.request_timeout
             .map_or(self.queue_timeout, |limit| limit.min(self.queue_timeout))
     }

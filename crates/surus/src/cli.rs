@@ -44,7 +44,8 @@ pub(crate) struct ServeArgs {
     pub(crate) workers: Option<Workers>,
 
     /// How PHP runs. classic: a PHP request for each HTTP request, as under php-fpm. coroutine: the script boots once
-    /// and serves requests concurrently [default: what the folder has]
+    /// and serves requests concurrently. process: as classic, but each request has a process, for extensions that
+    /// cannot share one [default: what the folder has]
     #[arg(long, value_enum)]
     pub(crate) mode: Option<Mode>,
 

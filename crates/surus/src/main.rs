@@ -4,6 +4,7 @@
 //! - `config/`: flags, environment and surus.toml become one resolved configuration
 //! - `serve.rs`: the master's side of `surus serve`; `worker.rs`: a worker's life
 //! - `backend/`: PHP as the edge's backend, one file per mode
+//! - `process/`: PHP in processes with one request at a time
 //! - `log.rs`: where log lines go
 //! - `php.rs`: `surus php`; `internals.rs`: `surus internals`
 
@@ -15,6 +16,7 @@ mod config;
 mod internals;
 mod log;
 mod php;
+mod process;
 mod serve;
 mod worker;
 

@@ -5,9 +5,11 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use surus_master::Outcome;
-use surus_zend::{Engine, EngineConfig};
+use surus_zend::{Engine, EngineConfig, SelfTest};
+use tokio::task::LocalSet;
 
-use crate::config::Config;
+use crate::config::{Config, PROCESSES};
+use crate::process::Line;
 use crate::{failed, misconfigured, worker, BOOT_FAILED};
 
 /// What workers get on top of their own drain before they are killed: to end what PHP still has to do.
@@ -22,18 +24,33 @@ pub(crate) fn run(config: &Config) -> ExitCode {
         Ok(engine) => engine,
         Err(error) => return failed(&error),
     };
-    let listeners = match surus_master::bind(&config.listen, config.workers) {
+    let processes = match processes(config, &engine) {
+        Ok(processes) => processes,
+        Err(error) => return failed(&error),
+    };
+    let mut listeners = match surus_master::bind(&config.listen, config.workers) {
         Ok(listeners) => listeners,
         Err(error) => return misconfigured(&error),
     };
-    let ready = ready_line(config, listeners.addresses());
+    let line = match processes {
+        None => None,
+        Some(count) => match Line::new() {
+            Ok((line, held)) => {
+                listeners.add_silent(count);
+                listeners.hold(held);
+                Some(line)
+            }
+            Err(error) => return failed(&format!("no socket for PHP's processes: {error}")),
+        },
+    };
+    let ready = ready_line(config, processes, listeners.addresses());
     let master = surus_master::Config {
         drain: config.edge.drain + GRACE,
     };
     let outcome = surus_master::run(
         &master,
         listeners,
-        &|seat| worker::run(config, &engine, seat),
+        &|seat| worker::run(config, &engine, line.as_ref(), seat),
         &mut || announce(&ready),
     );
     match outcome {
@@ -43,12 +60,67 @@ pub(crate) fn run(config: &Config) -> ExitCode {
     }
 }
 
+/// How many processes of its own PHP gets: as configured, or because this PHP fails the self-test.
+fn processes(config: &Config, engine: &Engine) -> Result<Option<usize>, String> {
+    let app = &config.app;
+    if app.processes.is_some() {
+        return Ok(app.processes);
+    }
+    let suspects = engine.extensions_for_processes();
+    for (name, why) in &suspects {
+        tracing::warn!(
+            "the extension {name} needs a process for each request, where requests here share one: {why}; \
+             see --mode process"
+        );
+    }
+    let found = surus_master::in_child(&|| match self_test(engine) {
+        Ok(SelfTest::Isolated) => String::new(),
+        Ok(SelfTest::Shares(what)) => format!("two requests at once share {what}"),
+        Err(error) => format!("!{error}"),
+    });
+    let shared = match found {
+        Ok(Ok(text)) if text.is_empty() => return Ok(None),
+        Ok(Ok(text)) => match text.strip_prefix('!') {
+            Some(error) => return Err(error.to_owned()),
+            None => text,
+        },
+        Ok(Err(death)) => format!("the process of the self-test {death}"),
+        Err(error) => return Err(format!("the self-test cannot be run: {error}")),
+    };
+    let names: Vec<&str> = suspects.iter().map(|(name, _)| name.as_str()).collect();
+    let because = match names.as_slice() {
+        [] => String::new(),
+        names => format!(", perhaps because of {}", names.join(", ")),
+    };
+    tracing::error!(
+        "this PHP cannot be isolated: {shared}{because}. \
+         Serving with {PROCESSES} processes of one request at a time, as with --mode process"
+    );
+    Ok(Some(PROCESSES))
+}
+
+/// In a child.
+fn self_test(engine: &Engine) -> Result<SelfTest, String> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| format!("cannot start an event loop: {error}"))?;
+    engine.enter_worker(Duration::from_millis(10));
+    LocalSet::new()
+        .block_on(&runtime, engine.self_test())
+        .map_err(|error| error.to_string())
+}
+
 /// On standard output. That nobody reads it is no reason to end.
 fn announce(ready: &str) {
     let _ = writeln!(std::io::stdout(), "{ready}");
 }
 
-fn ready_line(config: &Config, addresses: &[std::net::SocketAddr]) -> String {
+fn ready_line(
+    config: &Config,
+    processes: Option<usize>,
+    addresses: &[std::net::SocketAddr],
+) -> String {
     let addresses: Vec<String> = addresses
         .iter()
         .map(|address| format!("http://{address}"))
@@ -57,9 +129,14 @@ fn ready_line(config: &Config, addresses: &[std::net::SocketAddr]) -> String {
         1 => "1 worker".to_owned(),
         count => format!("{count} workers"),
     };
+    let processes = match processes {
+        None => String::new(),
+        Some(1) => ", 1 process".to_owned(),
+        Some(count) => format!(", {count} processes"),
+    };
     let app = &config.app;
     format!(
-        "surus ready on {} ({workers}, {} {})",
+        "surus ready on {} ({workers}{processes}, {} {})",
         addresses.join(", "),
         app.entry.mode(),
         app.label

@@ -10,15 +10,17 @@ use surus_zend::Engine;
 use tokio::signal::unix::{signal, SignalKind};
 use tokio::task::LocalSet;
 
-use crate::backend::{Classic, Coroutine, Php};
+use crate::backend::{self, Classic, Coroutine, Php, Remote};
 use crate::config::{Config, Entry};
+use crate::process::{self, Line, Processes};
 use crate::BOOT_FAILED;
 
 /// How long PHP may take for its `finally` blocks and destructors once the edge is drained. The master waits longer.
 const PHP_GRACE: Duration = Duration::from_secs(3);
 
-/// Runs in the child, after the fork. Returns its exit code.
-pub(crate) fn run(config: &Config, engine: &Engine, mut seat: Seat) -> i32 {
+/// Runs in the child, after the fork. Returns its exit code. With a `line`, PHP has processes of its own: the seats behind
+/// those of the workers.
+pub(crate) fn run(config: &Config, engine: &Engine, line: Option<&Line>, mut seat: Seat) -> i32 {
     let runtime = match tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -29,7 +31,7 @@ pub(crate) fn run(config: &Config, engine: &Engine, mut seat: Seat) -> i32 {
             return i32::from(BOOT_FAILED);
         }
     };
-    let result = LocalSet::new().block_on(&runtime, live(config, engine, &mut seat));
+    let result = LocalSet::new().block_on(&runtime, live(config, engine, line, &mut seat));
     // Helper threads may sit in a DNS lookup; nobody waits for its answer any more.
     runtime.shutdown_background();
     match result {
@@ -45,26 +47,56 @@ pub(crate) fn run(config: &Config, engine: &Engine, mut seat: Seat) -> i32 {
 async fn live(
     config: &Config,
     engine: &Engine,
+    line: Option<&Line>,
     seat: &mut Seat,
 ) -> Result<(), Box<dyn std::error::Error>> {
-    engine.enter_worker(config.app.preempt_after);
-    engine.self_test().await?;
-    match &config.app.entry {
-        Entry::Coroutine { script } => {
-            serve(
-                config,
-                seat,
-                Coroutine::boot(engine, script, &config.app).await?,
-            )
-            .await?;
-        }
+    let app = &config.app;
+    let Some(line) = line else {
+        engine.enter_worker(app.preempt_after);
+        return match &app.entry {
+            Entry::Coroutine { script } => {
+                let backend = Coroutine::boot(engine, script, app).await?;
+                Ok(serve(config, seat, backend).await?)
+            }
+            Entry::Classic { root, front } => {
+                let backend = Classic::new(root, front, app, backend::isolates(engine, app)?)?;
+                Ok(serve(config, seat, backend).await?)
+            }
+        };
+    };
+    if seat.index >= config.workers {
+        return process(config, engine, line, seat).await;
+    }
+    let processes = Processes::new(line, &backend::limits(app));
+    match &app.entry {
+        Entry::Coroutine { .. } => serve(config, seat, Remote::new(processes, app)).await?,
         Entry::Classic { root, front } => {
-            serve(
-                config,
-                seat,
-                Classic::start(engine, root, front, &config.app)?,
-            )
-            .await?;
+            serve(config, seat, Classic::new(root, front, app, processes)?).await?;
+        }
+    }
+    Ok(())
+}
+
+/// A process with one request at a time.
+async fn process(
+    config: &Config,
+    engine: &Engine,
+    line: &Line,
+    seat: &mut Seat,
+) -> Result<(), Box<dyn std::error::Error>> {
+    // Held by workers only: when the last one has gone, there is nothing more to do.
+    seat.held.clear();
+    engine.enter_worker(config.app.preempt_after);
+    let app = &config.app.alone();
+    let (wait, drain) = (backend::limits(app).wait(), config.edge.drain + PHP_GRACE);
+    match &app.entry {
+        Entry::Coroutine { script } => {
+            let app = backend::boot(engine, script, app).await?;
+            process::serve(line, &app, wait, drain, || seat.ready()).await?;
+        }
+        Entry::Classic { .. } => {
+            let isolates = backend::isolates(engine, app)?;
+            process::serve(line, &isolates, wait, drain, || seat.ready()).await?;
         }
     }
     Ok(())

@@ -3,9 +3,9 @@
 use surus_tests::fixture;
 use surus_tests::http::Request;
 use surus_tests::reference::Reference;
-use surus_tests::surus::{Mode, Surus};
+use surus_tests::surus::Surus;
 
-use crate::both;
+use crate::{both, MODE};
 
 #[test]
 fn static_files() {
@@ -102,7 +102,10 @@ fn outside_of_the_root() {
 fn without_a_front_controller() {
     let root = fixture("plain");
     let reference = Reference::serve(&root);
-    let surus = Surus::serve(&root).mode(Mode::Classic).start();
+    let surus = Surus::serve(&root)
+        .argument("--mode")
+        .argument(MODE)
+        .start();
     for (target, status) in [
         ("/page.php", 200),
         ("/page.php/with/info", 200),

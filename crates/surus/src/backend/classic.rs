@@ -1,47 +1,80 @@
+use std::future::Future;
 use std::io;
 use std::path::Path;
 
+use bytes::Bytes;
 use http::header::{HeaderValue, LOCATION};
 use http::{Method, Response, StatusCode, Uri};
 use surus_edge::{
-    plain, serve_file, Backend, CachedDisk, Connection, Reply, RequestBody, Resolution, Site, Spool,
+    plain, serve_file, Backend, BoxError, CachedDisk, Connection, Reply, RequestBody, Resolution,
+    Site, Spool,
 };
-use surus_zend::{ClassicConfig, Engine, ResponseBody};
+use surus_zend::{BootError, ClassicConfig, Engine, ResponseBody};
 
 use super::{limits, request, unreadable, Php, Streamed};
 use crate::config::App;
 
 /// A folder of scripts and files, served as nginx and php-fpm would.
-pub(crate) struct Classic {
+pub(crate) struct Classic<S> {
     site: Site,
     disk: CachedDisk,
     spool: Spool,
-    pool: surus_zend::Classic,
+    scripts: S,
 }
 
-impl Classic {
-    pub(crate) fn start(
-        engine: &Engine,
-        root: &Path,
-        front: &str,
-        app: &App,
-    ) -> Result<Self, Box<dyn std::error::Error>> {
+/// What runs the scripts.
+pub(crate) trait Scripts: 'static {
+    type Body: http_body::Body<Data = Bytes, Error = BoxError> + Unpin + 'static;
+
+    fn call(
+        &self,
+        request: surus_zend::Request,
+        script: surus_zend::Script,
+    ) -> impl Future<Output = Response<Reply<Self::Body>>>;
+
+    fn unfinished(&self) -> usize;
+}
+
+impl Scripts for surus_zend::Classic {
+    type Body = ResponseBody;
+
+    async fn call(
+        &self,
+        request: surus_zend::Request,
+        script: surus_zend::Script,
+    ) -> Response<Reply<ResponseBody>> {
+        self.call(request, script).await.map(Reply::Backend)
+    }
+
+    fn unfinished(&self) -> usize {
+        let (alive, idle) = self.isolates();
+        alive - idle
+    }
+}
+
+/// The isolates of this process.
+pub(crate) fn isolates(engine: &Engine, app: &App) -> Result<surus_zend::Classic, BootError> {
+    let config = ClassicConfig {
+        limits: limits(app),
+        min_isolates: app.min_isolates,
+        max_isolates: app.max_isolates,
+        idle: app.isolate_idle,
+        spill: app.response_disk,
+        spill_folder: app.spool.folder.clone(),
+    };
+    surus_zend::Classic::new(engine, config)
+}
+
+impl<S: Scripts> Classic<S> {
+    pub(crate) fn new(root: &Path, front: &str, app: &App, scripts: S) -> io::Result<Self> {
         let site = Site::new(root, front).map_err(|error| {
             io::Error::new(error.kind(), format!("{}: {error}", root.display()))
         })?;
-        let config = ClassicConfig {
-            limits: limits(app),
-            min_isolates: app.min_isolates,
-            max_isolates: app.max_isolates,
-            idle: app.isolate_idle,
-            spill: app.response_disk,
-            spill_folder: app.spool.folder.clone(),
-        };
         Ok(Classic {
             site,
             disk: CachedDisk::new(),
             spool: Spool::new(app.spool.clone()),
-            pool: surus_zend::Classic::new(engine, config)?,
+            scripts,
         })
     }
 
@@ -59,14 +92,14 @@ impl Classic {
     }
 }
 
-impl Backend for Classic {
-    type Body = ResponseBody;
+impl<S: Scripts> Backend for Classic<S> {
+    type Body = S::Body;
 
     async fn call(
         &self,
         incoming: http::Request<RequestBody>,
         connection: &Connection,
-    ) -> Response<Reply<ResponseBody>> {
+    ) -> Response<Reply<S::Body>> {
         let script = match self.site.resolve(&self.disk, incoming.uri().path()) {
             Resolution::Script(script) => self.script(script),
             Resolution::File { path, .. } => {
@@ -79,16 +112,15 @@ impl Backend for Classic {
             Resolution::Refused => return plain(StatusCode::BAD_REQUEST),
         };
         match request(incoming, connection, &self.spool, Streamed::None).await {
-            Ok(request) => self.pool.call(request, script).await.map(Reply::Backend),
+            Ok(request) => self.scripts.call(request, script).await,
             Err(error) => unreadable(&error),
         }
     }
 }
 
-impl Php for Classic {
+impl<S: Scripts> Php for Classic<S> {
     fn unfinished(&self) -> usize {
-        let (alive, idle) = self.pool.isolates();
-        alive - idle
+        self.scripts.unfinished()
     }
 }
 

@@ -15,9 +15,18 @@ pub(crate) struct Coroutine {
 impl Coroutine {
     pub(crate) async fn boot(engine: &Engine, script: &Path, app: &App) -> Result<Self, BootError> {
         let spool = Spool::new(app.spool.clone());
-        let app = surus_zend::Coroutine::boot(engine, script, limits(app)).await?;
+        let app = boot(engine, script, app).await?;
         Ok(Coroutine { app, spool })
     }
+}
+
+/// The application in this process.
+pub(crate) async fn boot(
+    engine: &Engine,
+    script: &Path,
+    app: &App,
+) -> Result<surus_zend::Coroutine, BootError> {
+    surus_zend::Coroutine::boot(engine, script, limits(app)).await
 }
 
 impl Backend for Coroutine {

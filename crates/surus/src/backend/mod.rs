@@ -1,7 +1,8 @@
-//! PHP as the edge's backend: one file per mode, and what they share.
+//! PHP as the edge's backend: one file per mode, `remote` for PHP in processes of its own, and what they share.
 
 mod classic;
 mod coroutine;
+mod remote;
 
 use http::header::{HeaderValue, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderMap, StatusCode};
@@ -12,8 +13,9 @@ use surus_zend::Limits;
 
 use crate::config::App;
 
-pub(crate) use classic::Classic;
-pub(crate) use coroutine::Coroutine;
+pub(crate) use classic::{isolates, Classic};
+pub(crate) use coroutine::{boot, Coroutine};
+pub(crate) use remote::Remote;
 
 /// A backend that may have work left when no client waits for it any more: PHP finishes what it has begun.
 pub(crate) trait Php: Backend {
@@ -21,7 +23,7 @@ pub(crate) trait Php: Backend {
     fn unfinished(&self) -> usize;
 }
 
-fn limits(app: &App) -> Limits {
+pub(crate) fn limits(app: &App) -> Limits {
     Limits {
         request_timeout: app.request_timeout,
         slow_log: app.slow_log,

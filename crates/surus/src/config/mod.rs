@@ -37,11 +37,13 @@ pub(crate) struct Config {
     printed: Printed,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct App {
     pub(crate) entry: Entry,
     /// The script as a human would name it: relative to the folder that is served.
     pub(crate) label: String,
+    /// PHP runs in so many processes, each with one request at a time; else in the workers.
+    pub(crate) processes: Option<usize>,
     pub(crate) max_requests_in_flight: usize,
     pub(crate) max_queue: usize,
     pub(crate) queue_timeout: Duration,
@@ -57,7 +59,7 @@ pub(crate) struct App {
     pub(crate) isolate_idle: Duration,
 }
 
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Entry {
     Coroutine {
         script: PathBuf,
@@ -67,6 +69,21 @@ pub(crate) enum Entry {
         /// File name of the front controller.
         front: String,
     },
+}
+
+/// How many where nothing says how many.
+pub(crate) const PROCESSES: usize = 8;
+
+impl App {
+    /// The same with one request at a time.
+    pub(crate) fn alone(&self) -> App {
+        App {
+            max_requests_in_flight: 1,
+            min_isolates: 1,
+            max_isolates: 1,
+            ..self.clone()
+        }
+    }
 }
 
 impl Entry {
@@ -224,7 +241,19 @@ fn finish(
     let workers = fill(&mut server.workers, Workers::Auto);
     let access_log = fill(&mut server.access_log, false);
 
+    // What is served, and how, is a classic site's.
+    let in_processes = app.mode == Some(Mode::Process);
+    if in_processes {
+        app.mode = Some(Mode::Classic);
+    }
     let (entry, label) = entry(arguments, base, &mut app)?;
+    if in_processes {
+        app.mode = Some(Mode::Process);
+        app.processes.get_or_insert(PROCESSES);
+    }
+    if app.processes == Some(0) {
+        return Err(ConfigError::new("processes must be at least 1"));
+    }
     let max_body = body_limit(&mut app, &mut php)?;
     let edge = edge::limits(&mut server, max_body)?;
     let spool = edge::spool(&mut app);
@@ -258,6 +287,7 @@ fn finish(
         app: App {
             entry,
             label,
+            processes: app.processes,
             max_requests_in_flight,
             max_queue,
             queue_timeout,
@@ -379,7 +409,7 @@ fn entry(
             app.script = Some(script.clone());
             Entry::Coroutine { script }
         }
-        Mode::Classic => {
+        Mode::Classic | Mode::Process => {
             let from_root = app.root.is_some();
             let root = absolute(&parent(&found.script))?;
             if !from_root {

@@ -71,6 +71,8 @@ table! {
         mode: Mode,
         script: PathBuf,
         root: PathBuf,
+        /// Processes for PHP, each with one request at a time.
+        processes: usize,
         max_requests_in_flight: usize,
         /// Requests that wait for their turn.
         max_queue: usize,

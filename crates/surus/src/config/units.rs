@@ -174,6 +174,7 @@ impl fmt::Display for Workers {
 pub(crate) enum Mode {
     Classic,
     Coroutine,
+    Process,
 }
 
 impl fmt::Display for Mode {
@@ -181,6 +182,7 @@ impl fmt::Display for Mode {
         f.write_str(match self {
             Mode::Classic => "classic",
             Mode::Coroutine => "coroutine",
+            Mode::Process => "process",
         })
     }
 }

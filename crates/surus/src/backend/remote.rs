@@ -1,0 +1,102 @@
+//! PHP in processes of its own, from a worker's side and from a process's own.
+
+use http::Response;
+use surus_edge::{Backend, Connection, Reply, RequestBody, Spool};
+use surus_zend::ResponseBody;
+
+use super::classic::Scripts;
+use super::{request, unreadable, Php, Streamed};
+use crate::config::App;
+use crate::process::{Processes, RemoteBody, Runs};
+
+/// The scripts of a classic site.
+impl Scripts for Processes {
+    type Body = RemoteBody;
+
+    async fn call(
+        &self,
+        request: surus_zend::Request,
+        script: surus_zend::Script,
+    ) -> Response<Reply<RemoteBody>> {
+        self.call(request, Some(script)).await
+    }
+
+    /// A process finishes what a worker has left to it.
+    fn unfinished(&self) -> usize {
+        0
+    }
+}
+
+/// An application that boots in each process.
+pub(crate) struct Remote {
+    processes: Processes,
+    spool: Spool,
+}
+
+impl Remote {
+    pub(crate) fn new(processes: Processes, app: &App) -> Self {
+        Remote {
+            processes,
+            spool: Spool::new(app.spool.clone()),
+        }
+    }
+}
+
+impl Backend for Remote {
+    type Body = RemoteBody;
+
+    async fn call(
+        &self,
+        incoming: http::Request<RequestBody>,
+        connection: &Connection,
+    ) -> Response<Reply<RemoteBody>> {
+        match request(incoming, connection, &self.spool, Streamed::None).await {
+            Ok(request) => self.processes.call(request, None).await,
+            Err(error) => unreadable(&error),
+        }
+    }
+}
+
+impl Php for Remote {
+    fn unfinished(&self) -> usize {
+        0
+    }
+}
+
+impl Runs for surus_zend::Classic {
+    async fn run(
+        &self,
+        request: surus_zend::Request,
+        script: Option<surus_zend::Script>,
+    ) -> Response<ResponseBody> {
+        match script {
+            Some(script) => self.call(request, script).await,
+            None => not_found(),
+        }
+    }
+
+    fn unfinished(&self) -> usize {
+        Scripts::unfinished(self)
+    }
+}
+
+impl Runs for surus_zend::Coroutine {
+    async fn run(
+        &self,
+        request: surus_zend::Request,
+        _: Option<surus_zend::Script>,
+    ) -> Response<ResponseBody> {
+        self.call(request).await
+    }
+
+    fn unfinished(&self) -> usize {
+        self.in_flight()
+    }
+}
+
+/// Workers name a script with each request of a classic site.
+fn not_found() -> Response<ResponseBody> {
+    let mut response = Response::new(ResponseBody::empty());
+    *response.status_mut() = http::StatusCode::NOT_FOUND;
+    response
+}

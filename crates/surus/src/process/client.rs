@@ -1,0 +1,279 @@
+//! The edge's side: gives each request to a process that is free, and takes its answer.
+
+use std::cell::Cell;
+use std::future::poll_fn;
+use std::io::{self, Read, Write};
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{HeaderValue, RETRY_AFTER};
+use http::{Response, StatusCode};
+use http_body::{Body, Frame, SizeHint};
+use socket2::{Domain, SockAddr, Socket, Type};
+use surus_edge::{plain, BoxError, Reply};
+use surus_zend::{Limits, Request, RequestBody, Script};
+use tokio::io::AsyncWriteExt;
+use tokio::net::unix::OwnedWriteHalf;
+use tokio::net::UnixStream;
+use tokio::task::{spawn_local, JoinHandle};
+
+use super::wire::{put, Frames, BROKEN, DATA, END, HEAD};
+use super::{head, line, Line};
+
+/// Pieces of a body that is at hand.
+const PIECE: usize = 1024 * 1024;
+/// The same where it lies in a file: what fits into a socket's buffer.
+const FILE_PIECE: usize = 64 * 1024;
+
+/// A process answers at its request's deadline; this is for its answer to arrive.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// The processes as a worker sees them.
+#[derive(Debug)]
+pub(crate) struct Processes {
+    address: PathBuf,
+    in_flight: Rc<Cell<usize>>,
+    /// In line or in PHP.
+    max_in_flight: usize,
+    /// For the line and PHP's own deadline together, and then some: only a process that hangs lets it pass.
+    patience: Option<Duration>,
+}
+
+impl Processes {
+    pub(crate) fn new(
+        line: &Line,
+        limits: &Limits,
+    ) -> Self {
+        Processes {
+            address: line.address(),
+            in_flight: Rc::default(),
+            max_in_flight: limits.max_in_flight.saturating_add(limits.max_queue),
+            patience: limits
+                .request_timeout
+                .map(|timeout| limits.wait() + timeout + GRACE),
+        }
+    }
+
+    /// Dropping the future closes the connection: the process tells PHP that the client has left.
+    pub(crate) async fn call(
+        &self,
+        request: Request,
+        script: Option<Script>,
+    ) -> Response<Reply<RemoteBody>> {
+        let Some(seat) = Seat::take(&self.in_flight, self.max_in_flight) else {
+            return busy();
+        };
+        let uri = request.uri.clone();
+        let answer = answer(&self.address, request, script, seat);
+        let answer = match self.patience {
+            Some(patience) => tokio::time::timeout(patience, answer)
+                .await
+                .unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())),
+            None => answer.await,
+        };
+        answer.unwrap_or_else(|error| match error.kind() {
+            // The kernel's queue is full.
+            io::ErrorKind::WouldBlock => busy(),
+            io::ErrorKind::TimedOut => plain(StatusCode::GATEWAY_TIMEOUT),
+            _ => {
+                tracing::error!(%uri, %error, "the process of this request has died");
+                plain(StatusCode::BAD_GATEWAY)
+            }
+        })
+    }
+}
+
+fn busy<B>() -> Response<Reply<B>> {
+    let mut response = plain(StatusCode::SERVICE_UNAVAILABLE);
+    let headers = response.headers_mut();
+    headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));
+    response
+}
+
+/// Joins the line and sends what there is to send, without waiting: also a request whose client fires and forgets is
+/// on its way when this first returns.
+fn begin(address: &Path, out: &[u8]) -> io::Result<(UnixStream, usize)> {
+    let socket = Socket::new(Domain::UNIX, Type::STREAM.nonblocking(), None)?;
+    socket.connect(&SockAddr::unix(address)?)?;
+    let stream = std::os::unix::net::UnixStream::from(OwnedFd::from(socket));
+    let sent = match (&stream).write(out) {
+        Ok(sent) => sent,
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => 0,
+        Err(error) => return Err(error),
+    };
+    Ok((UnixStream::from_std(stream)?, sent))
+}
+
+async fn answer(
+    address: &Path,
+    mut request: Request,
+    script: Option<Script>,
+    seat: Seat,
+) -> io::Result<Response<Reply<RemoteBody>>> {
+    let mut out = Vec::with_capacity(2048);
+    let head = head::write_request(&request, script.as_ref(), line::now());
+    put(&mut out, HEAD, &head);
+    let body = std::mem::replace(&mut request.body, RequestBody::Empty);
+    if let RequestBody::Full(bytes) = &body {
+        bytes
+            .chunks(PIECE)
+            .for_each(|piece| put(&mut out, DATA, piece));
+        put(&mut out, END, b"");
+    }
+    let (stream, sent) = begin(address, &out)?;
+    let (input, mut output) = stream.into_split();
+    output.write_all(&out[sent..]).await?;
+    // Kept open to the end: closing it means that the client has left.
+    let upload = Upload(spawn_local(async move {
+        match body {
+            RequestBody::Empty | RequestBody::Full(_) => {}
+            RequestBody::File(file) => upload_file(file, &mut output).await?,
+            RequestBody::Stream(body) => upload(body, &mut output).await?,
+        }
+        Ok(output)
+    }));
+    let mut frames = Frames::new(input);
+    let (HEAD, head) = frames.next().await? else {
+        return Err(io::ErrorKind::InvalidData.into());
+    };
+    let (response, left) = head::read_response(head)?;
+    Ok(response.map(|()| {
+        Reply::Backend(RemoteBody {
+            frames,
+            left,
+            ended: left == Some(0),
+            _upload: upload,
+            _seat: seat,
+        })
+    }))
+}
+
+/// An error only where the process is gone; a client that breaks off is told to it.
+async fn upload(
+    mut body: Pin<Box<dyn Body<Data = Bytes, Error = BoxError>>>,
+    output: &mut OwnedWriteHalf,
+) -> io::Result<()> {
+    let mut out = Vec::new();
+    loop {
+        out.clear();
+        match poll_fn(|cx| body.as_mut().poll_frame(cx)).await {
+            None => put(&mut out, END, b""),
+            Some(Err(_)) => put(&mut out, BROKEN, b""),
+            Some(Ok(frame)) => match frame.into_data() {
+                Ok(bytes) => put(&mut out, DATA, &bytes),
+                // Trailers, which PHP knows nothing of.
+                Err(_) => continue,
+            },
+        }
+        output.write_all(&out).await?;
+        if out[0] != DATA {
+            return Ok(());
+        }
+    }
+}
+
+/// The same of a body that is all there.
+async fn upload_file(mut file: Box<dyn Read>, output: &mut OwnedWriteHalf) -> io::Result<()> {
+    let mut piece = vec![0; FILE_PIECE];
+    let mut out = Vec::with_capacity(FILE_PIECE + 16);
+    loop {
+        out.clear();
+        match file.read(&mut piece) {
+            Ok(0) => put(&mut out, END, b""),
+            Ok(count) => put(&mut out, DATA, &piece[..count]),
+            Err(error) => {
+                tracing::error!(%error, "the body of a request cannot be read from its file");
+                put(&mut out, BROKEN, b"");
+            }
+        }
+        output.write_all(&out).await?;
+        if out[0] != DATA {
+            return Ok(());
+        }
+    }
+}
+
+/// Ends with the request that it belongs to.
+struct Upload(JoinHandle<io::Result<OwnedWriteHalf>>);
+
+impl Drop for Upload {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// Counts a request for as long as it is in flight.
+struct Seat(Rc<Cell<usize>>);
+
+impl Seat {
+    fn take(in_flight: &Rc<Cell<usize>>, max: usize) -> Option<Seat> {
+        if in_flight.get() >= max {
+            return None;
+        }
+        in_flight.set(in_flight.get() + 1);
+        Some(Seat(Rc::clone(in_flight)))
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        self.0.set(self.0.get() - 1);
+    }
+}
+
+/// A response that a process sends.
+pub(crate) struct RemoteBody {
+    frames: Frames,
+    /// Bytes to come, where that is known.
+    left: Option<u64>,
+    ended: bool,
+    _upload: Upload,
+    _seat: Seat,
+}
+
+impl Body for RemoteBody {
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        if self.ended {
+            return Poll::Ready(None);
+        }
+        let frame = match self.frames.poll_next(cx) {
+            Poll::Ready(frame) => frame,
+            Poll::Pending => return Poll::Pending,
+        };
+        Poll::Ready(match frame {
+            Ok((DATA, bytes)) => {
+                self.left = self
+                    .left
+                    .map(|left| left.saturating_sub(bytes.len() as u64));
+                self.ended = self.left == Some(0);
+                Some(Ok(Frame::data(bytes)))
+            }
+            Ok((END, _)) => {
+                self.ended = true;
+                None
+            }
+            Ok(_) => Some(Err("the response was cut off".into())),
+            Err(error) => Some(Err(error.into())),
+        })
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.ended
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.left
+            .map_or_else(SizeHint::default, SizeHint::with_exact)
+    }
+}

@@ -1,0 +1,117 @@
+//! The socket between workers and processes. It has no name: nobody else can connect to it, and nothing is left behind.
+
+use std::fs::{self, File, OpenOptions, Permissions};
+use std::io::{self, Read};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use nix::errno::Errno;
+use nix::poll::{poll, PollFd, PollFlags, PollTimeout};
+use nix::time::{clock_gettime, ClockId};
+use socket2::{Domain, SockAddr, Socket, Type};
+
+/// How long a free process sleeps in `accept` before it looks around; signals wake it at once.
+const SLEEP: Duration = Duration::from_secs(2);
+
+/// Requests that may wait for a process; the kernel caps it at net.core.somaxconn.
+const LENGTH: i32 = 4096;
+
+/// Made by the master, inherited by all.
+#[derive(Debug)]
+pub(crate) struct Line {
+    socket: Socket,
+    /// The socket's file, which has been removed: what there is to connect to.
+    file: File,
+    /// At its end when no worker is left that could have a request.
+    workers: UnixStream,
+}
+
+impl Line {
+    /// The line, and what each worker has to hold for as long as it lives, and nobody else.
+    pub(crate) fn new() -> io::Result<(Line, OwnedFd)> {
+        let folder = std::env::temp_dir().join(format!("surus-line-{}", std::process::id()));
+        fs::DirBuilder::new().mode(0o700).create(&folder)?;
+        let made = Self::bound(&folder.join("socket"));
+        fs::remove_dir_all(&folder)?;
+        let (socket, file) = made?;
+        let (workers, held) = UnixStream::pair()?;
+        let line = Line {
+            socket,
+            file,
+            workers,
+        };
+        Ok((line, held.into()))
+    }
+
+    fn bound(path: &std::path::Path) -> io::Result<(Socket, File)> {
+        let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
+        socket.bind(&SockAddr::unix(path)?)?;
+        socket.listen(LENGTH)?;
+        // Without a limit, `accept` would not return when a signal has come.
+        socket.set_read_timeout(Some(SLEEP))?;
+        // For workers that run as another user than the master; the folder keeps others out.
+        fs::set_permissions(path, Permissions::from_mode(0o666))?;
+        let flags = nix::libc::O_PATH | nix::libc::O_CLOEXEC;
+        let file = OpenOptions::new()
+            .read(true)
+            .custom_flags(flags)
+            .open(path)?;
+        Ok((socket, file))
+    }
+
+    /// Where to connect to, in each process that has inherited the line.
+    pub(crate) fn address(&self) -> PathBuf {
+        PathBuf::from(format!("/proc/self/fd/{}", self.file.as_raw_fd()))
+    }
+
+    /// The next request, for a process that is free. `None` if none has come for a while, or a signal has.
+    ///
+    /// It blocks the thread on purpose: of many processes that sleep here the kernel wakes one, where an event loop
+    /// would wake them all.
+    pub(crate) fn accept(&self) -> io::Result<Option<UnixStream>> {
+        match self.socket.accept() {
+            Ok((stream, _)) => Ok(Some(UnixStream::from(OwnedFd::from(stream)))),
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted
+                ) =>
+            {
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// As [`Line::accept`], when the server ends: nothing comes any more once the workers are gone, which is an
+    /// `UnexpectedEof`.
+    pub(crate) fn accept_last(&self, patience: Duration) -> io::Result<Option<UnixStream>> {
+        let mut fds = [
+            PollFd::new(self.socket.as_fd(), PollFlags::POLLIN),
+            PollFd::new(self.workers.as_fd(), PollFlags::POLLIN),
+        ];
+        let patience = PollTimeout::try_from(patience).unwrap_or(PollTimeout::MAX);
+        match poll(&mut fds, patience) {
+            Ok(_) => {}
+            Err(Errno::EINTR) => return Ok(None),
+            Err(error) => return Err(error.into()),
+        }
+        let ready = |fd: &PollFd<'_>| fd.revents().is_some_and(|events| !events.is_empty());
+        if ready(&fds[0]) {
+            return self.accept();
+        }
+        if ready(&fds[1]) && (&self.workers).read(&mut [0])? == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        Ok(None)
+    }
+}
+
+/// A clock that all processes of the machine read alike.
+pub(crate) fn now() -> Duration {
+    // Fails for clocks that do not exist only.
+    clock_gettime(ClockId::CLOCK_MONOTONIC).map_or(Duration::ZERO, Duration::from)
+}

@@ -1,0 +1,236 @@
+//! A process's life: one request after the other.
+
+use std::cell::Cell;
+use std::future::{poll_fn, Future};
+use std::io;
+use std::pin::{pin, Pin};
+use std::rc::Rc;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use bytes::{Bytes, BytesMut};
+use http::header::{HeaderValue, RETRY_AFTER};
+use http::{Response, StatusCode};
+use http_body::{Body, Frame};
+use surus_zend::{BoxError, Request, RequestBody, ResponseBody, Script};
+use tokio::io::AsyncWriteExt;
+use tokio::net::unix::OwnedWriteHalf;
+use tokio::net::UnixStream;
+use tokio::signal::unix::{signal, SignalKind};
+use tokio::sync::mpsc;
+use tokio::task::spawn_local;
+
+use super::head::{self, Arrived, Upload};
+use super::wire::{put, Frames, BROKEN, DATA, END, HEAD};
+use super::{line, Line};
+
+/// A request that has waited for longer than this has stood in line.
+const IN_LINE: Duration = Duration::from_millis(100);
+
+/// What runs the requests of a process.
+pub(crate) trait Runs {
+    /// Dropping the future tells PHP that the client has left.
+    fn run(
+        &self,
+        request: Request,
+        script: Option<Script>,
+    ) -> impl Future<Output = Response<ResponseBody>>;
+
+    /// Requests that PHP has not finished.
+    fn unfinished(&self) -> usize;
+}
+
+/// Serves from the line until the server ends and no worker is left, at most `drain` long. Who has stood in line for
+/// longer than `wait` is refused.
+pub(crate) async fn serve<P: Runs>(
+    line: &Line,
+    php: &P,
+    wait: Duration,
+    drain: Duration,
+    ready: impl FnOnce(),
+) -> io::Result<()> {
+    let ending = watch_signals()?;
+    ready();
+    while !ending.get() {
+        match line.accept()? {
+            Some(stream) => one(stream, php, wait).await,
+            // Perhaps for a signal: the event loop has to look.
+            None => tokio::time::sleep(Duration::from_millis(1)).await,
+        }
+    }
+    let deadline = Instant::now() + drain;
+    loop {
+        let left = deadline.saturating_duration_since(Instant::now());
+        match line.accept_last(left) {
+            Ok(Some(stream)) => one(stream, php, wait).await,
+            Ok(None) if left.is_zero() => return Ok(()),
+            Ok(None) => {}
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(()),
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// True once SIGTERM has come. SIGINT reaches the whole process group of a terminal and is the master's to act on.
+fn watch_signals() -> io::Result<Rc<Cell<bool>>> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let ending = Rc::new(Cell::new(false));
+    let flag = Rc::clone(&ending);
+    spawn_local(async move {
+        terminate.recv().await;
+        flag.set(true);
+    });
+    spawn_local(async move { while interrupt.recv().await.is_some() {} });
+    Ok(ending)
+}
+
+/// One request, to the end of what PHP does for it.
+async fn one<P: Runs>(stream: std::os::unix::net::UnixStream, php: &P, wait: Duration) {
+    // Whatever goes wrong here is the connection's end, which the worker understands.
+    let _ = exchange(stream, php, wait).await;
+    while php.unfinished() > 0 {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+}
+
+async fn exchange<P: Runs>(
+    stream: std::os::unix::net::UnixStream,
+    php: &P,
+    wait: Duration,
+) -> io::Result<()> {
+    stream.set_nonblocking(true)?;
+    let (input, mut output) = UnixStream::from_std(stream)?.into_split();
+    let mut frames = Frames::new(input);
+    let (HEAD, bytes) = frames.next().await? else {
+        return Err(io::ErrorKind::InvalidData.into());
+    };
+    let Arrived {
+        mut request,
+        script,
+        upload,
+        since,
+    } = head::read_request(bytes).ok_or(io::ErrorKind::InvalidData)?;
+    let waited = line::now().saturating_sub(since);
+    if waited > wait {
+        let mut late = Response::new(ResponseBody::empty());
+        *late.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
+        let headers = late.headers_mut();
+        headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));
+        return send(late, &mut output).await;
+    }
+    let mut sender = None;
+    match upload {
+        Upload::Empty => {}
+        Upload::Full => request.body = RequestBody::Full(whole(&mut frames).await?),
+        Upload::Stream => {
+            let (pieces, body) = mpsc::channel(1);
+            request.body = RequestBody::Stream(Box::pin(Pieces(body)));
+            sender = Some(pieces);
+        }
+    }
+    // Who leaves at once has fired and forgotten, and the script runs; nobody waits for one that had to stand in line.
+    if waited > IN_LINE && !frames.is_open() {
+        return Ok(());
+    }
+    let answer = async {
+        let response = php.run(request, script).await;
+        send(response, &mut output).await
+    };
+    let (mut answer, mut left) = (pin!(answer), pin!(receive(&mut frames, sender)));
+    poll_fn(|cx| match answer.as_mut().poll(cx) {
+        Poll::Ready(result) => Poll::Ready(result),
+        Poll::Pending => left.as_mut().poll(cx).map(Ok),
+    })
+    .await
+}
+
+/// A body that follows its head at once.
+async fn whole(frames: &mut Frames) -> io::Result<Bytes> {
+    let mut body = BytesMut::new();
+    loop {
+        match frames.next().await? {
+            (DATA, bytes) => body.extend_from_slice(&bytes),
+            (END, _) => return Ok(body.freeze()),
+            _ => return Err(io::ErrorKind::InvalidData.into()),
+        }
+    }
+}
+
+type Piece = Result<Bytes, BoxError>;
+
+/// Passes a streamed body on, no faster than PHP reads it. Returns when the client has left.
+async fn receive(frames: &mut Frames, mut body: Option<mpsc::Sender<Piece>>) {
+    loop {
+        let frame = frames.next().await;
+        let piece = match frame {
+            Ok((DATA, bytes)) => Ok(bytes),
+            Ok((END, _)) => {
+                body = None;
+                continue;
+            }
+            Ok(_) => Err("the client broke off the request's body".into()),
+            Err(_) => break,
+        };
+        if let Some(body) = &body {
+            // PHP may have stopped reading; the rest is dropped then.
+            let _ = body.send(piece).await;
+        }
+    }
+    if let Some(body) = body {
+        let gone = "the client left before the end of its body".into();
+        let _ = body.send(Err(gone)).await;
+    }
+}
+
+struct Pieces(mpsc::Receiver<Piece>);
+
+impl Body for Pieces {
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        self.0
+            .poll_recv(cx)
+            .map(|piece| piece.map(|piece| piece.map(Frame::data)))
+    }
+}
+
+async fn send(response: Response<ResponseBody>, output: &mut OwnedWriteHalf) -> io::Result<()> {
+    let length = response.body().size_hint().exact();
+    let mut out = Vec::with_capacity(2048);
+    put(&mut out, HEAD, &head::write_response(&response, length));
+    let mut body = response.into_body();
+    if length.is_none() {
+        output.write_all(&out).await?;
+        out.clear();
+    }
+    let mut ended = false;
+    while !ended {
+        match poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)).await {
+            Some(Ok(frame)) => {
+                if let Ok(bytes) = frame.into_data() {
+                    put(&mut out, DATA, &bytes);
+                }
+            }
+            broken_or_done => {
+                let kind = if broken_or_done.is_some() {
+                    BROKEN
+                } else {
+                    END
+                };
+                put(&mut out, kind, b"");
+                ended = true;
+            }
+        }
+        // What is complete goes in one write.
+        if ended || length.is_none() {
+            output.write_all(&out).await?;
+            out.clear();
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,179 @@
+//! What is different where each request has a process.
+
+use std::collections::HashSet;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{kill, Signal};
+use nix::unistd::Pid;
+use surus_tests::fixture;
+use surus_tests::http::{Connection, Request};
+use surus_tests::parallel::together;
+use surus_tests::surus::{Options, Surus};
+use surus_tests::temp::TempDir;
+
+/// The classic fixtures in so many processes, with more settings of the application.
+fn server(processes: usize, settings: &str) -> Options {
+    let root = fixture("classic");
+    let config = format!(
+        "[app.site]\nmode = \"process\"\nroot = \"{}\"\nprocesses = {processes}\n{settings}",
+        root.display()
+    );
+    Surus::serve(&root).config(&config)
+}
+
+fn pid_after(server: &Surus, us: u32) -> String {
+    let request = Request::get(&format!("/pid.php?usleep={us}"));
+    request.send(server.address()).expect(200).text()
+}
+
+#[test]
+fn a_process_has_one_request_at_a_time() {
+    let server = server(2, "").start();
+    let (pids, took) = together(6, |_| pid_after(&server, 200_000));
+    assert_eq!(HashSet::<String>::from_iter(pids).len(), 2);
+    assert!(took > Duration::from_millis(590), "{took:?}");
+    assert!(took < Duration::from_secs(3), "{took:?}");
+}
+
+#[test]
+fn idle_connections_hold_up_nobody() {
+    let server = server(2, "").start();
+    let ask = Request::get("/pid.php").bytes(server.address());
+    let mut idle: Vec<_> = (0..20)
+        .map(|_| {
+            let mut connection = Connection::open(server.address()).expect("connect");
+            connection.write(&ask).expect("write");
+            connection.response("GET").expect("an answer").expect(200);
+            connection
+        })
+        .collect();
+    thread::scope(|scope| {
+        // One of two processes is busy; every connection, old or new, is served by the other one.
+        let slow = scope.spawn(|| pid_after(&server, 1_000_000));
+        thread::sleep(Duration::from_millis(100));
+        let begun = Instant::now();
+        pid_after(&server, 0);
+        for connection in &mut idle {
+            connection.write(&ask).expect("write");
+            connection.response("GET").expect("an answer").expect(200);
+        }
+        assert!(
+            begun.elapsed() < Duration::from_millis(800),
+            "{:?}",
+            begun.elapsed()
+        );
+        slow.join().expect("an answer");
+    });
+}
+
+#[test]
+fn the_death_of_a_process_is_one_requests_failure() {
+    let server = server(3, "").start();
+    let victim = pid_after(&server, 0);
+    let (answers, _) = together(3, |number| {
+        if number == 2 {
+            thread::sleep(Duration::from_millis(200));
+            kill(
+                Pid::from_raw(victim.parse().expect("a number")),
+                Signal::SIGKILL,
+            )
+            .expect("kill");
+            return 0;
+        }
+        let waits = Request::get("/pid.php?usleep=500000");
+        // Both other processes are at work, too.
+        let (all, _) = together(2, |_| {
+            waits.try_send(server.address()).map_or(0, |a| a.status)
+        });
+        all.into_iter().max().unwrap_or(0)
+    });
+    let failed = answers.iter().filter(|status| **status == 502).count();
+    assert!(failed <= 1, "{answers:?}");
+    assert!(server.log().contains("SIGKILL"), "{}", server.log());
+    let (pids, _) = together(12, |_| pid_after(&server, 100_000));
+    let pids = HashSet::<String>::from_iter(pids);
+    assert!(!pids.contains(&victim));
+}
+
+#[test]
+fn what_stands_in_line_is_served_before_the_end() {
+    let mut server = server(1, "").start();
+    let address = server.address();
+    let waiting: Vec<_> = (0..5)
+        .map(|_| {
+            let mut connection = Connection::open(address).expect("connect");
+            let ask = Request::get("/pid.php?usleep=100000").bytes(address);
+            connection.write(&ask).expect("write");
+            connection
+        })
+        .collect();
+    thread::sleep(Duration::from_millis(50));
+    server.process().signal(Signal::SIGTERM);
+    for mut connection in waiting {
+        connection.response("GET").expect("an answer").expect(200);
+    }
+    let begun = Instant::now();
+    while server.process().ended().is_none() {
+        assert!(begun.elapsed() < Duration::from_secs(5), "it does not end");
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn the_line_has_an_end() {
+    let server = server(1, "max_requests_in_flight = 2\nmax_queue = 1").start();
+    let (answers, _) = together(6, |_| {
+        Request::get("/pid.php?usleep=300000").send(server.address())
+    });
+    let served = answers.iter().filter(|answer| answer.status == 200).count();
+    assert_eq!(served, 3);
+    let refused = answers.iter().filter(|answer| answer.status == 503);
+    assert!(refused
+        .clone()
+        .all(|answer| answer.header("retry-after").is_some()));
+    assert_eq!(refused.count(), 3);
+}
+
+#[test]
+fn waiting_has_a_deadline() {
+    let server = server(1, "request_timeout = \"300ms\"").start();
+    let (answers, _) = together(4, |_| {
+        Request::get("/pid.php?usleep=200000")
+            .send(server.address())
+            .status
+    });
+    assert!(
+        answers.contains(&200) && answers.contains(&503),
+        "{answers:?}"
+    );
+}
+
+/// An application that boots once has processes, too: each boots it for itself.
+#[test]
+fn a_coroutine_application_may_have_processes() {
+    let folder = TempDir::new("app");
+    let script = folder.file(
+        "app.php",
+        "<?php return function (Surus\\Http\\Request $request): array {\n\
+            static $inside = 0;\n\
+            $inside++;\n\
+            usleep(50_000);\n\
+            return ['pid' => getmypid(), 'inside' => $inside--, 'body' => strlen($request->body())];\n\
+        };",
+    );
+    let config = format!(
+        "[app.api]\nscript = \"{}\"\nprocesses = 3",
+        script.display()
+    );
+    let server = Surus::serve(folder.path()).config(&config).start();
+    let (answers, _) = together(12, |_| {
+        let request = Request::post("/").body("text/plain", vec![b'x'; 1_000_000]);
+        request.send(server.address()).expect(200).json()
+    });
+    let pids: HashSet<String> = answers.iter().map(|it| it["pid"].to_string()).collect();
+    assert_eq!(pids.len(), 3, "{answers:?}");
+    assert!(answers
+        .iter()
+        .all(|it| it["inside"] == 1 && it["body"] == 1_000_000));
+}
