@@ -290,7 +290,8 @@ fn mistakes_are_named() {
         unknown.contains("line 3") && unknown.contains("listen_on"),
         "{unknown}"
     );
-    assert!(error("[app.a]\nmode = \"fast\"").contains("expected `classic` or `coroutine`"));
+    assert!(error("[app.a]\nmode = \"fast\"")
+        .contains("expected one of `classic`, `coroutine`, `process`"));
     assert!(error("[app.a]\nrequest_timeout = \"30\"").contains("is not a duration"));
     assert!(
         error("[app.a]\nscript = \"a.php\"\n[app.b]\nscript = \"b.php\"")
@@ -317,6 +318,21 @@ fn mistakes_are_named() {
         .unwrap_err()
         .contains("cannot read"));
     assert!(folder.serve("{} --workers 0", &[]).is_err());
+}
+
+#[test]
+fn processes_are_classic_with_a_process_for_each_request() {
+    let folder = Folder::with(&[("index.php", "")]);
+    let config = folder.serve("{} --mode process", &[]).unwrap();
+    assert_eq!(config.app.entry.mode(), Mode::Classic);
+    assert_eq!(config.app.processes, Some(super::PROCESSES));
+    assert!(config.to_toml().contains("mode = \"process\"\n"));
+    let config = folder
+        .serve("{} --mode classic", &[("SURUS_PROCESSES", "3")])
+        .unwrap();
+    assert_eq!(config.app.processes, Some(3));
+    let error = folder.serve("{}", &[("SURUS_PROCESSES", "0")]).unwrap_err();
+    assert_eq!(error, "processes must be at least 1");
 }
 
 #[test]
