@@ -45,10 +45,7 @@ pub(crate) struct Processes {
 }
 
 impl Processes {
-    pub(crate) fn new(
-        line: &Line,
-        limits: &Limits,
-    ) -> Self {
+    pub(crate) fn new(line: &Line, limits: &Limits) -> Self {
         Processes {
             address: line.address(),
             in_flight: Rc::default(),
