@@ -40,7 +40,43 @@ fn ask(program: &str, option: &str) -> String {
         .to_string()
 }
 
+/// The PHP classes that are part of the binary, as a Rust table sorted by lower-case name: PSR-4 below php/src.
+fn embed_php_classes() {
+    const ROOT: &str = "../../php/src";
+    println!("cargo:rerun-if-changed={ROOT}");
+    let root = fs::canonicalize(ROOT).expect("php/src is there");
+    let mut folders = vec![root.clone()];
+    let mut rows = Vec::new();
+    while let Some(folder) = folders.pop() {
+        println!("cargo:rerun-if-changed={}", folder.display());
+        for entry in fs::read_dir(&folder).expect("php/src can be read") {
+            let path = entry.expect("php/src can be read").path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "php") {
+                let file = path.strip_prefix(&root).expect("below php/src");
+                let file = file.to_str().expect("a name in UTF-8");
+                let class = file.trim_end_matches(".php").replace('/', "\\");
+                let class = format!("surus\\{}", class.to_ascii_lowercase());
+                rows.push((class, format!("surus:{file}"), path));
+            }
+        }
+    }
+    rows.sort();
+    let rows: String = rows
+        .iter()
+        .map(|(class, file, path)| format!("({class:?}, {file:?}, include_str!({path:?})),\n"))
+        .collect();
+    let out = env::var("OUT_DIR").expect("cargo sets OUT_DIR");
+    fs::write(
+        Path::new(&out).join("php_classes.rs"),
+        format!("&[\n{rows}]\n"),
+    )
+    .expect("OUT_DIR can be written");
+}
+
 fn main() {
+    embed_php_classes();
     let config = php_config();
     let version = ask(&config, "--version");
     let short: String = version.split('.').take(2).collect::<Vec<_>>().join(".");

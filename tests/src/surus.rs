@@ -131,7 +131,7 @@ impl Surus {
 }
 
 /// `SURUS_BIN`, or what `cargo build --release` makes. No binary is a failure: nothing is skipped.
-fn binary() -> PathBuf {
+pub fn binary() -> PathBuf {
     let path = env::var_os("SURUS_BIN").map_or_else(
         || Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/release/surus"),
         PathBuf::from,

@@ -1,6 +1,7 @@
 /* Coroutine applications: a script that runs once and returns what answers requests. */
 #include "internal.h"
 #include "fiber_state.h"
+#include "hydrate.h"
 
 #include "Zend/zend_closures.h"
 #include "Zend/zend_interfaces.h"
@@ -95,7 +96,7 @@ static void log_exception(zend_object *exception)
 	}
 }
 
-static bool prepare_route(route *r, const char *pattern)
+static bool prepare_route(route *r, void *exchange, int64_t index, const char *methods, const char *pattern)
 {
 	char *why = NULL;
 	if (!zend_is_callable_ex(&r->handler, NULL, 0, NULL, &r->call, &why)) {
@@ -106,7 +107,7 @@ static bool prepare_route(route *r, const char *pattern)
 		return false;
 	}
 	char error[512];
-	r->plan = surus_plan_make(r->call.function_handler, pattern, error, sizeof error);
+	r->plan = surus_plan_make(exchange, index, methods, r->call.function_handler, pattern, error, sizeof error);
 	if (!r->plan) {
 		surus_logf(3, "%s", error);
 		return false;
@@ -136,13 +137,13 @@ static bool take_routes(struct surus_application *app, void *exchange)
 		zval *handler = zend_hash_index_find(Z_ARRVAL_P(item), 2);
 		route *r = &app->routes[app->count];
 		ZVAL_COPY(&r->handler, handler);
-		good = good && prepare_route(r, Z_STRVAL_P(pattern));
+		good = good && prepare_route(r, exchange, (int64_t)app->count, Z_STRVAL_P(method), Z_STRVAL_P(pattern));
 		surus_rs_add_route(exchange, (surus_str){Z_STRVAL_P(method), Z_STRLEN_P(method)},
 			(surus_str){Z_STRVAL_P(pattern), Z_STRLEN_P(pattern)}, (int64_t)app->count);
 		app->count++;
 	} ZEND_HASH_FOREACH_END();
 	zval_ptr_dtor(&routes);
-	return good;
+	return good && surus_take_messages(exchange);
 }
 
 static bool is_a(const zval *value, const char *lower_name)
@@ -169,7 +170,7 @@ static bool take_application(surus_isolate *isolate, void *exchange, zval *value
 	app->routes = calloc(1, sizeof *app->routes);
 	app->count = 1;
 	ZVAL_COPY(&app->routes[0].handler, value);
-	return prepare_route(&app->routes[0], "");
+	return prepare_route(&app->routes[0], exchange, 0, "*", "");
 }
 
 surus_outcome surus_run_boot(surus_task *task)
@@ -230,13 +231,11 @@ surus_outcome surus_run_unboot(surus_task *task)
 	if (app) {
 		zend_try {
 			for (size_t i = 0; i < app->count; i++) {
+				surus_plan_free(app->routes[i].plan);
 				zval_ptr_dtor(&app->routes[i].handler);
 			}
 			zval_ptr_dtor(&app->value);
 		} zend_end_try();
-		for (size_t i = 0; i < app->count; i++) {
-			surus_plan_free(app->routes[i].plan);
-		}
 		free(app->routes);
 		free(app);
 	}
@@ -325,9 +324,11 @@ static bool call_route(surus_task *task, route *r, zval *request)
 	ZVAL_UNDEF(&result);
 	uint32_t count = surus_plan_count(r->plan);
 	if (!surus_plan_fill(r->plan, task->exchange, request, arguments)) {
-		zval not_found;
-		ZVAL_LONG(&not_found, 404);
-		surus_render(task, &not_found);
+		if (!EG(exception) && !SG(headers_sent)) {
+			zval not_found;
+			ZVAL_LONG(&not_found, 404);
+			surus_render(task, &not_found);
+		}
 		return true;
 	}
 	zend_fcall_info call = {.size = sizeof call, .retval = &result, .params = arguments, .param_count = count};

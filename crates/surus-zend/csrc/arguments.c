@@ -1,14 +1,16 @@
 /* Handler arguments: planned once at boot from the signature, filled per request without reflection. */
 #include "internal.h"
+#include "hydrate.h"
 
 #include "Zend/zend_type_info.h"
 
-typedef enum { FROM_REQUEST, FROM_PATH } source;
+typedef enum { FROM_REQUEST, FROM_PATH, FROM_INPUT } source;
 
 typedef struct {
 	source source;
 	uint32_t index;    /* of the path parameter */
 	zend_uchar type;   /* IS_LONG, IS_DOUBLE, _IS_BOOL or IS_STRING */
+	surus_hydrator *hydrator;
 } argument;
 
 struct surus_plan {
@@ -39,7 +41,8 @@ static zend_uchar scalar_type(zend_type type)
 	return mask & MAY_BE_LONG ? IS_LONG : mask & MAY_BE_DOUBLE ? IS_DOUBLE : mask & MAY_BE_BOOL ? _IS_BOOL : IS_STRING;
 }
 
-surus_plan *surus_plan_make(const zend_function *function, const char *pattern, char *error, size_t error_size)
+surus_plan *surus_plan_make(void *exchange, int64_t route, const char *methods, const zend_function *function, const char *pattern,
+	char *error, size_t error_size)
 {
 	uint32_t declared = function->common.num_args;
 	surus_plan *plan = calloc(1, sizeof *plan + declared * sizeof(argument));
@@ -51,6 +54,7 @@ surus_plan *surus_plan_make(const zend_function *function, const char *pattern, 
 		const zend_arg_info *info = &function->common.arg_info[i];
 		const char *name = function->type == ZEND_USER_FUNCTION ? ZSTR_VAL(info->name) : ((const zend_internal_arg_info *)info)->name;
 		argument *a = &plan->arguments[i];
+		surus_input_kind input;
 		bool is_class = ZEND_TYPE_IS_COMPLEX(info->type);
 		bool is_request = is_class && ZEND_TYPE_HAS_NAME(info->type)
 			&& zend_string_equals_ci(ZEND_TYPE_NAME(info->type), surus_request_class->name);
@@ -61,6 +65,12 @@ surus_plan *surus_plan_make(const zend_function *function, const char *pattern, 
 			a->source = FROM_PATH;
 			a->index = (uint32_t)index;
 			a->type = scalar_type(info->type);
+		} else if ((input = surus_hydrator_make(exchange, route, methods, function, i, &a->hydrator, error, error_size)) != SURUS_NO_INPUT) {
+			a->source = FROM_INPUT;
+			if (input == SURUS_INPUT_WRONG) {
+				surus_plan_free(plan);
+				return NULL;
+			}
 		} else if (i >= function->common.required_num_args) {
 			/* Optional: PHP's default, and those of all behind it. */
 			break;
@@ -69,7 +79,7 @@ surus_plan *surus_plan_make(const zend_function *function, const char *pattern, 
 			uint32_t line = function->type == ZEND_USER_FUNCTION ? function->op_array.line_start : 0;
 			snprintf(error, error_size, "%s:%u: parameter $%s of the handler for \"%s\" is neither a path parameter nor a %s",
 				file, line, name, pattern, ZSTR_VAL(surus_request_class->name));
-			free(plan);
+			surus_plan_free(plan);
 			return NULL;
 		}
 		plan->count = i + 1;
@@ -79,6 +89,9 @@ surus_plan *surus_plan_make(const zend_function *function, const char *pattern, 
 
 void surus_plan_free(surus_plan *plan)
 {
+	for (uint32_t i = 0; plan && i < plan->count; i++) {
+		surus_hydrator_free(plan->arguments[i].hydrator);
+	}
 	free(plan);
 }
 
@@ -126,8 +139,11 @@ bool surus_plan_fill(const surus_plan *plan, void *exchange, zval *request, zval
 			ZVAL_COPY(&arguments[i], request);
 			continue;
 		}
+		if (a->source == FROM_INPUT && surus_hydrate(a->hydrator, exchange, &arguments[i])) {
+			continue;
+		}
 		surus_str name, value;
-		if (!surus_rs_path_parameter(exchange, a->index, &name, &value) || !convert(&arguments[i], a->type, value)) {
+		if (a->source == FROM_INPUT || !surus_rs_path_parameter(exchange, a->index, &name, &value) || !convert(&arguments[i], a->type, value)) {
 			while (i-- > 0) {
 				zval_ptr_dtor(&arguments[i]);
 			}

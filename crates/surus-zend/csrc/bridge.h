@@ -172,6 +172,34 @@ void surus_rs_exception(void *exchange, int status, surus_str class_name, surus_
 /* At boot: one route of the application. */
 void surus_rs_add_route(void *exchange, surus_str method, surus_str pattern, int64_t index);
 
+/* Validated input: surus-schema's input.rs says what a cell is. */
+typedef enum {
+	SURUS_CELL_NULL = 0,
+	SURUS_CELL_FALSE = 1,
+	SURUS_CELL_TRUE = 2,
+	SURUS_CELL_INTEGER = 3,
+	SURUS_CELL_NUMBER = 4,
+	SURUS_CELL_STRING = 5,
+	SURUS_CELL_LIST = 6,
+	SURUS_CELL_MAP = 7,
+	SURUS_CELL_OBJECT = 8,
+	SURUS_CELL_ENUM = 9,
+	SURUS_CELL_DEFAULT = 10,
+	SURUS_CELL_PARSED = 11
+} surus_cell_kind;
+typedef struct { uint8_t kind, source; uint16_t class_index; uint32_t len; uint64_t bits; } surus_cell;
+typedef struct { const surus_cell *cells; const char *text[2]; } surus_input;
+/* At boot: the route takes input of this kind; the description is Surus\Schema\Boot's. Returns the input's slot in the
+ * route, or -1 with a message. */
+enum { SURUS_FROM_JSON = 1, SURUS_FROM_FORM = 2, SURUS_FROM_QUERY = 4 };
+int surus_rs_add_input(void *exchange, int64_t route, int from, surus_str description, char *error, size_t error_size);
+/* At boot: messages in other languages, as JSON; false if it is none. */
+bool surus_rs_add_messages(void *exchange, surus_str json);
+/* Valid until the request ends. */
+bool surus_rs_input(void *exchange, uint32_t slot, surus_input *input);
+/* The answer to input that breaks rules written in PHP: a JSON list of violations. */
+void surus_rs_invalid(void *exchange, uint32_t slot, surus_str violations);
+
 /* A source file of the Surus\ classes, by class name; false if there is none. */
 bool surus_rs_class_source(surus_str class_name, surus_str *file_name, surus_str *source);
 

@@ -144,9 +144,11 @@ bool surus_output_is_base(const surus_task *task);
 /* ---- arguments.c ---- */
 typedef struct surus_plan surus_plan;
 /* How a handler's arguments are made; NULL with a message when its signature does not fit. */
-surus_plan *surus_plan_make(const zend_function *function, const char *pattern, char *error, size_t error_size);
+surus_plan *surus_plan_make(void *exchange, int64_t route, const char *methods, const zend_function *function, const char *pattern,
+	char *error, size_t error_size);
 void surus_plan_free(surus_plan *plan);
-/* Fills `arguments` (room for surus_plan_count); false when a path parameter does not convert: 404. */
+/* Fills `arguments` (room for surus_plan_count); false when a path parameter does not convert: 404, unless an
+ * exception was thrown or the request is answered. */
 bool surus_plan_fill(const surus_plan *plan, void *exchange, zval *request, zval *arguments);
 uint32_t surus_plan_count(const surus_plan *plan);
 

@@ -44,4 +44,11 @@
 #define SURUS_CLEAR_OOM() ((void)0)
 #endif
 
+/* Properties with hooks are not written at their place. */
+#if PHP_VERSION_ID >= 80400
+#define SURUS_IS_PLAIN_PROPERTY(property) ((property)->hooks == NULL)
+#else
+#define SURUS_IS_PLAIN_PROPERTY(property) true
+#endif
+
 #endif

@@ -15,6 +15,7 @@ use crate::{
     classic::{busy, LeaveGuard},
     exchange::Exchange,
     ffi,
+    inputs::RouteInputs,
     isolate::Isolate,
     line::Line,
     request::{Limits, Request},
@@ -94,6 +95,8 @@ impl Drop for Place {
 struct Version {
     isolate: Rc<Isolate>,
     router: Option<Router>,
+    /// What routes take as input, if any does.
+    inputs: Option<Box<RouteInputs>>,
     idle: RefCell<Vec<Task>>,
     /// No new requests: the isolate has seen a fatal error.
     retired: Cell<bool>,
@@ -140,6 +143,11 @@ impl Coroutine {
             Ok(exchange) => exchange,
             Err(answer) => return *answer,
         };
+        if let Some(inputs) = &version.inputs {
+            if let Some(answer) = inputs.read(&exchange).await {
+                return answer;
+            }
+        }
         let task = match version.fiber() {
             Ok(task) => task,
             Err(error) => {
@@ -330,6 +338,7 @@ impl Version {
         Ok(Version {
             isolate,
             router,
+            inputs: RouteInputs::take(&exchange),
             idle: RefCell::default(),
             retired: Cell::new(false),
         })
@@ -478,17 +487,4 @@ fn json_string(text: &str) -> String {
     }
     out.push('"');
     out
-}
-
-/// The PHP classes that come with the binary.
-pub(crate) fn class_source(name: &[u8]) -> Option<(&'static str, &'static str)> {
-    const SOURCES: [(&str, &str, &str); 1] = [(
-        "Surus\\App",
-        "surus:App.php",
-        include_str!("../../../php/src/App.php"),
-    )];
-    SOURCES
-        .iter()
-        .find(|(class, ..)| name.eq_ignore_ascii_case(class.as_bytes()))
-        .map(|(_, file, source)| (*file, *source))
 }

@@ -13,11 +13,12 @@ use std::{
     time::Instant,
 };
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use http::{header, HeaderMap, HeaderName, HeaderValue, StatusCode};
 
 use crate::{
     ffi,
+    inputs::Inputs,
     pipe::Pipe,
     request::{Request, RequestBody, Script},
     server_variables::{CStrings, ServerVariables},
@@ -35,6 +36,8 @@ pub(crate) struct Exchange {
     pub(crate) parameters: RefCell<Vec<(Rc<str>, Vec<u8>)>>,
     /// Routes that the application declares while it boots.
     pub(crate) routes: RefCell<Vec<(String, String, i64)>>,
+    /// What its route takes as input; empty for most.
+    pub(crate) inputs: OnceCell<Box<Inputs>>,
     pub(crate) started: Instant,
     pub(crate) dev: bool,
     strings: OnceCell<Box<CStrings>>,
@@ -50,6 +53,13 @@ pub(crate) struct Exchange {
     waiter: RefCell<Option<Waker>>,
     /// The driver, while PHP is parked.
     pub(crate) driver: RefCell<Option<Waker>>,
+}
+
+/// Why a body was not read to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum BodyError {
+    TooLarge,
+    BrokenOff,
 }
 
 #[derive(Default)]
@@ -80,6 +90,7 @@ impl Exchange {
             route: Cell::new(-1),
             parameters: RefCell::default(),
             routes: RefCell::default(),
+            inputs: OnceCell::new(),
             started: Instant::now(),
             dev,
             strings: OnceCell::new(),
@@ -191,6 +202,35 @@ impl Exchange {
     /// True once for each block of a body that is all there: reading it never waits, so others get a turn in between.
     pub(crate) fn is_at_block(&self) -> bool {
         self.unread.borrow().is_empty() && matches!(*self.body.borrow(), RequestBody::File(_))
+    }
+
+    /// Reads all of the body, which PHP finds unread afterwards. `Err` if it has more than `limit` bytes, or breaks off.
+    pub(crate) async fn whole_body(&self, limit: usize) -> Result<Bytes, BodyError> {
+        if let RequestBody::Full(bytes) = &*self.body.borrow() {
+            return if bytes.len() > limit {
+                Err(BodyError::TooLarge)
+            } else {
+                Ok(bytes.clone())
+            };
+        }
+        let mut all = BytesMut::new();
+        let mut block = vec![0; 16 * 1024];
+        loop {
+            let size = poll_fn(|cx| self.poll_body(cx, &mut block)).await;
+            if size == 0 {
+                break;
+            }
+            if all.len() + size > limit {
+                return Err(BodyError::TooLarge);
+            }
+            all.extend_from_slice(&block[..size]);
+        }
+        if self.body_failed.get() {
+            return Err(BodyError::BrokenOff);
+        }
+        let all = all.freeze();
+        *self.body.borrow_mut() = RequestBody::Full(all.clone());
+        Ok(all)
     }
 
     // ---- the response, PHP's side

@@ -136,3 +136,10 @@ extern "C" {
     pub(crate) fn surus_can_park() -> bool;
     pub(crate) fn surus_park() -> c_int;
 }
+
+/// `surus_input`: the cells of validated input, and where their texts lie.
+#[repr(C)]
+pub(crate) struct Input {
+    pub(crate) cells: *const surus_schema::Cell,
+    pub(crate) text: [*const c_char; 2],
+}

@@ -223,7 +223,7 @@ unsafe extern "C" fn surus_rs_class_source(
 ) -> bool {
     // SAFETY: as above.
     unsafe {
-        let found = crate::coroutine::class_source(class_name.bytes());
+        let found = crate::php_classes::source(class_name.bytes());
         store(
             found.map(|(file, text)| (Str::new(file.as_bytes()), Str::new(text.as_bytes()))),
             file_name,

@@ -1,0 +1,97 @@
+//! Valid input, as the code that builds objects reads it.
+
+use bytes::Bytes;
+
+/// What a [`Cell`] is. The numbers are part of the contract with C (`surus_cell` in bridge.h).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Kind {
+    Null = 0,
+    False = 1,
+    True = 2,
+    /// `bits` is an `i64`.
+    Integer = 3,
+    /// `bits` are those of an `f64`.
+    Number = 4,
+    /// `len` bytes of UTF-8 that begin at `bits` in the body (`source` 0) or in the arena (1).
+    String = 5,
+    /// `len` values follow.
+    List = 6,
+    /// `len` pairs of a key (a string) and a value follow.
+    Map = 7,
+    /// An object of `class`: a value for each parameter of its constructor follows.
+    Object = 8,
+    /// Case number `bits` of the enum `class`.
+    Enum = 9,
+    /// The parameter was not given: its default.
+    Default = 10,
+    /// A text, as [`Kind::String`], that the constructor of `class` takes: a date.
+    Parsed = 11,
+    /// Only while it is parsed: text of a form, whose type is what the schema says.
+    Text = 12,
+    /// Only while it is parsed: values of a name that a form has several times.
+    Many = 13,
+}
+
+impl Kind {
+    pub(crate) fn is_container(self) -> bool {
+        matches!(self, Kind::List | Kind::Map | Kind::Many)
+    }
+}
+
+/// One value, or the head of one that is followed by others.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Cell {
+    pub kind: Kind,
+    pub source: u8,
+    pub class: u16,
+    pub len: u32,
+    pub bits: u64,
+}
+
+/// Input that has passed its schema.
+#[derive(Debug)]
+pub struct Input {
+    cells: Vec<Cell>,
+    body: Bytes,
+    arena: Vec<u8>,
+}
+
+impl Input {
+    pub(crate) fn new(cells: Vec<Cell>, body: Bytes, arena: Vec<u8>) -> Self {
+        Input { cells, body, arena }
+    }
+
+    /// The values, in document order of the schema: never empty.
+    #[must_use]
+    pub fn cells(&self) -> &[Cell] {
+        &self.cells
+    }
+
+    /// Where texts with `source` 0 lie.
+    #[must_use]
+    pub fn body(&self) -> &[u8] {
+        &self.body
+    }
+
+    /// Where texts with `source` 1 lie.
+    #[must_use]
+    pub fn arena(&self) -> &[u8] {
+        &self.arena
+    }
+
+    /// The text of a cell that has one.
+    #[must_use]
+    pub fn text(&self, cell: &Cell) -> &str {
+        let from = if cell.source == 0 {
+            &self.body[..]
+        } else {
+            &self.arena
+        };
+        let start = usize::try_from(cell.bits).unwrap_or(usize::MAX);
+        from.get(start..start.saturating_add(cell.len as usize))
+            .and_then(|bytes| std::str::from_utf8(bytes).ok())
+            .unwrap_or("")
+    }
+}

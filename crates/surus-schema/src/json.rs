@@ -1,0 +1,356 @@
+//! A JSON parser (RFC 8259) straight into a [`Tree`].
+//!
+//! Strings without escapes stay where they are. Numbers that are integers and fit are `i64`, others `f64`. Nothing is
+//! lenient: no comments, no trailing commas, no lone surrogates, no bytes that are not UTF-8.
+
+use crate::input::Kind;
+use crate::tree::Tree;
+use crate::violation::Rejected;
+
+/// A place in the text and what is wrong there.
+struct Wrong(usize, &'static str);
+
+/// Parses all of `text` into `tree`, which is empty.
+pub(crate) fn parse(text: &[u8], max_depth: usize, tree: &mut Tree) -> Result<(), Rejected> {
+    if let Err(error) = std::str::from_utf8(text) {
+        return Err(malformed(Wrong(error.valid_up_to(), "invalid UTF-8")));
+    }
+    let mut parser = Parser {
+        text,
+        at: 0,
+        depth_left: max_depth,
+        tree,
+    };
+    parser.document().map_err(malformed)
+}
+
+fn malformed(Wrong(offset, reason): Wrong) -> Rejected {
+    if reason == TOO_DEEP {
+        return Rejected::TooDeep { offset };
+    }
+    Rejected::Malformed { offset, reason }
+}
+
+const TOO_DEEP: &str = "nested too deep";
+const ENDED: &str = "the text ends too early";
+
+struct Parser<'a> {
+    text: &'a [u8],
+    at: usize,
+    depth_left: usize,
+    tree: &'a mut Tree,
+}
+
+impl Parser<'_> {
+    fn document(&mut self) -> Result<(), Wrong> {
+        self.space();
+        self.value()?;
+        self.space();
+        if self.at < self.text.len() {
+            return Err(Wrong(self.at, "something follows the value"));
+        }
+        Ok(())
+    }
+
+    fn peek(&self) -> Option<u8> {
+        self.text.get(self.at).copied()
+    }
+
+    fn space(&mut self) {
+        while let Some(b' ' | b'\n' | b'\r' | b'\t') = self.peek() {
+            self.at += 1;
+        }
+    }
+
+    fn value(&mut self) -> Result<(), Wrong> {
+        match self.peek() {
+            Some(b'"') => self.string(),
+            Some(b'{') => self.object(),
+            Some(b'[') => self.list(),
+            Some(b'-' | b'0'..=b'9') => self.number(),
+            Some(b't') => self.word(b"true", Kind::True),
+            Some(b'f') => self.word(b"false", Kind::False),
+            Some(b'n') => self.word(b"null", Kind::Null),
+            Some(_) => Err(Wrong(self.at, "no value begins like this")),
+            None => Err(Wrong(self.at, ENDED)),
+        }
+    }
+
+    fn word(&mut self, word: &[u8], kind: Kind) -> Result<(), Wrong> {
+        if !self.text[self.at..].starts_with(word) {
+            return Err(Wrong(self.at, "no value begins like this"));
+        }
+        self.at += word.len();
+        self.tree.scalar(kind, 0);
+        Ok(())
+    }
+
+    fn enter(&mut self) -> Result<(), Wrong> {
+        self.depth_left = self
+            .depth_left
+            .checked_sub(1)
+            .ok_or(Wrong(self.at, TOO_DEEP))?;
+        self.at += 1;
+        self.space();
+        Ok(())
+    }
+
+    fn object(&mut self) -> Result<(), Wrong> {
+        let container = self.tree.open(Kind::Map);
+        self.enter()?;
+        let mut count = 0;
+        if self.peek() == Some(b'}') {
+            self.at += 1;
+        } else {
+            loop {
+                if self.peek() != Some(b'"') {
+                    return Err(self.unexpected("a key in double quotes is missing"));
+                }
+                self.string()?;
+                self.space();
+                if self.peek() != Some(b':') {
+                    return Err(self.unexpected("a colon is missing"));
+                }
+                self.at += 1;
+                self.space();
+                self.value()?;
+                count += 1;
+                self.space();
+                match self.peek() {
+                    Some(b',') => self.at += 1,
+                    Some(b'}') => break,
+                    _ => return Err(self.unexpected("a comma or } is missing")),
+                }
+                self.space();
+            }
+            self.at += 1;
+        }
+        self.depth_left += 1;
+        self.tree.close(container, count);
+        Ok(())
+    }
+
+    fn list(&mut self) -> Result<(), Wrong> {
+        let container = self.tree.open(Kind::List);
+        self.enter()?;
+        let mut count = 0;
+        if self.peek() == Some(b']') {
+            self.at += 1;
+        } else {
+            loop {
+                self.value()?;
+                count += 1;
+                self.space();
+                match self.peek() {
+                    Some(b',') => self.at += 1,
+                    Some(b']') => break,
+                    _ => return Err(self.unexpected("a comma or ] is missing")),
+                }
+                self.space();
+            }
+            self.at += 1;
+        }
+        self.depth_left += 1;
+        self.tree.close(container, count);
+        Ok(())
+    }
+
+    fn unexpected(&self, reason: &'static str) -> Wrong {
+        Wrong(
+            self.at,
+            if self.at < self.text.len() {
+                reason
+            } else {
+                ENDED
+            },
+        )
+    }
+
+    fn number(&mut self) -> Result<(), Wrong> {
+        let start = self.at;
+        let negative = self.peek() == Some(b'-');
+        if negative {
+            self.at += 1;
+        }
+        let first = self.at;
+        // Negative all the way: i64::MIN has no positive counterpart.
+        let mut integer = Some(0_i64);
+        while let Some(digit @ b'0'..=b'9') = self.peek() {
+            integer = integer
+                .and_then(|n| n.checked_mul(10))
+                .and_then(|n| n.checked_sub(i64::from(digit - b'0')));
+            self.at += 1;
+        }
+        let digits = self.at - first;
+        if digits == 0 {
+            return Err(self.unexpected("a digit is missing"));
+        }
+        if digits > 1 && self.text[first] == b'0' {
+            return Err(Wrong(first, "a number begins with a superfluous zero"));
+        }
+        let mut whole = true;
+        if self.peek() == Some(b'.') {
+            whole = false;
+            self.at += 1;
+            self.digits()?;
+        }
+        if let Some(b'e' | b'E') = self.peek() {
+            whole = false;
+            self.at += 1;
+            if let Some(b'+' | b'-') = self.peek() {
+                self.at += 1;
+            }
+            self.digits()?;
+        }
+        if whole && !(negative && integer == Some(0)) {
+            let integer = if negative {
+                integer
+            } else {
+                integer.and_then(i64::checked_neg)
+            };
+            if let Some(integer) = integer {
+                self.tree.scalar(Kind::Integer, integer as u64);
+                return Ok(());
+            }
+        }
+        let number = std::str::from_utf8(&self.text[start..self.at])
+            .ok()
+            .and_then(|text| text.parse::<f64>().ok())
+            .filter(|number| number.is_finite())
+            .ok_or(Wrong(start, "a number is out of range"))?;
+        self.tree.scalar(Kind::Number, number.to_bits());
+        Ok(())
+    }
+
+    fn digits(&mut self) -> Result<(), Wrong> {
+        let start = self.at;
+        while let Some(b'0'..=b'9') = self.peek() {
+            self.at += 1;
+        }
+        if self.at == start {
+            return Err(self.unexpected("a digit is missing"));
+        }
+        Ok(())
+    }
+
+    fn string(&mut self) -> Result<(), Wrong> {
+        self.at += 1;
+        let start = self.at;
+        let end = self.plain();
+        match self.text.get(end) {
+            Some(b'"') => {
+                self.at = end + 1;
+                self.tree.slice(Kind::String, start, end - start);
+                Ok(())
+            }
+            Some(b'\\') => self.escaped(start),
+            Some(_) => Err(Wrong(end, "a control character in a string")),
+            None => Err(Wrong(end, ENDED)),
+        }
+    }
+
+    /// Where what needs no decoding ends: at a quote, a backslash, a control character or the end of the text.
+    fn plain(&self) -> usize {
+        /// Set in each byte that the search ends at. A byte of a multi-byte character is above 0x7f and never one.
+        fn special(word: u64) -> u64 {
+            const LOW: u64 = 0x0101_0101_0101_0101;
+            const HIGH: u64 = 0x8080_8080_8080_8080;
+            let zero = |x: u64| x.wrapping_sub(LOW) & !x & HIGH;
+            let control = word.wrapping_sub(LOW * 0x20) & !word & HIGH;
+            zero(word ^ (LOW * 0x22)) | zero(word ^ (LOW * 0x5c)) | control
+        }
+        let mut at = self.at;
+        while let Some(eight) = self.text.get(at..at + 8) {
+            let mut word = [0; 8];
+            word.copy_from_slice(eight);
+            let found = special(u64::from_le_bytes(word));
+            if found != 0 {
+                // The lowest hit is exact; borrows make false ones only above it.
+                return at + (found.trailing_zeros() / 8) as usize;
+            }
+            at += 8;
+        }
+        while let Some(&byte) = self.text.get(at) {
+            if byte == b'"' || byte == b'\\' || byte < 0x20 {
+                break;
+            }
+            at += 1;
+        }
+        at
+    }
+
+    /// The rest of a string with escapes; it begins at `start`.
+    fn escaped(&mut self, start: usize) -> Result<(), Wrong> {
+        let decoded = self.tree.arena.len();
+        self.at = start;
+        loop {
+            let end = self.plain();
+            self.tree.arena.extend_from_slice(&self.text[self.at..end]);
+            self.at = end;
+            match self.peek() {
+                Some(b'"') => break,
+                Some(b'\\') => self.escape()?,
+                Some(_) => return Err(Wrong(end, "a control character in a string")),
+                None => return Err(Wrong(end, ENDED)),
+            }
+        }
+        self.at += 1;
+        self.tree.decoded(Kind::String, decoded);
+        Ok(())
+    }
+
+    fn escape(&mut self) -> Result<(), Wrong> {
+        let start = self.at;
+        let byte = match self.text.get(start + 1) {
+            Some(b'u') => {
+                self.at += 2;
+                return self.unicode(start);
+            }
+            Some(b'n') => b'\n',
+            Some(b't') => b'\t',
+            Some(b'r') => b'\r',
+            Some(b'b') => 8,
+            Some(b'f') => 12,
+            Some(&same @ (b'"' | b'\\' | b'/')) => same,
+            Some(_) => return Err(Wrong(start, "an unknown escape")),
+            None => return Err(Wrong(start + 1, ENDED)),
+        };
+        self.tree.arena.push(byte);
+        self.at += 2;
+        Ok(())
+    }
+
+    fn unicode(&mut self, start: usize) -> Result<(), Wrong> {
+        let mut code = self.hex(start)?;
+        if (0xd800..0xdc00).contains(&code) && self.text[self.at..].starts_with(b"\\u") {
+            self.at += 2;
+            let low = self.hex(start)?;
+            if (0xdc00..0xe000).contains(&low) {
+                code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
+            }
+        }
+        let character =
+            char::from_u32(code).ok_or(Wrong(start, "half of a surrogate pair in a string"))?;
+        let mut bytes = [0; 4];
+        self.tree
+            .arena
+            .extend_from_slice(character.encode_utf8(&mut bytes).as_bytes());
+        Ok(())
+    }
+
+    fn hex(&mut self, start: usize) -> Result<u32, Wrong> {
+        let digits = self
+            .text
+            .get(self.at..self.at + 4)
+            .ok_or(Wrong(self.text.len(), ENDED))?;
+        let mut code = 0;
+        for &digit in digits {
+            let value = (digit as char)
+                .to_digit(16)
+                .ok_or(Wrong(start, "an unknown escape"))?;
+            code = code * 16 + value;
+        }
+        self.at += 4;
+        Ok(code)
+    }
+}

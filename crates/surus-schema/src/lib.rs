@@ -1,0 +1,40 @@
+//! Input of PHP handlers: parsed, validated and described before PHP is entered.
+//!
+//! ```text
+//! description (JSON, from PHP's reflection at boot) ──compile──► Schema ──► JSON Schema 2020-12
+//!                                                                  │
+//! body or query string ──json.rs, form.rs, multipart.rs──► Tree ──check──► Input, in the order of the constructors
+//!                                                                  └─────► violations ──► problem+json
+//! ```
+//!
+//! - [`description`]: what the PHP side says about a class; [`schema`]: the same, compiled
+//! - `tree`: parsed input in one flat vector; `json`, `form`, `multipart`: who fills it
+//! - `check`: a tree against a schema; `formats`: e-mail addresses, URLs, dates and their like
+//! - [`input`]: what a class is built from, laid out for C
+//! - [`violation`], [`messages`], [`problem`]: what is wrong, in the client's language, as problem+json
+//! - `json_schema`: documents
+//!
+//! No I/O, no unsafe code, and nothing here knows PHP's engine.
+
+#![forbid(unsafe_code)]
+
+mod check;
+pub mod description;
+mod form;
+mod formats;
+pub mod input;
+mod json;
+mod json_schema;
+mod media;
+pub mod messages;
+mod multipart;
+pub mod problem;
+pub mod schema;
+mod tree;
+pub mod violation;
+
+pub use input::{Cell, Input, Kind};
+pub use media::{Accepts, Media};
+pub use messages::Messages;
+pub use schema::{Limits, Schema};
+pub use violation::{Rejected, Violation};

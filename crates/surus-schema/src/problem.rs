@@ -1,0 +1,130 @@
+//! Rejected input as problem details (RFC 9457).
+
+use serde_json::{json, Map, Value};
+
+use crate::violation::{Rejected, Violation};
+use crate::{Messages, Schema};
+
+/// Where the input came from, as OpenAPI calls it: "body" or "query".
+pub type Place = &'static str;
+
+/// The status and the JSON text of the answer.
+#[must_use]
+pub fn answer(
+    rejected: &Rejected,
+    place: Place,
+    messages: &Messages,
+    accept_language: Option<&str>,
+) -> (u16, String) {
+    let (status, title, detail) = match rejected {
+        Rejected::Malformed { offset, reason } => {
+            let detail = format!("{reason}, at byte {offset} of the {place}");
+            return malformed(&detail, *offset);
+        }
+        Rejected::TooDeep { offset } => {
+            let detail = format!("nested too deep, at byte {offset} of the {place}");
+            return malformed(&detail, *offset);
+        }
+        Rejected::TooManyFields => (400, "Bad Request", "too many fields".to_owned()),
+        Rejected::TooLarge { limit } => (
+            413,
+            "Content Too Large",
+            format!("the {place} may have at most {limit} bytes"),
+        ),
+        Rejected::WrongType { accepted } => (
+            415,
+            "Unsupported Media Type",
+            format!("the body must be {accepted}"),
+        ),
+        Rejected::Invalid {
+            violations,
+            truncated,
+        } => {
+            let language = messages.language(accept_language);
+            let errors = violations
+                .iter()
+                .map(|violation| error(violation, place, messages, language))
+                .collect();
+            return invalid(errors, *truncated);
+        }
+    };
+    let text = json!({"title": title, "status": status, "detail": detail}).to_string();
+    (status, text)
+}
+
+fn malformed(detail: &str, offset: usize) -> (u16, String) {
+    let text = json!({"title": "Bad Request", "status": 400, "detail": detail, "offset": offset});
+    (400, text.to_string())
+}
+
+fn invalid(errors: Vec<Value>, truncated: bool) -> (u16, String) {
+    let detail = match (errors.len(), truncated) {
+        (1, false) => "1 error".to_owned(),
+        (count, false) => format!("{count} errors"),
+        (count, true) => format!("the first {count} errors"),
+    };
+    let text = json!({
+        "title": "Unprocessable Content",
+        "status": 422,
+        "detail": detail,
+        "errors": errors,
+    });
+    (422, text.to_string())
+}
+
+fn error(violation: &Violation, place: Place, messages: &Messages, language: &str) -> Value {
+    let mut error = Map::new();
+    error.insert("in".into(), place.into());
+    error.insert("pointer".into(), violation.pointer.as_str().into());
+    error.insert("rule".into(), violation.rule.as_ref().into());
+    error.insert("message".into(), messages.text(language, violation).into());
+    if !violation.parameters.is_empty() {
+        let parameters: Map<String, Value> = violation
+            .parameters
+            .iter()
+            .map(|(name, value)| (name.as_ref().to_owned(), value.clone()))
+            .collect();
+        error.insert("parameters".into(), Value::Object(parameters));
+    }
+    Value::Object(error)
+}
+
+impl Schema {
+    /// The answer for violations that rules written in PHP have found: a JSON list of
+    /// `{"pointer", "rule", "message"?, "parameters"?}`.
+    pub fn second_phase(
+        json: &str,
+        place: Place,
+        messages: &Messages,
+        accept_language: Option<&str>,
+    ) -> Result<(u16, String), String> {
+        #[derive(serde::Deserialize)]
+        struct Found {
+            pointer: String,
+            rule: String,
+            message: Option<String>,
+            #[serde(default)]
+            parameters: Map<String, Value>,
+        }
+        let found: Vec<Found> =
+            serde_json::from_str(json).map_err(|error| format!("violations: {error}"))?;
+        let violations = found
+            .into_iter()
+            .map(|each| Violation {
+                pointer: each.pointer,
+                rule: each.rule.into(),
+                message: each.message.map(Into::into),
+                parameters: each
+                    .parameters
+                    .into_iter()
+                    .map(|(name, value)| (name.into(), value))
+                    .collect(),
+            })
+            .collect();
+        let rejected = Rejected::Invalid {
+            violations,
+            truncated: false,
+        };
+        Ok(answer(&rejected, place, messages, accept_language))
+    }
+}

@@ -1,0 +1,156 @@
+//! Parsed input: one flat vector of cells in document order.
+//!
+//! A container's cell is followed by those of what is in it. Its `bits` are the index behind its last one, so that it
+//! can be stepped over; its `len` counts elements or members. A member is a key (a string) and its value.
+
+use crate::input::{Cell, Kind};
+
+/// Where the bytes of a text are.
+pub(crate) const IN_BODY: u8 = 0;
+pub(crate) const IN_ARENA: u8 = 1;
+
+/// Parsed input. Its texts lie in the body it was parsed from, or in the arena where they had to be decoded.
+#[derive(Debug, Default)]
+pub(crate) struct Tree {
+    pub(crate) cells: Vec<Cell>,
+    pub(crate) arena: Vec<u8>,
+}
+
+/// A place that grew over the bound on a body is not reached: bodies and the arena are shorter than 4 GB.
+fn offset(at: usize) -> u32 {
+    u32::try_from(at).unwrap_or(u32::MAX)
+}
+
+impl Tree {
+    pub(crate) fn clear(&mut self) {
+        self.cells.clear();
+        self.arena.clear();
+    }
+
+    pub(crate) fn scalar(&mut self, kind: Kind, bits: u64) {
+        self.cells.push(Cell {
+            kind,
+            source: 0,
+            class: 0,
+            len: 0,
+            bits,
+        });
+    }
+
+    /// A text in the body.
+    pub(crate) fn slice(&mut self, kind: Kind, at: usize, len: usize) {
+        self.cells.push(Cell {
+            kind,
+            source: IN_BODY,
+            class: 0,
+            len: offset(len),
+            bits: at as u64,
+        });
+    }
+
+    /// A text that was appended to the arena, where it began at `at`.
+    pub(crate) fn decoded(&mut self, kind: Kind, at: usize) {
+        self.cells.push(Cell {
+            kind,
+            source: IN_ARENA,
+            class: 0,
+            len: offset(self.arena.len() - at),
+            bits: at as u64,
+        });
+    }
+
+    /// Opens a container; [`Tree::close`] takes what it returns.
+    pub(crate) fn open(&mut self, kind: Kind) -> usize {
+        self.scalar(kind, 0);
+        self.cells.len() - 1
+    }
+
+    pub(crate) fn close(&mut self, container: usize, count: usize) {
+        let end = self.cells.len() as u64;
+        let cell = &mut self.cells[container];
+        cell.len = offset(count);
+        cell.bits = end;
+    }
+
+    /// The index behind the value at `at`.
+    pub(crate) fn after(&self, at: usize) -> usize {
+        let cell = &self.cells[at];
+        if cell.kind.is_container() {
+            usize::try_from(cell.bits).unwrap_or(usize::MAX)
+        } else {
+            at + 1
+        }
+    }
+
+    /// The text of a cell that has one; parsers admit valid UTF-8 only.
+    pub(crate) fn text<'a>(&'a self, body: &'a [u8], cell: &Cell) -> &'a str {
+        let from = if cell.source == IN_BODY {
+            body
+        } else {
+            &self.arena
+        };
+        let start = usize::try_from(cell.bits).unwrap_or(usize::MAX);
+        from.get(start..start.saturating_add(cell.len as usize))
+            .and_then(|bytes| std::str::from_utf8(bytes).ok())
+            .unwrap_or("")
+    }
+}
+
+impl Tree {
+    /// Appends a form of the value at `at` that equal values share: 1 and 1.0 are equal, and so are objects whose
+    /// members come in another order.
+    pub(crate) fn canonical(&self, body: &[u8], at: usize, form: &mut Vec<u8>) {
+        let cell = &self.cells[at];
+        match cell.kind {
+            Kind::Number => {
+                let number = f64::from_bits(cell.bits);
+                #[allow(clippy::cast_possible_truncation)]
+                let integer = number as i64;
+                #[allow(clippy::cast_precision_loss)]
+                if integer as f64 == number {
+                    form.push(b'i');
+                    form.extend_from_slice(&integer.to_le_bytes());
+                } else {
+                    form.push(b'n');
+                    form.extend_from_slice(&cell.bits.to_le_bytes());
+                }
+            }
+            Kind::Integer => {
+                form.push(b'i');
+                form.extend_from_slice(&cell.bits.to_le_bytes());
+            }
+            Kind::String | Kind::Text => {
+                form.push(b's');
+                form.extend_from_slice(&cell.len.to_le_bytes());
+                form.extend_from_slice(self.text(body, cell).as_bytes());
+            }
+            Kind::List | Kind::Many => {
+                form.push(b'[');
+                form.extend_from_slice(&cell.len.to_le_bytes());
+                let end = self.after(at);
+                let mut item = at + 1;
+                while item < end {
+                    self.canonical(body, item, form);
+                    item = self.after(item);
+                }
+            }
+            Kind::Map => {
+                form.push(b'{');
+                form.extend_from_slice(&cell.len.to_le_bytes());
+                let end = self.after(at);
+                let mut members = Vec::new();
+                let mut key = at + 1;
+                while key < end {
+                    let mut member = Vec::new();
+                    self.canonical(body, key, &mut member);
+                    self.canonical(body, key + 1, &mut member);
+                    members.push(member);
+                    key = self.after(key + 1);
+                }
+                members.sort();
+                form.extend(members.into_iter().flatten());
+            }
+            other => form.push(other as u8),
+        }
+    }
+}

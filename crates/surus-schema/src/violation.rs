@@ -1,0 +1,55 @@
+//! What is wrong with input.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+/// What a violation says at most, so that an answer is not much longer than what caused it.
+pub const MAX_VIOLATIONS: usize = 100;
+
+/// One rule that one value breaks.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Violation {
+    /// JSON pointer (RFC 6901) to the value; "" is all of the input.
+    pub pointer: String,
+    /// JSON Schema's keyword where it has one: "minLength", "required", "type".
+    pub rule: Cow<'static, str>,
+    /// What a message may refer to as `{min}`.
+    pub parameters: Vec<(Cow<'static, str>, Value)>,
+    /// The application's own message, not translated.
+    pub message: Option<Arc<str>>,
+}
+
+/// Why there is no [`crate::Input`].
+#[derive(Debug, PartialEq)]
+pub enum Rejected {
+    /// Not the format it claims to be; `offset` in bytes. 400.
+    Malformed { offset: usize, reason: &'static str },
+    /// 400.
+    TooDeep { offset: usize },
+    /// More fields than a form may have. 400.
+    TooManyFields,
+    /// Longer than the schema takes. 413.
+    TooLarge { limit: usize },
+    /// A media type that is not accepted here. 415.
+    WrongType { accepted: &'static str },
+    /// Well-formed, and against the schema. 422.
+    Invalid {
+        violations: Vec<Violation>,
+        /// There are more than [`MAX_VIOLATIONS`].
+        truncated: bool,
+    },
+}
+
+/// Appends `segment` as one step of a JSON pointer.
+pub(crate) fn push_segment(pointer: &mut String, segment: &str) {
+    pointer.push('/');
+    for character in segment.chars() {
+        match character {
+            '~' => pointer.push_str("~0"),
+            '/' => pointer.push_str("~1"),
+            other => pointer.push(other),
+        }
+    }
+}

@@ -1,0 +1,26 @@
+/* Objects of handlers' arguments, from input that was validated before PHP was entered. */
+#ifndef SURUS_HYDRATE_H
+#define SURUS_HYDRATE_H
+
+#include "internal.h"
+
+/* How the objects of one argument are built: made at boot. */
+typedef struct surus_hydrator surus_hydrator;
+
+/* What becomes of a parameter. */
+typedef enum {
+	SURUS_NO_INPUT = 0,     /* not a class that input becomes */
+	SURUS_INPUT = 1,        /* `*hydrator` fills it */
+	SURUS_INPUT_WRONG = -1  /* a message is in `error` */
+} surus_input_kind;
+
+/* At boot, of parameter `i` of a handler, for the route with this number and these methods. */
+surus_input_kind surus_hydrator_make(void *exchange, int64_t route, const char *methods, const zend_function *function, uint32_t i,
+	surus_hydrator **hydrator, char *error, size_t error_size);
+/* At boot, once routes are known: what the application has told Surus\Schema\Messages. */
+bool surus_take_messages(void *exchange);
+void surus_hydrator_free(surus_hydrator *hydrator);
+/* False: an exception was thrown, or the request is answered (SG(headers_sent)) since a rule written in PHP was broken. */
+bool surus_hydrate(const surus_hydrator *hydrator, void *exchange, zval *to);
+
+#endif

@@ -1,0 +1,78 @@
+//! The `surus_rs_*` functions that hand validated input over; the rules of `rust_callbacks.rs` hold here, too.
+
+use std::ffi::{c_char, c_int, c_void};
+
+use crate::{
+    exchange::Exchange,
+    ffi::{Input, Str},
+};
+
+#[no_mangle]
+unsafe extern "C" fn surus_rs_add_input(
+    raw: *mut c_void,
+    route: i64,
+    from: c_int,
+    description: Str,
+    error: *mut c_char,
+    error_size: usize,
+) -> c_int {
+    // SAFETY: C passes the running task's exchange, text that lives for this call, and room for a message.
+    let (exchange, description, message) = unsafe {
+        (
+            Exchange::from_raw(raw),
+            String::from_utf8_lossy(description.bytes()),
+            std::slice::from_raw_parts_mut(error.cast::<u8>(), error_size),
+        )
+    };
+    match exchange.add_input(route, from, &description) {
+        Ok(slot) => slot,
+        Err(reason) => {
+            if let Some(room) = message.len().checked_sub(1) {
+                let length = reason.len().min(room);
+                message[..length].copy_from_slice(&reason.as_bytes()[..length]);
+                message[length] = 0;
+            }
+            -1
+        }
+    }
+}
+
+#[no_mangle]
+unsafe extern "C" fn surus_rs_add_messages(raw: *mut c_void, json: Str) -> bool {
+    // SAFETY: as above.
+    let (exchange, json) = unsafe {
+        (
+            Exchange::from_raw(raw),
+            String::from_utf8_lossy(json.bytes()),
+        )
+    };
+    let added = exchange.add_messages(&json);
+    if let Err(error) = &added {
+        tracing::error!(%error, "what Surus\\Schema\\Messages has");
+    }
+    added.is_ok()
+}
+
+#[no_mangle]
+unsafe extern "C" fn surus_rs_input(raw: *mut c_void, slot: u32, to: *mut Input) -> bool {
+    // SAFETY: as above. What the pointers lead to belongs to the exchange and does not change any more.
+    unsafe {
+        let found = Exchange::from_raw(raw).input(slot);
+        if let Some(input) = found {
+            to.write(Input {
+                cells: input.cells().as_ptr(),
+                text: [input.body().as_ptr().cast(), input.arena().as_ptr().cast()],
+            });
+        }
+        found.is_some()
+    }
+}
+
+#[no_mangle]
+unsafe extern "C" fn surus_rs_invalid(raw: *mut c_void, slot: u32, violations: Str) {
+    // SAFETY: as above.
+    unsafe {
+        let violations = String::from_utf8_lossy(violations.bytes());
+        Exchange::from_raw(raw).answer_invalid(slot, &violations);
+    }
+}

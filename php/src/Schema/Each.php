@@ -1,0 +1,22 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Surus\Schema;
+
+/** What the elements of an array are. */
+#[\Attribute(\Attribute::TARGET_PARAMETER | \Attribute::TARGET_PROPERTY)]
+final class Each
+{
+    /**
+     * @param string $type a class, an enum, "int", "float", "bool", "string" or "mixed", with "?" before it for null
+     * @param list<Constraint> $rules of each element
+     * @param bool $map keys are strings; else the array is a list
+     */
+    public function __construct(
+        public readonly string $type,
+        public readonly array $rules = [],
+        public readonly bool $map = false,
+    ) {
+    }
+}

@@ -1,0 +1,18 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Surus\Schema;
+
+/** How a parameter is called in input, and what documents say about it. */
+#[\Attribute(\Attribute::TARGET_PARAMETER | \Attribute::TARGET_PROPERTY)]
+final class Field
+{
+    public function __construct(
+        public readonly ?string $name = null,
+        public readonly ?string $description = null,
+        public readonly mixed $example = null,
+        public readonly bool $deprecated = false,
+    ) {
+    }
+}

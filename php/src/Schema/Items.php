@@ -1,0 +1,29 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Surus\Schema;
+
+/** How many elements an array has, both bounds included, and whether they differ. */
+#[\Attribute(\Attribute::TARGET_PARAMETER | \Attribute::TARGET_PROPERTY)]
+final class Items extends Constraint
+{
+    public function __construct(
+        public readonly ?int $min = null,
+        public readonly ?int $max = null,
+        public readonly bool $unique = false,
+        ?string $message = null,
+    ) {
+        parent::__construct($message);
+    }
+
+    public function shapes(): array
+    {
+        return ['list', 'map'];
+    }
+
+    public function keywords(): array
+    {
+        return ['minItems' => $this->min, 'maxItems' => $this->max] + ($this->unique ? ['unique' => true] : []);
+    }
+}

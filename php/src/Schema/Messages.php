@@ -1,0 +1,29 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Surus\Schema;
+
+/** What violations say in other languages than English; filled in while the application boots. */
+final class Messages
+{
+    /** @var array<string, array<string, string>> */
+    private static array $all = [];
+
+    /**
+     * Messages by rule ("required", "minLength", "format.email"); `{min}` and its like are filled in. The client's
+     * Accept-Language chooses.
+     *
+     * @param array<string, string> $messages
+     */
+    public static function add(string $language, array $messages): void
+    {
+        self::$all[$language] = $messages + (self::$all[$language] ?? []);
+    }
+
+    /** @internal for the server, once at boot */
+    public static function json(): string
+    {
+        return json_encode((object) self::$all, JSON_THROW_ON_ERROR | JSON_UNESCAPED_UNICODE);
+    }
+}

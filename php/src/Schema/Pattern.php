@@ -1,0 +1,27 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Surus\Schema;
+
+/** A regular expression that the text matches: without delimiters, and not anchored unless it says so with ^ and $. */
+#[\Attribute(\Attribute::TARGET_PARAMETER | \Attribute::TARGET_PROPERTY)]
+final class Pattern extends Constraint
+{
+    public function __construct(
+        public readonly string $pattern,
+        ?string $message = null,
+    ) {
+        parent::__construct($message);
+    }
+
+    public function shapes(): array
+    {
+        return ['string'];
+    }
+
+    public function keywords(): array
+    {
+        return ['pattern' => $this->pattern];
+    }
+}

@@ -1,0 +1,132 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Surus\Schema;
+
+/**
+ * What doc comments say: types of arrays, and texts for documents.
+ *
+ * @internal
+ */
+final class PhpDoc
+{
+    /** @return array{description?: string} the first paragraph */
+    public static function summaryOf(string|false $comment): array
+    {
+        $text = trim(preg_split('/\n\s*\n|(^|\n)\s*@/', self::text($comment), 2)[0] ?? '');
+
+        return $text === '' ? [] : ['description' => preg_replace('/\s+/', ' ', $text)];
+    }
+
+    /** @return array<string, array{type: string, text?: string}> by parameter */
+    private static function parameters(string|false $comment): array
+    {
+        preg_match_all('/^@param\s+(.+?)\s*\$(\w+)[ \t]*(.*)$/m', self::text($comment), $found, PREG_SET_ORDER);
+        $parameters = [];
+        foreach ($found as [, $type, $name, $text]) {
+            $parameters[$name] = ['type' => $type] + ($text === '' ? [] : ['text' => $text]);
+        }
+
+        return $parameters;
+    }
+
+    /** @return array{type?: string, text?: string} */
+    private static function variable(string|false $comment): array
+    {
+        $text = self::text($comment);
+        $summary = self::summaryOf($comment);
+        $variable = isset($summary['description']) ? ['text' => $summary['description']] : [];
+        if (preg_match('/^@var\s+(\S.*?)(?:\s+([^>,|]+))?$/m', $text, $found)) {
+            $variable = ['type' => $found[1]] + $variable + (isset($found[2]) ? ['text' => $found[2]] : []);
+        }
+
+        return $variable;
+    }
+
+    /** The type behind `@return`, if there is one. */
+    public static function returned(string|false $comment): ?string
+    {
+        return preg_match('/^@return\s+(.+?)\s*$/m', self::text($comment), $found) ? $found[1] : null;
+    }
+
+    /** What the elements of an array are: from its attribute, else from its doc comment. */
+    public static function eachOf(\ReflectionParameter $parameter): ?Each
+    {
+        $attribute = Attributes::first($parameter, Each::class);
+        if ($attribute !== null) {
+            return $attribute;
+        }
+        $doc = self::of($parameter)['type'] ?? null;
+
+        return $doc === null ? null : self::each($doc, $parameter->getDeclaringClass());
+    }
+
+    /** @return array{type?: string, text?: string} of the promoted property, else of the parameter */
+    public static function of(\ReflectionParameter $parameter): array
+    {
+        $name = $parameter->getName();
+        $property = $parameter->isPromoted() ? $parameter->getDeclaringClass()?->getProperty($name) : null;
+        $own = $property === null ? [] : self::variable($property->getDocComment());
+
+        return $own + (self::parameters($parameter->getDeclaringFunction()->getDocComment())[$name] ?? []);
+    }
+
+    /**
+     * `list<T>`, `T[]`, `array<T>`, `array<string, T>` or `array<int, T>`; null for any other type.
+     *
+     * @param \ReflectionClass<object>|null $scope where class names are resolved
+     */
+    private static function each(string $type, ?\ReflectionClass $scope): ?Each
+    {
+        $type = trim(preg_replace('/^\?|\|null$/', '', trim($type)));
+        $patterns = [
+            '/^(?:non-empty-)?(?:list|array|iterable)<(?:int,\s*)?([?\\\\\w]+)>/' => false,
+            '/^([?\\\\\w]+)\[\]/' => false,
+            '/^(?:non-empty-)?array<(?:string|array-key),\s*([?\\\\\w]+)>/' => true,
+        ];
+        foreach ($patterns as $pattern => $map) {
+            if (preg_match($pattern, $type, $found)) {
+                $name = self::resolve($found[1], $scope);
+
+                return $name === null ? null : new Each($name, map: $map);
+            }
+        }
+
+        return null;
+    }
+
+    /** @param \ReflectionClass<object>|null $scope */
+    private static function resolve(string $name, ?\ReflectionClass $scope): ?string
+    {
+        $null = str_starts_with($name, '?') ? '?' : '';
+        $name = ltrim($name, '?');
+        if (\in_array($name, ['int', 'float', 'bool', 'string', 'mixed'], true)) {
+            return $null . $name;
+        }
+        $names = [ltrim($name, '\\')];
+        if ($scope !== null && !str_starts_with($name, '\\')) {
+            $source = (string) @file_get_contents((string) $scope->getFileName());
+            $first = explode('\\', $name)[0];
+            $used = '/^use\s+([\\\\\w]*\b' . $first . '|[\\\\\w]+\s+as\s+' . $first . ')\s*;/mi';
+            if (preg_match($used, $source, $found)) {
+                $full = preg_split('/\s+as\s+/i', ltrim($found[1], '\\'))[0];
+                array_unshift($names, $full . substr($name, \strlen($first)));
+            }
+            array_unshift($names, ltrim($scope->getNamespaceName() . '\\' . $name, '\\'));
+        }
+        foreach ($names as $each) {
+            if (class_exists($each) || enum_exists($each)) {
+                return $null . $each;
+            }
+        }
+
+        return null;
+    }
+
+    /** A comment without its frame. */
+    private static function text(string|false $comment): string
+    {
+        return $comment === false ? '' : trim(preg_replace('#^[ \t]*(?:/\*\*|\*/|\*)[ \t]?|\s*\*/$#m', '', $comment));
+    }
+}

@@ -1,0 +1,28 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Surus\Schema;
+
+/** An absolute URL of one of these schemes: http and https without any. */
+#[\Attribute(\Attribute::TARGET_PARAMETER | \Attribute::TARGET_PROPERTY)]
+final class Url extends Constraint
+{
+    /** @param list<string> $schemes */
+    public function __construct(
+        public readonly array $schemes = [],
+        ?string $message = null,
+    ) {
+        parent::__construct($message);
+    }
+
+    public function shapes(): array
+    {
+        return ['string'];
+    }
+
+    public function keywords(): array
+    {
+        return ['format' => 'uri', 'schemes' => $this->schemes];
+    }
+}

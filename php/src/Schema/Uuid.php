@@ -1,0 +1,26 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Surus\Schema;
+
+/** A UUID of any version, with hyphens. */
+#[\Attribute(\Attribute::TARGET_PARAMETER | \Attribute::TARGET_PROPERTY)]
+final class Uuid extends Constraint
+{
+    public function __construct(
+        ?string $message = null,
+    ) {
+        parent::__construct($message);
+    }
+
+    public function shapes(): array
+    {
+        return ['string'];
+    }
+
+    public function keywords(): array
+    {
+        return ['format' => 'uuid'];
+    }
+}
