@@ -74,7 +74,8 @@ impl Options {
             .args(&self.arguments)
             .args(["--workers", &self.workers.to_string()])
             .args(["--listen", &address.to_string()])
-            .env("TMPDIR", folder.path());
+            .env("TMPDIR", folder.path())
+            .env("RUNTIME_DIRECTORY", folder.path());
         if let Some(text) = &self.config {
             command.arg("--config").arg(folder.file("surus.toml", text));
         }
@@ -122,6 +123,36 @@ impl Surus {
     /// The log so far.
     pub fn log(&self) -> String {
         self.process.stderr()
+    }
+
+    /// What a command such as `surus reload` makes of this server: its exit code, and what it wrote to both outputs.
+    pub fn command(&self, arguments: &[&str]) -> (Option<i32>, String) {
+        let output = Command::new(binary())
+            .args(arguments)
+            .env("RUNTIME_DIRECTORY", self.folder.path())
+            .output()
+            .expect("run a command");
+        let mut text = String::from_utf8_lossy(&output.stdout).into_owned();
+        text.push_str(&String::from_utf8_lossy(&output.stderr));
+        (output.status.code(), text)
+    }
+
+    /// `surus status --json`.
+    pub fn status(&self) -> serde_json::Value {
+        let (code, text) = self.command(&["status", "--json"]);
+        assert_eq!(code, Some(0), "{text}");
+        serde_json::from_str(&text).expect("a status in JSON")
+    }
+
+    /// The process ids of the workers that serve.
+    pub fn workers(&self) -> Vec<i32> {
+        let status = self.status();
+        let workers = status["workers"].as_array().expect("a list of workers");
+        workers
+            .iter()
+            .filter(|worker| worker["state"] == "ready")
+            .map(|worker| worker["pid"].as_i64().expect("a process id") as i32)
+            .collect()
     }
 
     /// Where the server and its scripts put temporary files (`TMPDIR`).

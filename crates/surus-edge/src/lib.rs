@@ -43,7 +43,7 @@ pub use fs::{CachedDisk, Disk, FileSystem, Kind, Stat};
 pub use limits::Limits;
 pub use reply::{plain, Reply};
 pub use request_body::{BodyError, RequestBody};
-pub use server::{serve, Drained, Edge};
+pub use server::{serve, Drained, Edge, Intake};
 pub use site::{Resolution, Script, Site};
 pub use spool::{Spool, SpoolLimits, Spooled, SpooledFile};
 

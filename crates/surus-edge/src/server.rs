@@ -16,8 +16,9 @@ use hyper::service::{service_fn, HttpService};
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::coop::unconstrained;
-use tokio::task::spawn_local;
+use tokio::task::{spawn_local, JoinHandle};
 
 use crate::connection::{Command, Socket, State};
 use crate::service::respond;
@@ -29,6 +30,10 @@ const REFUSALS: usize = 64;
 
 /// How long a connection that is done may take to hand over what waits and to read what the client still sends.
 const LINGER: Duration = Duration::from_secs(5);
+
+/// How long idle connections are left open in a drain for a request that is on its way. The backend says in its
+/// response that it is the last one.
+const LAST_REQUESTS: Duration = Duration::from_millis(500);
 
 const OVERLOADED: &[u8] =
     b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\nconnection: close\r\n\
@@ -74,6 +79,19 @@ impl<B: Backend> Edge<B> {
     }
 }
 
+/// Sockets to accept from beside the first ones, for as long as their own worker does not.
+#[derive(Debug)]
+pub enum Intake {
+    /// `key` is for [`Intake::Close`].
+    Open {
+        key: usize,
+        listeners: Vec<std::net::TcpListener>,
+    },
+    Close {
+        key: usize,
+    },
+}
+
 /// Serves until `shutdown` ends, then drains: accepts what has already connected, takes no more, lets requests in flight
 /// finish, closes idle connections, and gives up what is left at the deadline.
 ///
@@ -81,32 +99,48 @@ impl<B: Backend> Edge<B> {
 pub async fn serve<B: Backend>(
     edge: Edge<B>,
     listeners: Vec<std::net::TcpListener>,
+    mut intake: UnboundedReceiver<Intake>,
     shutdown: impl Future<Output = ()>,
 ) -> io::Result<Drained> {
     let edge = Rc::new(edge);
     let mut accepting = Vec::new();
     for listener in listeners {
-        listener.set_nonblocking(true)?;
-        let listener = Rc::new(Listener::new(TcpListener::from_std(listener)?)?);
-        accepting.push((
-            Rc::clone(&listener),
-            spawn_local(accept(Rc::clone(&edge), listener)),
-        ));
+        accepting.push(Accepting::start(&edge, listener, None)?);
     }
     let sweeping = Rc::clone(&edge);
     let sweep = spawn_local(unconstrained(async move {
         sweeping.table.sweep(&sweeping.limits).await
     }));
 
-    shutdown.await;
-
-    for (listener, task) in accepting {
-        task.abort();
-        // Clients in the accept queue have connected; closing the listener would reset them.
-        while let Some((stream, peer)) = listener.pending().await {
-            open(&edge, &listener, stream, peer, true);
+    let mut shutdown = pin!(shutdown);
+    loop {
+        let change = tokio::select! {
+            () = &mut shutdown => break,
+            Some(change) = intake.recv() => change,
+        };
+        match change {
+            Intake::Open { key, listeners } => {
+                for listener in listeners {
+                    match Accepting::start(&edge, listener, Some(key)) {
+                        Ok(started) => accepting.push(started),
+                        Err(error) => eprintln!("surus: cannot stand in for a worker: {error}"),
+                    }
+                }
+            }
+            Intake::Close { key } => accepting.retain(|each| each.key != Some(key)),
         }
     }
+
+    for each in accepting {
+        each.task.abort();
+        // Clients in the accept queue have connected; closing the listener would reset them.
+        while let Some((stream, peer)) = each.listener.pending().await {
+            open(&edge, &each.listener, stream, peer, true);
+        }
+    }
+    // A client may be sending on a connection that looks idle from here: closing it now would lose that request.
+    edge.table.order_busy(Command::Finish);
+    let _ = tokio::time::timeout(LAST_REQUESTS, edge.table.closed()).await;
     edge.table.order_all(Command::Finish);
     let in_time = tokio::time::timeout(edge.limits.drain, edge.table.closed())
         .await
@@ -119,6 +153,35 @@ pub async fn serve<B: Backend>(
     }
     sweep.abort();
     Ok(Drained { aborted })
+}
+
+/// A socket that is accepted from, until this is dropped.
+struct Accepting {
+    key: Option<usize>,
+    listener: Rc<Listener>,
+    task: JoinHandle<()>,
+}
+
+impl Accepting {
+    fn start<B: Backend>(
+        edge: &Rc<Edge<B>>,
+        listener: std::net::TcpListener,
+        key: Option<usize>,
+    ) -> io::Result<Self> {
+        listener.set_nonblocking(true)?;
+        let listener = Rc::new(Listener::new(TcpListener::from_std(listener)?)?);
+        Ok(Accepting {
+            key,
+            task: spawn_local(accept(Rc::clone(edge), Rc::clone(&listener))),
+            listener,
+        })
+    }
+}
+
+impl Drop for Accepting {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
 }
 
 struct Listener {

@@ -111,6 +111,15 @@ impl Table {
         }
     }
 
+    /// All but those that wait for a request.
+    pub(crate) fn order_busy(&self, command: Command) {
+        for state in self.slots.borrow().iter().flatten() {
+            if state.phase.get() != Phase::Idle {
+                state.order(command);
+            }
+        }
+    }
+
     /// Ends when no connection is open.
     pub(crate) async fn closed(&self) {
         loop {

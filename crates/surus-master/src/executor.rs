@@ -1,9 +1,11 @@
 //! Carries decisions out: the only place that forks, signals and waits.
 
-use std::io::{self, Read};
+use std::collections::{BTreeMap, VecDeque};
+use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
@@ -13,16 +15,44 @@ use nix::sys::signal::{kill, SigSet, SigmaskHow, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::wait::{waitpid, WaitPidFlag, WaitStatus};
 use nix::unistd::{getpid, getppid, ForkResult, Pid};
+use serde_json::Value;
 
+use crate::control::{outcome, Control, Request};
 use crate::fork::fork;
-use crate::seat::{FAILED, READY};
-use crate::state::{Action, Death, Event, Outcome, State};
+use crate::process::{unix_time, Process};
+use crate::protocol::{Order, Report};
+use crate::seat::Channel;
+use crate::state::{Action, Death, Event, Id, Now, Outcome, State};
+use crate::status::{Question, Reloads};
+use crate::upgrade::{Predecessor, Program};
 use crate::{Listeners, Seat};
 
 #[derive(Clone, Debug)]
 pub struct Config {
     /// From SIGTERM to SIGKILL. Longer than the time that workers give their own requests.
     pub drain: Duration,
+    /// How long a new version may take to boot in a reload.
+    pub boot: Duration,
+    /// Where `surus status` and its like find this master.
+    pub control: Option<PathBuf>,
+    /// A worker whose event loop stands still for longer is killed.
+    pub watchdog: Option<Duration>,
+    pub recycle: Recycle,
+    /// What SIGUSR2 starts.
+    pub program: Program,
+    /// The master that this one replaces.
+    pub predecessor: Option<Predecessor>,
+    /// What `status` says of this server beside what the master knows.
+    pub about: Value,
+}
+
+/// When workers are replaced, one at a time.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Recycle {
+    pub requests: Option<u64>,
+    /// Bytes of resident memory.
+    pub memory: Option<u64>,
+    pub age: Option<Duration>,
 }
 
 /// Exit code of a worker that panicked outside of a request, as Rust's runtime has it.
@@ -44,71 +74,182 @@ pub fn run(
     outcome
 }
 
-struct Process {
-    pid: Pid,
-    /// `None` once the worker has reported.
-    report: Option<UnixStream>,
-    received: Vec<u8>,
-}
-
-struct Master<'a> {
-    state: State,
+pub(crate) struct Master<'a> {
+    pub(crate) config: &'a Config,
+    pub(crate) state: State,
     listeners: Listeners,
-    processes: Vec<Option<Process>>,
+    pub(crate) processes: BTreeMap<Id, Process>,
     worker: &'a dyn Fn(Seat) -> i32,
     signals: SignalFd,
-    /// The signal mask from before, which workers get back.
+    /// The signal mask of workers.
     mask: SigSet,
-    started: Instant,
+    pub(crate) started: Instant,
+    control: Option<Control>,
+    /// The new master, until it serves.
+    upgrade: Option<Pid>,
+    pub(crate) questions: VecDeque<Question>,
+    pub(crate) last_question: u64,
+    /// When the workers are looked after next.
+    pub(crate) next_look: Option<Now>,
+    pub(crate) reloads: Reloads,
 }
 
 impl<'a> Master<'a> {
     fn new(
-        config: &Config,
+        config: &'a Config,
         listeners: Listeners,
         worker: &'a dyn Fn(Seat) -> i32,
     ) -> io::Result<Self> {
-        let watched = SigSet::from_iter([Signal::SIGTERM, Signal::SIGINT, Signal::SIGCHLD]);
-        // Blocked from here on: they arrive through the descriptor, at a place of our choosing.
-        let mask = watched.thread_swap_mask(SigmaskHow::SIG_BLOCK)?;
+        let signals = [
+            Signal::SIGTERM,
+            Signal::SIGINT,
+            Signal::SIGCHLD,
+            Signal::SIGHUP,
+            Signal::SIGUSR2,
+        ];
+        let watched = SigSet::from_iter(signals);
+        // Blocked from here on: they arrive through the descriptor, at a place of our choosing. A master that was
+        // started by another one has inherited them blocked; its workers must not.
+        let mut mask = watched.thread_swap_mask(SigmaskHow::SIG_BLOCK)?;
+        for signal in signals {
+            mask.remove(signal);
+        }
         let signals =
             SignalFd::with_flags(&watched, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)?;
+        let control = config.control.as_ref().and_then(|path| {
+            Control::bind(path)
+                .inspect_err(|error| {
+                    eprintln!("surus: no control socket at {}: {error}", path.display());
+                })
+                .ok()
+        });
         Ok(Master {
-            state: State::new(listeners.workers(), config.drain),
-            processes: (0..listeners.workers()).map(|_| None).collect(),
+            config,
+            state: State::new(
+                listeners.accepting(),
+                listeners.workers() - listeners.accepting(),
+                config.drain,
+                config.boot,
+            ),
+            processes: BTreeMap::new(),
             listeners,
             worker,
             signals,
             mask,
             started: Instant::now(),
+            control,
+            upgrade: None,
+            questions: VecDeque::new(),
+            last_question: 0,
+            next_look: Some(Duration::ZERO),
+            reloads: Reloads::new(unix_time()),
         })
     }
 
     fn run(&mut self, announce: &mut dyn FnMut()) -> io::Result<Outcome> {
         let mut actions = self.state.start(self.started.elapsed());
         loop {
+            let mut events = Vec::new();
             for action in actions {
                 match action {
-                    Action::Spawn(index) => self.spawn(index)?,
-                    Action::Announce => announce(),
-                    Action::CloseListeners => self.listeners.close(),
-                    Action::Terminate(index) => self.signal(index, Signal::SIGTERM),
-                    Action::Kill(index) => self.signal(index, Signal::SIGKILL),
-                    Action::Log(message) => eprintln!("surus: {message}"),
+                    Action::Announce => {
+                        announce();
+                        if let Some(predecessor) = self.config.predecessor {
+                            predecessor.retire();
+                        }
+                    }
                     Action::Finish(outcome) => return Ok(outcome),
+                    action => events.extend(self.act(action)?),
                 }
             }
+            if events.is_empty() {
+                events = self.wait()?;
+            }
             actions = Vec::new();
-            for event in self.wait()? {
+            for event in events {
                 let now = self.started.elapsed();
                 actions.extend(self.state.on(event, now));
             }
         }
     }
 
+    /// Carries one action out; an event, if that has an outcome at once.
+    fn act(&mut self, action: Action) -> io::Result<Option<Event>> {
+        match action {
+            Action::Spawn { seat, id } => self.spawn(seat, id)?,
+            Action::CloseListeners => self.listeners.close(),
+            Action::Terminate(id) => self.signal(id, Signal::SIGTERM),
+            Action::Retire(id) => self.signal(id, Signal::SIGUSR1),
+            Action::Kill(id) => self.signal(id, Signal::SIGKILL),
+            Action::Prepare {
+                id,
+                reload,
+                refresh,
+            } => {
+                let refresh = refresh.map(|since| since.min(self.reloads.refresh()));
+                self.order(id, &Order::Prepare { reload, refresh });
+            }
+            Action::Refresh(since) => {
+                self.reloads.pending = Some(since.min(self.reloads.refresh()));
+            }
+            Action::Commit(id, reload) => self.order(id, &Order::Commit { reload }),
+            Action::Abort(id, reload, error) => self.order(id, &Order::Abort { reload, error }),
+            Action::Reloaded(result) => self.reloaded(result),
+            Action::Adopt { id, seat } => self.order(id, &Order::Adopt { seat }),
+            Action::Release { id, seat } => self.order(id, &Order::Release { seat }),
+            Action::StartUpgrade => return Ok(self.start_upgrade()),
+            Action::StopUpgrade => {
+                if let Some(pid) = self.upgrade.take() {
+                    let _ = kill(pid, Signal::SIGKILL);
+                }
+            }
+            Action::Upgraded(result) => {
+                if let Some(control) = &mut self.control {
+                    if result.is_ok() {
+                        control.leave_behind();
+                    }
+                    control.answer_all(Request::Upgrade, &outcome(result));
+                }
+            }
+            Action::Log(message) => eprintln!("surus: {message}"),
+            Action::Announce | Action::Finish(_) => {}
+        }
+        Ok(None)
+    }
+
+    fn reloaded(&mut self, result: Result<(), String>) {
+        match &result {
+            Ok(()) => eprintln!("surus: reloaded"),
+            Err(error) => eprintln!("surus: not reloaded, the old version goes on: {error}"),
+        }
+        self.reloads.note(&result);
+        self.reloads.pending = None;
+        if let Some(control) = &mut self.control {
+            control.answer_all(Request::Reload, &outcome(result));
+        }
+    }
+
+    fn start_upgrade(&mut self) -> Option<Event> {
+        let started = self
+            .listeners
+            .duplicate()
+            .and_then(|sockets| self.config.program.start(sockets));
+        match started {
+            Ok(child) => {
+                self.upgrade = i32::try_from(child.id()).ok().map(Pid::from_raw);
+                None
+            }
+            Err(error) => {
+                let path = self.config.program.path.display();
+                Some(Event::UpgradeFailed(format!("{path}: {error}")))
+            }
+        }
+    }
+
     /// Sleeps until something has happened.
     fn wait(&mut self) -> io::Result<Vec<Event>> {
-        let timeout = match self.state.deadline() {
+        let next = [self.state.deadline(), self.question_due(), self.next_look];
+        let timeout = match next.into_iter().flatten().min() {
             // Rounded up, or the last fraction of a millisecond would be spent spinning.
             Some(at) => {
                 let left = at.saturating_sub(self.started.elapsed());
@@ -117,12 +258,10 @@ impl<'a> Master<'a> {
             None => PollTimeout::NONE,
         };
         let mut fds = vec![PollFd::new(self.signals.as_fd(), PollFlags::POLLIN)];
-        let reports = self
-            .processes
-            .iter()
-            .flatten()
-            .filter_map(|process| process.report.as_ref());
-        fds.extend(reports.map(|report| PollFd::new(report.as_fd(), PollFlags::POLLIN)));
+        let channels = self.processes.values().filter_map(Process::channel);
+        fds.extend(channels.map(|channel| PollFd::new(channel.as_fd(), PollFlags::POLLIN)));
+        let control = self.control.iter().flat_map(Control::descriptors);
+        fds.extend(control.map(|fd| PollFd::new(fd, PollFlags::POLLIN)));
         match poll(&mut fds, timeout) {
             Ok(_) | Err(Errno::EINTR) => {}
             Err(error) => return Err(error.into()),
@@ -131,46 +270,83 @@ impl<'a> Master<'a> {
         let mut stop = false;
         let mut deaths = false;
         while let Some(signal) = self.signals.read_signal()? {
-            if signal.ssi_signo == Signal::SIGCHLD as u32 {
-                deaths = true;
-            } else {
-                stop = true;
+            match Signal::try_from(signal.ssi_signo as i32) {
+                Ok(Signal::SIGCHLD) => deaths = true,
+                Ok(Signal::SIGHUP) => events.push(Event::Reload(u64::MAX)),
+                Ok(Signal::SIGUSR2) => events.push(Event::Upgrade),
+                _ if self.is_successor(signal.ssi_pid) => {
+                    self.upgrade = None;
+                    events.push(Event::TakenOver);
+                }
+                _ => stop = true,
             }
         }
         // The order matters. Reports before deaths: a worker that could not boot says why, and then exits. The signal
         // to stop before deaths: workers may have got it as well, from a terminal or a service manager.
         self.read_reports(&mut events);
+        self.read_control(&mut events);
         if stop {
             events.push(Event::Stop);
         }
         if deaths {
             self.reap(&mut events)?;
         }
+        self.look_after_workers(&mut events);
+        self.ask_workers();
+        self.answer_questions();
         events.push(Event::Tick);
         Ok(events)
     }
 
+    fn is_successor(&self, pid: u32) -> bool {
+        self.upgrade
+            .is_some_and(|upgrade| i32::try_from(pid) == Ok(upgrade.as_raw()))
+    }
+
     fn read_reports(&mut self, events: &mut Vec<Event>) {
-        for (index, process) in self.processes.iter_mut().enumerate() {
-            let Some(process) = process else { continue };
-            let Some(mut report) = process.report.as_ref() else {
-                continue;
-            };
-            match report.read_to_end(&mut process.received) {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => continue,
-                // A worker that is gone says no more than it has said.
-                Ok(_) | Err(_) => {}
-            }
-            process.report = None;
-            match process.received.split_first() {
-                Some((&READY, _)) => events.push(Event::Ready(index)),
-                Some((&FAILED, text)) => {
-                    events.push(Event::BootFailed(
-                        index,
-                        String::from_utf8_lossy(text).into_owned(),
-                    ));
+        let now = self.started.elapsed();
+        for (&id, process) in &mut self.processes {
+            for report in process.reports() {
+                match report {
+                    Report::Ready => events.push(Event::Ready(id)),
+                    Report::BootFailed { error } => events.push(Event::BootFailed(id, error)),
+                    Report::Prepared { reload } => events.push(Event::Prepared(id, reload)),
+                    Report::PrepareFailed { reload, error } => {
+                        events.push(Event::PrepareFailed(id, reload, error));
+                    }
+                    Report::Status { question, status } => process.answered(question, status, now),
+                    Report::Changed { file } => {
+                        eprintln!("surus: {file} has changed");
+                        events.push(Event::Reload(u64::MAX));
+                    }
                 }
-                _ => {}
+            }
+        }
+    }
+
+    fn read_control(&mut self, events: &mut Vec<Event>) {
+        let Some(control) = &mut self.control else {
+            return;
+        };
+        for (client, request) in control.read() {
+            match request {
+                Request::Reload => events.push(Event::Reload(u64::MAX)),
+                Request::Upgrade => events.push(Event::Upgrade),
+                Request::Stop => {
+                    events.push(Event::Stop);
+                    control.answer(client, &outcome(Ok(())));
+                }
+                Request::Status => self.questions.push_back(Question::new(client)),
+            }
+        }
+    }
+
+    /// Answers the clients whose question every worker has answered, or has had the time to.
+    fn answer_questions(&mut self) {
+        while let Some(client) = self.answerable() {
+            let status = self.status();
+            if let Some(control) = &mut self.control {
+                control.answer(client, &status);
             }
         }
     }
@@ -184,60 +360,71 @@ impl<'a> Master<'a> {
                 Ok(_) | Err(Errno::EINTR) => continue,
                 Err(error) => return Err(error.into()),
             };
-            let of = |process: &Option<Process>| {
-                process.as_ref().is_some_and(|process| process.pid == pid)
-            };
-            if let Some(index) = self.processes.iter().position(of) {
-                self.processes[index] = None;
-                events.push(Event::Exited(index, death));
+            if self.upgrade == Some(pid) {
+                self.upgrade = None;
+                events.push(Event::UpgradeFailed(format!("it {death}")));
+                continue;
+            }
+            let of = |(_, process): &(&Id, &Process)| process.pid == pid;
+            if let Some((&id, _)) = self.processes.iter().find(of) {
+                self.processes.remove(&id);
+                events.push(Event::Exited(id, death));
             }
         }
     }
 
-    fn signal(&self, index: usize, signal: Signal) {
-        if let Some(process) = &self.processes[index] {
+    fn signal(&self, id: Id, signal: Signal) {
+        if let Some(process) = self.processes.get(&id) {
             // Not reaped yet, so the number is still its own; ESRCH cannot be, and EPERM would be nothing to act on.
             let _ = kill(process.pid, signal);
         }
     }
 
-    fn spawn(&mut self, index: usize) -> io::Result<()> {
+    fn order(&mut self, id: Id, order: &Order) {
+        if let Some(process) = self.processes.get(&id) {
+            process.order(order);
+        }
+    }
+
+    fn spawn(&mut self, seat: usize, id: Id) -> io::Result<()> {
         let (ours, theirs) = UnixStream::pair()?;
         ours.set_nonblocking(true)?;
         let master = getpid();
         match fork()? {
             ForkResult::Parent { child } => {
-                self.processes[index] = Some(Process {
-                    pid: child,
-                    report: Some(ours),
-                    received: Vec::new(),
-                });
+                self.processes
+                    .insert(id, Process::new(child, ours, self.state.seats[seat].plain));
                 Ok(())
             }
             ForkResult::Child => {
                 drop(ours);
-                std::process::exit(self.live(index, theirs, master))
+                std::process::exit(self.live(seat, theirs, master))
             }
         }
     }
 
     /// In the child.
-    fn live(&mut self, index: usize, report: UnixStream, master: Pid) -> i32 {
+    fn live(&mut self, index: usize, channel: UnixStream, master: Pid) -> i32 {
         // A worker must not outlive its master, however that one dies. If it died before this call, nothing will come.
         if prctl::set_pdeathsig(Signal::SIGKILL).is_err() || getppid() != master {
             return PANICKED;
         }
-        // The other workers' reports: held open here, they would never end.
+        // The other workers' channels: held open here, they would never end.
         self.processes.clear();
+        if let Some(control) = self.control.take() {
+            control.forget();
+        }
         if self.mask.thread_set_mask().is_err() {
             return PANICKED;
         }
-        let (listeners, held) = self.listeners.take(index);
+        let (listeners, held) = self.listeners.take();
+        let refresh = self.reloads.pending;
         let seat = Seat {
             index,
             listeners,
             held,
-            report: Some(report),
+            refresh,
+            master: Channel::new(channel),
         };
         catch_unwind(AssertUnwindSafe(|| (self.worker)(seat))).unwrap_or(PANICKED)
     }

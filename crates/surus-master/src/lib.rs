@@ -3,22 +3,33 @@
 //! It has no threads and no event loop, so that a fork is always safe, and it runs no PHP. It is in two halves:
 //!
 //! - [`state`]: what to do. Pure: an event and the time go in, actions come out.
-//! - [`executor`]: does it. Waits in one `poll` for signals, workers' reports and the next deadline.
+//! - [`executor`]: does it. Waits in one `poll` for signals, workers' reports, clients and the next deadline.
 //!
-//! Beside them: [`listen`] binds before the fork, [`seat`] is what a worker gets, [`child`] tries something out before
-//! there are workers, and [`fork`] holds the one unsafe call.
+//! Beside them: [`listen`] binds before the fork, [`seat`] is what a worker gets, [`protocol`] what it and the master
+//! tell each other, [`process`] a worker as the master sees it, [`look`] its health, [`child`] tries something out before
+//! there are workers, [`upgrade`] is a new binary, [`control`] and [`status`] what an operator asks for, and [`fork`]
+//! holds the one unsafe call.
 
 #![deny(unsafe_code)]
 
 mod child;
+mod control;
 mod executor;
 mod fork;
 mod listen;
+mod look;
+mod process;
+mod protocol;
 mod seat;
 mod state;
+mod status;
+mod upgrade;
 
 pub use child::in_child;
-pub use executor::{run, Config};
-pub use listen::{bind, BindError, Listeners};
-pub use seat::Seat;
+pub use control::{ask, Request};
+pub use executor::{run, Config, Recycle};
+pub use listen::{bind, BindError, Inherited, Listeners};
+pub use protocol::{Order, Report};
+pub use seat::{Channel, Seat};
 pub use state::Outcome;
+pub use upgrade::{Predecessor, Program};

@@ -1,11 +1,15 @@
 //! Listening sockets, bound before the fork: one per worker and address, so that the kernel spreads connections.
+//!
+//! Some are inherited: from a service manager (socket activation, `LISTEN_FDS`), which decides the addresses, and from
+//! the master that this one replaces (an upgrade), so that no connection waits in a queue that goes away.
 
 use std::fmt;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::OwnedFd;
 
-use socket2::{Domain, Protocol, Socket, Type};
+use listenfd::ListenFd;
+use socket2::{Domain, Protocol, SockRef, Socket, Type};
 
 /// Connections the kernel holds ready per socket (it caps this at net.core.somaxconn).
 const BACKLOG: i32 = 4096;
@@ -15,6 +19,7 @@ const BACKLOG: i32 = 4096;
 pub struct Listeners {
     per_worker: Vec<Vec<TcpListener>>,
     addresses: Vec<SocketAddr>,
+    accepting: usize,
     held: Vec<OwnedFd>,
 }
 
@@ -39,12 +44,24 @@ impl Listeners {
         self.per_worker.len()
     }
 
-    /// In a worker, after the fork: its own sockets. The others are closed here, or they would take connections that
-    /// nobody accepts once their worker is gone.
-    pub(crate) fn take(&mut self, worker: usize) -> (Vec<TcpListener>, Vec<OwnedFd>) {
-        let own = std::mem::take(&mut self.per_worker[worker]);
-        self.per_worker.clear();
-        (own, std::mem::take(&mut self.held))
+    /// Those that listen.
+    pub(crate) fn accepting(&self) -> usize {
+        self.accepting
+    }
+
+    /// In a worker, after the fork: everything, since a worker may have to stand in for another one.
+    pub(crate) fn take(&mut self) -> (Vec<Vec<TcpListener>>, Vec<OwnedFd>) {
+        (
+            std::mem::take(&mut self.per_worker),
+            std::mem::take(&mut self.held),
+        )
+    }
+
+    /// Copies for a new master.
+    pub(crate) fn duplicate(&self) -> io::Result<Vec<OwnedFd>> {
+        let all = self.per_worker.iter().flatten();
+        all.map(|listener| Ok(listener.try_clone()?.into()))
+            .collect()
     }
 
     pub(crate) fn close(&mut self) {
@@ -82,21 +99,89 @@ impl fmt::Display for BindError {
 
 impl std::error::Error for BindError {}
 
-pub fn bind(addresses: &[SocketAddr], workers: usize) -> Result<Listeners, BindError> {
+/// The sockets that this process was started with.
+#[derive(Debug, Default)]
+pub struct Inherited(Vec<TcpListener>);
+
+impl Inherited {
+    /// Takes what the environment tells of (`LISTEN_FDS`). To be called once, and before any other file is opened.
+    pub fn from_env() -> Self {
+        let mut given = ListenFd::from_env();
+        let count = given.len();
+        let take = |index| given.take_tcp_listener(index).ok().flatten();
+        Inherited((0..count).filter_map(take).collect())
+    }
+
+    /// One of each address, in order.
+    fn addresses(&self) -> Vec<SocketAddr> {
+        let mut addresses = Vec::new();
+        for address in self.0.iter().filter_map(|each| each.local_addr().ok()) {
+            if !addresses.contains(&address) {
+                addresses.push(address);
+            }
+        }
+        addresses
+    }
+
+    /// Takes those that `address` means; a port of 0 means any.
+    fn take(&mut self, address: SocketAddr) -> Vec<TcpListener> {
+        let means = |listener: &TcpListener| {
+            listener.local_addr().is_ok_and(|own| {
+                own.ip() == address.ip() && (own.port() == address.port() || address.port() == 0)
+            })
+        };
+        let (taken, left) = self.0.drain(..).partition(means);
+        self.0 = left;
+        taken
+    }
+}
+
+/// Binds `addresses` for so many workers, with what is inherited. `upgrade` says from whom: from a master, whose
+/// successor may have another configuration, or from a service manager, whose sockets are the ones to serve.
+pub fn bind(
+    addresses: &[SocketAddr],
+    workers: usize,
+    mut inherited: Inherited,
+    upgrade: bool,
+) -> Result<Listeners, BindError> {
     let mut listeners = Listeners {
         per_worker: (0..workers).map(|_| Vec::new()).collect(),
         addresses: Vec::new(),
+        accepting: workers,
         held: Vec::new(),
+    };
+    let activated = inherited.addresses();
+    let addresses = if upgrade || activated.is_empty() {
+        addresses
+    } else {
+        &activated
     };
     for &address in addresses {
         let failed = |error| BindError { address, error };
-        let address = probe(address).map_err(failed)?;
-        for own in &mut listeners.per_worker {
-            own.push(listen(address).map_err(failed)?);
+        let taken = inherited.take(address);
+        let address = match taken.first() {
+            Some(listener) => listener.local_addr().map_err(failed)?,
+            None => probe(address).map_err(failed)?,
+        };
+        let missing = workers.saturating_sub(taken.len());
+        let more = (0..missing)
+            .map(|_| another(taken.first(), address))
+            .collect::<io::Result<Vec<_>>>()
+            .map_err(failed)?;
+        for (index, listener) in taken.into_iter().chain(more).enumerate() {
+            listeners.per_worker[index % workers].push(listener);
         }
         listeners.addresses.push(address);
     }
     Ok(listeners)
+}
+
+/// A socket for one more worker. Where the first one does not share its port, it is shared itself.
+fn another(first: Option<&TcpListener>, address: SocketAddr) -> io::Result<TcpListener> {
+    match first {
+        Some(first) if !SockRef::from(first).reuse_port()? => first.try_clone(),
+        _ => listen(address),
+    }
 }
 
 /// Sockets with SO_REUSEPORT bind beside each other, those of a second server as well. A bind without it tells.
@@ -136,25 +221,30 @@ mod tests {
         SocketAddr::from(([127, 0, 0, 1], 0))
     }
 
+    fn bind_new(addresses: &[SocketAddr], workers: usize) -> Result<Listeners, BindError> {
+        bind(addresses, workers, Inherited::default(), false)
+    }
+
     #[test]
     fn every_worker_gets_a_socket_of_its_own_on_the_same_address() {
-        let mut listeners = bind(&[any_port()], 3).unwrap();
+        let mut listeners = bind_new(&[any_port()], 3).unwrap();
         let address = listeners.addresses()[0];
         assert_ne!(address.port(), 0);
-        assert!(listeners.per_worker.iter().all(|own| own.len() == 1));
-        assert!(listeners
-            .per_worker
-            .iter()
-            .all(|own| own[0].local_addr().unwrap() == address));
         listeners.add_silent(1);
         assert_eq!(listeners.workers(), 4);
-        assert_eq!(listeners.take(1).0.len(), 1);
+        assert_eq!(listeners.accepting(), 3);
+        let mut per_worker = listeners.take().0;
+        assert!(per_worker.pop().unwrap().is_empty());
+        assert!(per_worker.iter().all(|own| own.len() == 1));
+        assert!(per_worker
+            .iter()
+            .all(|own| own[0].local_addr().unwrap() == address));
     }
 
     #[test]
     fn a_second_server_on_the_same_port_is_refused() {
-        let first = bind(&[any_port()], 2).unwrap();
-        let error = bind(first.addresses(), 2).unwrap_err();
+        let first = bind_new(&[any_port()], 2).unwrap();
+        let error = bind_new(first.addresses(), 2).unwrap_err();
         let expected = format!(
             "cannot listen on {}: another process does already",
             first.addresses()[0]
@@ -162,6 +252,33 @@ mod tests {
         assert_eq!(error.to_string(), expected);
         let address = first.addresses()[0];
         drop(first);
-        bind(&[address], 2).unwrap();
+        bind_new(&[address], 2).unwrap();
+    }
+
+    fn inherit(from: &Listeners) -> Inherited {
+        let copies = from.duplicate().unwrap();
+        Inherited(copies.into_iter().map(TcpListener::from).collect())
+    }
+
+    #[test]
+    fn a_successor_takes_every_socket_whatever_its_number_of_workers() {
+        let first = bind_new(&[any_port()], 3).unwrap();
+        for workers in [1, 2, 3, 5] {
+            let next = bind(&[any_port()], workers, inherit(&first), true).unwrap();
+            assert_eq!(next.addresses(), first.addresses());
+            let sockets = next.per_worker.iter().map(Vec::len).sum::<usize>();
+            assert_eq!(sockets, workers.max(3));
+            assert!(next.per_worker.iter().all(|own| !own.is_empty()));
+        }
+    }
+
+    #[test]
+    fn the_sockets_of_a_service_manager_win_over_the_configuration() {
+        let manager = TcpListener::bind(any_port()).unwrap();
+        let address = manager.local_addr().unwrap();
+        let other = SocketAddr::from(([127, 0, 0, 1], 1));
+        let listeners = bind(&[other], 2, Inherited(vec![manager]), false).unwrap();
+        assert_eq!(listeners.addresses(), [address]);
+        assert!(listeners.per_worker.iter().all(|own| own.len() == 1));
     }
 }

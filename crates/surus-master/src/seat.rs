@@ -1,41 +1,52 @@
-use std::io::Write;
+use std::io::{self, Write};
 use std::net::TcpListener;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 
-/// What a worker gets from the master, and its way to tell how its start went.
+use crate::protocol::{decode, encode, Order, Report};
+
+/// What a worker gets from the master.
 #[derive(Debug)]
 pub struct Seat {
     /// From 0.
     pub index: usize,
-    pub listeners: Vec<TcpListener>,
+    /// The sockets of every seat. A worker accepts from its own, and from those it is told to adopt.
+    pub listeners: Vec<Vec<TcpListener>>,
     /// What [`Listeners::hold`](crate::Listeners::hold) was given: the worker's own copies.
     pub held: Vec<OwnedFd>,
-    pub(crate) report: Option<UnixStream>,
+    /// OPcache may not know of files that have changed since this Unix time: the process is to see to that first.
+    pub refresh: Option<u64>,
+    pub master: Channel,
 }
 
-/// On the wire a report is one byte for its kind, then text until the end of the stream.
-pub(crate) const READY: u8 = b'R';
-pub(crate) const FAILED: u8 = b'F';
+/// A worker's connection to its master.
+#[derive(Debug)]
+pub struct Channel {
+    pub(crate) stream: UnixStream,
+    received: Vec<u8>,
+}
 
-impl Seat {
-    /// The worker serves.
-    pub fn ready(&mut self) {
-        self.send(READY, "");
+impl Channel {
+    pub(crate) fn new(stream: UnixStream) -> Self {
+        Channel {
+            stream,
+            received: Vec::new(),
+        }
     }
 
-    /// The application did not boot. The worker should exit now.
-    pub fn boot_failed(&mut self, message: &str) {
-        self.send(FAILED, message);
+    /// Reports are short and the master reads them at once. Without a master this worker is about to be killed anyway.
+    pub fn send(&self, report: &Report) {
+        let _ = (&self.stream).write_all(&encode(report));
     }
 
-    fn send(&mut self, kind: u8, text: &str) {
-        let Some(mut report) = self.report.take() else {
-            return;
-        };
-        let mut message = vec![kind];
-        message.extend_from_slice(text.as_bytes());
-        // Without a master to read it this worker is about to be killed anyway.
-        let _ = report.write_all(&message);
+    /// Another handle, to wait with.
+    pub fn stream(&self) -> io::Result<UnixStream> {
+        self.stream.try_clone()
+    }
+
+    /// The orders that are complete with these bytes.
+    pub fn orders(&mut self, bytes: &[u8]) -> Vec<Order> {
+        self.received.extend_from_slice(bytes);
+        decode(&mut self.received)
     }
 }

@@ -58,7 +58,8 @@ typedef enum {
 	SURUS_RUN_BOOT = 2,    /* request startup, script; its value becomes the application; the request stays open */
 	SURUS_RUN_CALL = 3,    /* call the application for one HTTP request */
 	SURUS_RUN_UNBOOT = 4,  /* request shutdown of a booted isolate */
-	SURUS_RUN_SCRIPT = 5   /* as php-cli runs a script: see command_line.c */
+	SURUS_RUN_SCRIPT = 5,  /* as php-cli runs a script: see command_line.c */
+	SURUS_RUN_REFRESH = 6  /* forget files that have changed since $_GET['since']: see refresh.c */
 } surus_work;
 
 typedef enum {

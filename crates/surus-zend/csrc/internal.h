@@ -155,6 +155,7 @@ uint32_t surus_plan_count(const surus_plan *plan);
 /* ---- application.c ---- */
 void surus_application_start(void);
 surus_outcome surus_run_boot(surus_task *task);
+surus_outcome surus_run_refresh(surus_task *task);
 surus_outcome surus_run_call(surus_task *task);
 surus_outcome surus_run_unboot(surus_task *task);
 

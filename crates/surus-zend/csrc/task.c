@@ -34,6 +34,9 @@ static void task_main(void *argument)
 			case SURUS_RUN_SCRIPT:
 				task->outcome = surus_run_script(task);
 				break;
+			case SURUS_RUN_REFRESH:
+				task->outcome = surus_run_refresh(task);
+				break;
 		}
 		surus_task_leave(SURUS_DONE);
 	}

@@ -1,9 +1,11 @@
 //! Coroutine applications: booted once, each request in a fiber of one isolate.
 
+mod reload;
+
 use std::{
     cell::{Cell, RefCell},
     fmt,
-    path::Path,
+    path::{Path, PathBuf},
     rc::Rc,
 };
 
@@ -18,11 +20,14 @@ use crate::{
     inputs::RouteInputs,
     isolate::Isolate,
     line::Line,
+    refresh::BootLog,
     request::{Limits, Request},
     router::{Match, Router},
     task::{Outcome, Task, Turn},
     BootError, Engine, ResponseBody,
 };
+
+pub use reload::Prepared;
 
 /// As the engine's own fibers.
 const FIBER_STACK: usize = 2 * 1024 * 1024;
@@ -39,7 +44,7 @@ pub struct Coroutine {
 
 struct App {
     engine: Engine,
-    script: std::path::PathBuf,
+    script: RefCell<PathBuf>,
     limits: Limits,
     version: RefCell<Rc<Version>>,
     in_flight: Cell<usize>,
@@ -113,7 +118,7 @@ impl Coroutine {
         Ok(Coroutine {
             app: Rc::new(App {
                 engine: *engine,
-                script: script.to_path_buf(),
+                script: RefCell::new(script.to_path_buf()),
                 limits,
                 version: RefCell::new(Rc::new(version)),
                 in_flight: Cell::new(0),
@@ -199,7 +204,7 @@ impl Coroutine {
 impl fmt::Debug for Coroutine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Coroutine")
-            .field("script", &self.app.script)
+            .field("script", &self.app.script.borrow())
             .field("in_flight", &self.in_flight())
             .finish()
     }
@@ -281,7 +286,9 @@ impl App {
             return;
         }
         version.idle.borrow_mut().clear();
-        self.reboot();
+        if Rc::ptr_eq(version, &self.version.borrow()) {
+            self.reboot();
+        }
     }
 
     fn reboot(self: &Rc<Self>) {
@@ -290,15 +297,18 @@ impl App {
         }
         let app = self.clone();
         tokio::task::spawn_local(async move {
-            match Version::boot(&app.engine, &app.script, &app.limits).await {
+            let script = app.script.borrow().clone();
+            match Version::boot(&app.engine, &script, &app.limits).await {
                 Ok(version) => {
                     app.boot_failed.set(false);
-                    let old = app.version.replace(Rc::new(version));
-                    drop(old);
+                    // A reload may have been quicker.
+                    if app.version.borrow().retired.get() {
+                        app.version.replace(Rc::new(version));
+                    }
                 }
                 Err(error) => {
                     app.boot_failed.set(true);
-                    tracing::error!(%error, "the application did not boot again after a fatal error; the next request tries again")
+                    tracing::error!(%error, "the application did not boot again after a fatal error; the next request tries again");
                 }
             }
             app.rebooting.set(false);
@@ -318,16 +328,14 @@ impl Version {
             slow_log: None,
             ..limits.clone()
         };
+        let log = BootLog::begin(&exchange);
         let outcome = task.start(&exchange, &unlimited).await;
         let printed = exchange.take_output();
         if !printed.is_empty() {
             tracing::info!(target: "php", "{}", String::from_utf8_lossy(&printed).trim_end());
         }
         if outcome != Outcome::Ok {
-            return Err(BootError(format!(
-                "{} did not boot; its error is above",
-                script.display()
-            )));
+            return Err(log.error(script));
         }
         let routes = exchange.routes.take();
         let router = if routes.is_empty() {

@@ -58,6 +58,7 @@ pub(crate) const RUN_BOOT: c_int = 2;
 pub(crate) const RUN_CALL: c_int = 3;
 pub(crate) const RUN_UNBOOT: c_int = 4;
 pub(crate) const RUN_SCRIPT: c_int = 5;
+pub(crate) const RUN_REFRESH: c_int = 6;
 
 pub(crate) const DONE: c_int = 0;
 pub(crate) const PARKED: c_int = 1;
@@ -133,6 +134,7 @@ extern "C" {
     pub(crate) fn surus_task_give_up(task: *mut Task);
     pub(crate) fn surus_task_cancel(task: *mut Task, why: c_int);
     pub(crate) fn surus_task_backtrace(task: *mut Task, title: *const c_char);
+    pub(crate) fn surus_current_exchange() -> *mut c_void;
     pub(crate) fn surus_can_park() -> bool;
     pub(crate) fn surus_park() -> c_int;
 }

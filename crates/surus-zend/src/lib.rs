@@ -10,6 +10,7 @@
 //!  - `pipe`, `spill`, `body` — response bytes on their way to the client
 //!  - `blocking` — libc calls that would block, as futures
 //!  - `classic`, `coroutine` — the ways to serve: each turns a [`Request`] into a response
+//!  - `refresh` — before a reload: files that have changed are forgotten
 //!  - `command_line` — scripts as php-cli runs them
 //!
 //! A suspended request is finished, never dropped: when the future that waits for a response is dropped, a task of the
@@ -29,6 +30,7 @@ mod isolate;
 mod line;
 mod php_classes;
 mod pipe;
+mod refresh;
 mod request;
 mod router;
 mod rust_callbacks;
@@ -40,7 +42,7 @@ mod watch;
 
 pub use body::{BoxError, ResponseBody};
 pub use classic::{Classic, ClassicConfig};
-pub use coroutine::Coroutine;
+pub use coroutine::{Coroutine, Prepared};
 pub use engine::{BootError, Engine, EngineConfig, StartError};
 pub use isolate::{measure, Internals};
 pub use request::{Limits, Request, RequestBody, Script};

@@ -12,7 +12,7 @@ use std::{
 use crate::{
     blocking::park_on,
     exchange::Exchange,
-    ffi::{RequestInfo, Str},
+    ffi::{self, RequestInfo, Str},
 };
 
 /// # Safety
@@ -236,6 +236,11 @@ unsafe extern "C" fn surus_rs_class_source(
 unsafe extern "C" fn surus_rs_log(level: c_int, message: Str) {
     // SAFETY: as above.
     let message = unsafe { String::from_utf8_lossy(message.bytes()) };
+    if level <= 3 {
+        // SAFETY: reads which task runs; only the address is used.
+        let exchange = unsafe { ffi::surus_current_exchange() };
+        crate::refresh::note_boot_line(exchange.cast(), &message);
+    }
     match level {
         0..=3 => tracing::error!(target: "php", "{message}"),
         4 => tracing::warn!(target: "php", "{message}"),

@@ -24,6 +24,18 @@ pub(crate) enum Command {
     /// Run a PHP script on the command line, with the engine that serves
     #[command(after_help = PHP_HELP)]
     Php(PhpArgs),
+    /// Boot the code as it is now beside the running version, which finishes its requests
+    #[command(after_help = CONTROL_HELP)]
+    Reload(ControlArgs),
+    /// Replace the running server, binary and configuration, without a lost request
+    #[command(after_help = CONTROL_HELP)]
+    Upgrade(ControlArgs),
+    /// Finish the requests in flight and end
+    #[command(after_help = CONTROL_HELP)]
+    Stop(ControlArgs),
+    /// Show what a running server does
+    #[command(after_help = CONTROL_HELP)]
+    Status(StatusArgs),
     /// Measure what an isolate costs on this machine
     Internals(InternalsArgs),
 }
@@ -72,6 +84,31 @@ pub(crate) struct PhpArgs {
     pub(crate) args: Vec<OsString>,
 }
 
+/// Which of the running servers is meant.
+#[derive(Args, Debug, Default)]
+pub(crate) struct ControlArgs {
+    /// What it serves: the path that it was given [default: the only server that runs]
+    pub(crate) path: Option<PathBuf>,
+
+    /// Its process id
+    #[arg(long)]
+    pub(crate) pid: Option<u32>,
+
+    /// Its control socket
+    #[arg(long, value_name = "SOCKET")]
+    pub(crate) control: Option<PathBuf>,
+}
+
+#[derive(Args, Debug, Default)]
+pub(crate) struct StatusArgs {
+    #[command(flatten)]
+    pub(crate) server: ControlArgs,
+
+    /// As JSON, for programs
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
 #[derive(Args, Debug)]
 pub(crate) struct InternalsArgs {
     /// As a JSON object of numbers, for programs
@@ -95,9 +132,16 @@ Examples:
 Each key of surus.toml can be given in the environment: SURUS_LISTEN, SURUS_WORKERS, SURUS_REQUEST_TIMEOUT and \
 so on. Flags win over the environment, the environment over the file. SURUS_LOG=warn logs less.
 
-SIGTERM or Ctrl-C finishes the requests in flight and ends; a second one ends at once.
+SIGTERM or Ctrl-C finishes the requests in flight and ends; a second one ends at once. SIGHUP is `surus reload`, \
+SIGUSR2 is `surus upgrade`.
 
 Exit codes: 0 done, 1 the application failed to boot, 2 wrong usage or configuration.";
+
+const CONTROL_HELP: &str = "\
+A server is found by its control socket, which only its own user may use: PID.sock in $RUNTIME_DIRECTORY, /run/surus (root), \
+$XDG_RUNTIME_DIR/surus or /tmp/surus-UID, or where `control` in surus.toml says.
+
+Exit codes: 0 done, 1 it failed (the old version goes on), 2 there is no such server, or several.";
 
 const CHECK_HELP: &str = "\
 Takes what `surus serve` takes and starts nothing. The output is a complete surus.toml.

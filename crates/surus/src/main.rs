@@ -2,7 +2,8 @@
 //!
 //! - `cli.rs`: the command line
 //! - `config/`: flags, environment and surus.toml become one resolved configuration
-//! - `serve.rs`: the master's side of `surus serve`; `worker.rs`: a worker's life
+//! - `serve.rs`: the master's side of `surus serve`; `worker.rs`: a worker's life; `orders.rs`: what its master asks of it
+//! - `control.rs`: `surus status`, `reload`, `upgrade`, `stop`; `table.rs`: a status for people
 //! - `backend/`: PHP as the edge's backend, one file per mode
 //! - `process/`: PHP in processes with one request at a time
 //! - `log.rs`: where log lines go
@@ -13,11 +14,14 @@
 mod backend;
 mod cli;
 mod config;
+mod control;
 mod internals;
 mod log;
+mod orders;
 mod php;
 mod process;
 mod serve;
+mod table;
 mod worker;
 
 use std::process::ExitCode;
@@ -48,6 +52,10 @@ fn main() -> ExitCode {
             Err(error) => misconfigured(&error),
         },
         Command::Php(arguments) => php::run(&arguments),
+        Command::Reload(arguments) => control::reload(&arguments),
+        Command::Upgrade(arguments) => control::upgrade(&arguments),
+        Command::Stop(arguments) => control::stop(&arguments),
+        Command::Status(arguments) => control::status(&arguments),
         Command::Internals(arguments) => internals::run(&arguments),
     }
 }

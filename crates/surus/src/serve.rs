@@ -1,21 +1,30 @@
 //! The master's side of `surus serve`.
 
 use std::io::Write;
+use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use surus_master::Outcome;
+use serde_json::{json, Value};
+use surus_master::{Inherited, Outcome, Predecessor, Program};
 use surus_zend::{Engine, EngineConfig, SelfTest};
 use tokio::task::LocalSet;
 
 use crate::config::{Config, PROCESSES};
 use crate::process::Line;
-use crate::{failed, misconfigured, worker, BOOT_FAILED};
+use crate::{control, failed, misconfigured, worker, BOOT_FAILED};
 
 /// What workers get on top of their own drain before they are killed: to end what PHP still has to do.
 const GRACE: Duration = Duration::from_secs(5);
 
 pub(crate) fn run(config: &Config) -> ExitCode {
+    // Before anything else opens a file.
+    let inherited = Inherited::from_env();
+    let predecessor = Predecessor::from_env();
+    let program = match Program::this() {
+        Ok(program) => program,
+        Err(error) => return failed(&format!("cannot tell which program this is: {error}")),
+    };
     // Before the fork, so that extensions are loaded once and the OPcache is shared.
     let engine = match Engine::start(&EngineConfig {
         ini: config.ini.clone(),
@@ -28,7 +37,13 @@ pub(crate) fn run(config: &Config) -> ExitCode {
         Ok(processes) => processes,
         Err(error) => return failed(&error),
     };
-    let mut listeners = match surus_master::bind(&config.listen, config.workers) {
+    let listeners = surus_master::bind(
+        &config.listen,
+        config.workers,
+        inherited,
+        predecessor.is_some(),
+    );
+    let mut listeners = match listeners {
         Ok(listeners) => listeners,
         Err(error) => return misconfigured(&error),
     };
@@ -46,6 +61,19 @@ pub(crate) fn run(config: &Config) -> ExitCode {
     let ready = ready_line(config, processes, listeners.addresses());
     let master = surus_master::Config {
         drain: config.edge.drain + GRACE,
+        boot: config.master.boot_timeout,
+        watchdog: config.master.watchdog,
+        recycle: config.master.recycle,
+        control: Some(
+            config
+                .master
+                .control
+                .clone()
+                .unwrap_or_else(control::default_socket),
+        ),
+        program,
+        predecessor,
+        about: about(config, listeners.addresses()),
     };
     let outcome = surus_master::run(
         &master,
@@ -111,16 +139,22 @@ fn self_test(engine: &Engine) -> Result<SelfTest, String> {
         .map_err(|error| error.to_string())
 }
 
+fn about(config: &Config, addresses: &[SocketAddr]) -> Value {
+    let listen: Vec<String> = addresses.iter().map(SocketAddr::to_string).collect();
+    json!({
+        "version": env!("CARGO_PKG_VERSION"),
+        "mode": config.app.entry.mode().to_string(),
+        "path": config.app.source,
+        "listen": listen,
+    })
+}
+
 /// On standard output. That nobody reads it is no reason to end.
 fn announce(ready: &str) {
     let _ = writeln!(std::io::stdout(), "{ready}");
 }
 
-fn ready_line(
-    config: &Config,
-    processes: Option<usize>,
-    addresses: &[std::net::SocketAddr],
-) -> String {
+fn ready_line(config: &Config, processes: Option<usize>, addresses: &[SocketAddr]) -> String {
     let addresses: Vec<String> = addresses
         .iter()
         .map(|address| format!("http://{address}"))

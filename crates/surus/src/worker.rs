@@ -1,17 +1,20 @@
 //! A worker's life: one thread, one event loop, one application.
 
 use std::io;
+use std::net::TcpListener;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use surus_edge::{AccessLog, Edge};
-use surus_master::Seat;
+use surus_master::{Channel, Report, Seat};
 use surus_zend::Engine;
 use tokio::signal::unix::{signal, SignalKind};
-use tokio::task::LocalSet;
+use tokio::sync::mpsc;
+use tokio::task::{spawn_local, LocalSet};
 
-use crate::backend::{self, Classic, Coroutine, Php, Remote};
-use crate::config::{Config, Entry};
+use crate::backend::{self, Classic, Coroutine, Counted, Isolates, Php, Remote, Scripts};
+use crate::config::{App, Config, Entry};
+use crate::orders::Orders;
 use crate::process::{self, Line, Processes};
 use crate::BOOT_FAILED;
 
@@ -20,47 +23,46 @@ const PHP_GRACE: Duration = Duration::from_secs(3);
 
 /// Runs in the child, after the fork. Returns its exit code. With a `line`, PHP has processes of its own: the seats behind
 /// those of the workers.
-pub(crate) fn run(config: &Config, engine: &Engine, line: Option<&Line>, mut seat: Seat) -> i32 {
+pub(crate) fn run(config: &Config, engine: &Engine, line: Option<&Line>, seat: Seat) -> i32 {
     let runtime = match tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
     {
         Ok(runtime) => runtime,
         Err(error) => {
-            seat.boot_failed(&format!("cannot start an event loop: {error}"));
-            return i32::from(BOOT_FAILED);
+            return failed(
+                &seat.master,
+                &format!("cannot start an event loop: {error}"),
+            );
         }
     };
-    let result = LocalSet::new().block_on(&runtime, live(config, engine, line, &mut seat));
+    let code = LocalSet::new().block_on(&runtime, live(config, engine, line, seat));
     // Helper threads may sit in a DNS lookup; nobody waits for its answer any more.
     runtime.shutdown_background();
-    match result {
-        Ok(()) => 0,
-        Err(error) => {
-            // Goes nowhere if the worker has already reported that it is ready.
-            seat.boot_failed(&error.to_string());
-            i32::from(BOOT_FAILED)
-        }
-    }
+    code
 }
 
-async fn live(
-    config: &Config,
-    engine: &Engine,
-    line: Option<&Line>,
-    seat: &mut Seat,
-) -> Result<(), Box<dyn std::error::Error>> {
+/// Says why it does not begin to serve.
+fn failed(master: &Channel, error: &str) -> i32 {
+    let error = error.to_owned();
+    master.send(&Report::BootFailed { error });
+    i32::from(BOOT_FAILED)
+}
+
+async fn live(config: &Config, engine: &Engine, line: Option<&Line>, seat: Seat) -> i32 {
     let app = &config.app;
     let Some(line) = line else {
         engine.enter_worker(app.preempt_after);
         return match &app.entry {
-            Entry::Coroutine { script } => {
-                let backend = Coroutine::boot(engine, script, app).await?;
-                Ok(serve(config, seat, backend).await?)
+            Entry::Coroutine { .. } => {
+                let backend = Coroutine::boot(engine, app).await;
+                serve(config, engine, seat, backend).await
             }
-            Entry::Classic { root, front } => {
-                let backend = Classic::new(root, front, app, backend::isolates(engine, app)?)?;
-                Ok(serve(config, seat, backend).await?)
+            Entry::Classic { front, .. } => {
+                let backend = Isolates::new(engine, app)
+                    .map_err(Into::into)
+                    .and_then(|isolates| classic(app, front, isolates));
+                serve(config, engine, seat, backend).await
             }
         };
     };
@@ -69,50 +71,124 @@ async fn live(
     }
     let processes = Processes::new(line, &backend::limits(app));
     match &app.entry {
-        Entry::Coroutine { .. } => serve(config, seat, Remote::new(processes, app)).await?,
-        Entry::Classic { root, front } => {
-            serve(config, seat, Classic::new(root, front, app, processes)?).await?;
+        Entry::Coroutine { .. } => {
+            let backend = Ok::<_, Failure>(Remote::new(processes, app));
+            serve(config, engine, seat, backend).await
+        }
+        Entry::Classic { front, .. } => {
+            let backend = classic(app, front, processes);
+            serve(config, engine, seat, backend).await
         }
     }
-    Ok(())
+}
+
+type Failure = Box<dyn std::error::Error>;
+
+fn classic<S: Scripts>(app: &App, front: &str, scripts: S) -> Result<Classic<S>, Failure> {
+    Ok(Classic::new(app, front, scripts)?)
 }
 
 /// A process with one request at a time.
-async fn process(
+async fn process(config: &Config, engine: &Engine, line: &Line, mut seat: Seat) -> i32 {
+    // Held by workers only: when the last one has gone, there is nothing more to do.
+    seat.held.clear();
+    seat.listeners.clear();
+    engine.enter_worker(config.app.preempt_after);
+    let mut ready = false;
+    match one_at_a_time(config, engine, line, &seat, &mut ready).await {
+        Ok(()) => 0,
+        Err(error) if ready => {
+            eprintln!("surus: {error}");
+            i32::from(BOOT_FAILED)
+        }
+        Err(error) => failed(&seat.master, &error.to_string()),
+    }
+}
+
+async fn one_at_a_time(
     config: &Config,
     engine: &Engine,
     line: &Line,
-    seat: &mut Seat,
-) -> Result<(), Box<dyn std::error::Error>> {
-    // Held by workers only: when the last one has gone, there is nothing more to do.
-    seat.held.clear();
-    engine.enter_worker(config.app.preempt_after);
+    seat: &Seat,
+    ready: &mut bool,
+) -> Result<(), Failure> {
+    if let Some(since) = seat.refresh {
+        engine.refresh(since).await?;
+    }
     let app = &config.app.alone();
     let (wait, drain) = (backend::limits(app).wait(), config.edge.drain + PHP_GRACE);
+    let tell = || {
+        *ready = true;
+        seat.master.send(&Report::Ready);
+    };
     match &app.entry {
-        Entry::Coroutine { script } => {
-            let app = backend::boot(engine, script, app).await?;
-            process::serve(line, &app, wait, drain, || seat.ready()).await?;
+        Entry::Coroutine { .. } => {
+            let app = backend::boot(engine, app).await?;
+            process::serve(line, &app, wait, drain, tell).await?;
         }
         Entry::Classic { .. } => {
-            let isolates = backend::isolates(engine, app)?;
-            process::serve(line, &isolates, wait, drain, || seat.ready()).await?;
+            let isolates = Isolates::new(engine, app)?;
+            process::serve(line, &isolates.pool, wait, drain, tell).await?;
         }
     }
     Ok(())
 }
 
-async fn serve<B: Php>(config: &Config, seat: &mut Seat, backend: B) -> io::Result<()> {
+/// Serves with the backend, if it has come about. The exit code.
+async fn serve<B: Php>(
+    config: &Config,
+    engine: &Engine,
+    seat: Seat,
+    backend: Result<B, impl std::fmt::Display>,
+) -> i32 {
+    let backend = match backend {
+        Ok(backend) => backend,
+        Err(error) => return failed(&seat.master, &error.to_string()),
+    };
+    match serve_with(config, engine, seat, backend).await {
+        Ok(()) => 0,
+        Err(error) => {
+            eprintln!("surus: {error}");
+            i32::from(BOOT_FAILED)
+        }
+    }
+}
+
+async fn serve_with<B: Php>(
+    config: &Config,
+    engine: &Engine,
+    seat: Seat,
+    backend: B,
+) -> io::Result<()> {
     let mut terminate = signal(SignalKind::terminate())?;
-    // Ctrl-C reaches the whole process group. It is the master's to act on, so here it is caught and dropped.
+    // Ctrl-C reaches the whole process group. It is the master's to act on, so here it is caught and dropped; so is
+    // the end of a terminal.
     let _interrupt = signal(SignalKind::interrupt())?;
+    let _hangup = signal(SignalKind::hangup())?;
     let access_log = config.access_log.then(AccessLog::stdout);
     let backend = Rc::new(backend);
-    let edge = Edge::new(Rc::clone(&backend), config.edge.clone(), access_log);
-    let listeners = std::mem::take(&mut seat.listeners);
-    seat.ready();
-    let drained = surus_edge::serve(edge, listeners, async {
+    let counted = Rc::new(Counted::new(Rc::clone(&backend)));
+    let edge = Edge::new(Rc::clone(&counted), config.edge.clone(), access_log);
+    let own = seat.listeners[seat.index]
+        .iter()
+        .map(TcpListener::try_clone)
+        .collect::<io::Result<Vec<_>>>()?;
+    let (intake, changes) = mpsc::unbounded_channel();
+    let orders = Orders::new(
+        engine,
+        Rc::clone(&backend),
+        Rc::clone(&counted),
+        seat.master,
+        seat.listeners,
+        intake,
+    );
+    let orders = Rc::new(orders);
+    orders.report(&Report::Ready);
+    let following = spawn_local(Rc::clone(&orders).follow());
+    let drained = surus_edge::serve(edge, own, changes, async {
         terminate.recv().await;
+        counted.leave();
+        orders.close_spares();
     })
     .await?;
     if drained.aborted > 0 {
@@ -122,6 +198,7 @@ async fn serve<B: Php>(config: &Config, seat: &mut Seat, backend: B) -> io::Resu
         );
     }
     finish(&*backend).await;
+    following.abort();
     Ok(())
 }
 

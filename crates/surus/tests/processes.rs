@@ -77,6 +77,7 @@ impl Server {
         let path = folder.0.to_str().unwrap();
         let (listen, workers) = (address.to_string(), workers.to_string());
         let mut child = surus(&["serve", path, "--listen", &listen, "--workers", &workers])
+            .env("RUNTIME_DIRECTORY", &folder.0)
             .process_group(0)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

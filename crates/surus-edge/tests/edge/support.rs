@@ -118,7 +118,8 @@ impl Server {
                 .build()
                 .unwrap();
             let edge = Edge::new(Rc::new(backend), limits, None);
-            let serving = serve(edge, vec![listener], async {
+            let (_intake, changes) = tokio::sync::mpsc::unbounded_channel();
+            let serving = serve(edge, vec![listener], changes, async {
                 let _ = stopped.await;
             });
             LocalSet::new().block_on(&runtime, serving).unwrap()

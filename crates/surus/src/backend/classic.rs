@@ -1,24 +1,42 @@
+use std::cell::RefCell;
 use std::future::Future;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{HeaderValue, LOCATION};
 use http::{Method, Response, StatusCode, Uri};
+use serde_json::{json, Value};
 use surus_edge::{
     plain, serve_file, Backend, BoxError, CachedDisk, Connection, Reply, RequestBody, Resolution,
     Site, Spool,
 };
 use surus_zend::{BootError, ClassicConfig, Engine, ResponseBody};
+use tokio::task::spawn_local;
 
-use super::{limits, request, unreadable, Php, Streamed};
+use super::{limits, request, source_file, unreadable, Php, Streamed};
 use crate::config::App;
+
+/// How often is looked whether a release that was replaced has requests left.
+const RETIRED: Duration = Duration::from_millis(100);
 
 /// A folder of scripts and files, served as nginx and php-fpm would.
 pub(crate) struct Classic<S> {
+    /// The folder as it was named. Symbolic links in it are followed at each reload.
+    source: PathBuf,
+    front: String,
+    spool: Spool,
+    release: RefCell<Rc<Release<S>>>,
+    /// Those that were replaced and still have requests.
+    retired: Rc<RefCell<Vec<Rc<Release<S>>>>>,
+}
+
+/// The folder as it was found, and what has seen no other.
+pub(crate) struct Release<S> {
     site: Site,
     disk: CachedDisk,
-    spool: Spool,
     scripts: S,
 }
 
@@ -33,9 +51,46 @@ pub(crate) trait Scripts: 'static {
     ) -> impl Future<Output = Response<Reply<Self::Body>>>;
 
     fn unfinished(&self) -> usize;
+
+    /// The same, for another version of the scripts.
+    fn renew(&self) -> Result<Self, BootError>
+    where
+        Self: Sized;
+
+    /// Numbers for `surus status`.
+    fn status(&self) -> Value;
 }
 
-impl Scripts for surus_zend::Classic {
+/// The isolates of this process.
+pub(crate) struct Isolates {
+    engine: Engine,
+    config: ClassicConfig,
+    pub(crate) pool: surus_zend::Classic,
+}
+
+impl Isolates {
+    pub(crate) fn new(engine: &Engine, app: &App) -> Result<Self, BootError> {
+        let config = ClassicConfig {
+            limits: limits(app),
+            min_isolates: app.min_isolates,
+            max_isolates: app.max_isolates,
+            idle: app.isolate_idle,
+            spill: app.response_disk,
+            spill_folder: app.spool.folder.clone(),
+        };
+        Self::start(engine, config)
+    }
+
+    fn start(engine: &Engine, config: ClassicConfig) -> Result<Self, BootError> {
+        Ok(Isolates {
+            engine: *engine,
+            pool: surus_zend::Classic::new(engine, config.clone())?,
+            config,
+        })
+    }
+}
+
+impl Scripts for Isolates {
     type Body = ResponseBody;
 
     async fn call(
@@ -43,37 +98,44 @@ impl Scripts for surus_zend::Classic {
         request: surus_zend::Request,
         script: surus_zend::Script,
     ) -> Response<Reply<ResponseBody>> {
-        self.call(request, script).await.map(Reply::Backend)
+        self.pool.call(request, script).await.map(Reply::Backend)
     }
 
     fn unfinished(&self) -> usize {
-        let (alive, idle) = self.isolates();
+        let (alive, idle) = self.pool.isolates();
         alive - idle
+    }
+
+    fn renew(&self) -> Result<Self, BootError> {
+        Self::start(&self.engine, self.config.clone())
+    }
+
+    fn status(&self) -> Value {
+        json!({"isolates": self.pool.isolates().0})
     }
 }
 
-/// The isolates of this process.
-pub(crate) fn isolates(engine: &Engine, app: &App) -> Result<surus_zend::Classic, BootError> {
-    let config = ClassicConfig {
-        limits: limits(app),
-        min_isolates: app.min_isolates,
-        max_isolates: app.max_isolates,
-        idle: app.isolate_idle,
-        spill: app.response_disk,
-        spill_folder: app.spool.folder.clone(),
-    };
-    surus_zend::Classic::new(engine, config)
+impl<S: Scripts> Classic<S> {
+    pub(crate) fn new(app: &App, front: &str, scripts: S) -> io::Result<Self> {
+        Ok(Classic {
+            source: app.source.clone(),
+            front: front.to_owned(),
+            spool: Spool::new(app.spool.clone()),
+            release: RefCell::new(Rc::new(Release::open(&app.source, front, scripts)?)),
+            retired: Rc::default(),
+        })
+    }
 }
 
-impl<S: Scripts> Classic<S> {
-    pub(crate) fn new(root: &Path, front: &str, app: &App, scripts: S) -> io::Result<Self> {
-        let site = Site::new(root, front).map_err(|error| {
+impl<S: Scripts> Release<S> {
+    fn open(source: &Path, front: &str, scripts: S) -> io::Result<Self> {
+        let root = source_file(source)?;
+        let site = Site::new(&root, front).map_err(|error| {
             io::Error::new(error.kind(), format!("{}: {error}", root.display()))
         })?;
-        Ok(Classic {
+        Ok(Release {
             site,
             disk: CachedDisk::new(),
-            spool: Spool::new(app.spool.clone()),
             scripts,
         })
     }
@@ -100,8 +162,9 @@ impl<S: Scripts> Backend for Classic<S> {
         incoming: http::Request<RequestBody>,
         connection: &Connection,
     ) -> Response<Reply<S::Body>> {
-        let script = match self.site.resolve(&self.disk, incoming.uri().path()) {
-            Resolution::Script(script) => self.script(script),
+        let release = Rc::clone(&self.release.borrow());
+        let script = match release.site.resolve(&release.disk, incoming.uri().path()) {
+            Resolution::Script(script) => release.script(script),
             Resolution::File { path, .. } => {
                 return serve_file(incoming.method(), incoming.headers(), &path)
             }
@@ -112,15 +175,47 @@ impl<S: Scripts> Backend for Classic<S> {
             Resolution::Refused => return plain(StatusCode::BAD_REQUEST),
         };
         match request(incoming, connection, &self.spool, Streamed::None).await {
-            Ok(request) => self.scripts.call(request, script).await,
+            Ok(request) => release.scripts.call(request, script).await,
             Err(error) => unreadable(&error),
         }
     }
 }
 
 impl<S: Scripts> Php for Classic<S> {
+    type Next = Release<S>;
+
     fn unfinished(&self) -> usize {
-        self.scripts.unfinished()
+        let retired = self.retired.borrow();
+        let old: usize = retired.iter().map(|each| each.scripts.unfinished()).sum();
+        old + self.release.borrow().scripts.unfinished()
+    }
+
+    async fn prepare(&self) -> Result<Release<S>, String> {
+        let scripts = self.release.borrow().scripts.renew();
+        let scripts = scripts.map_err(|error| error.to_string())?;
+        Release::open(&self.source, &self.front, scripts).map_err(|error| error.to_string())
+    }
+
+    fn commit(&self, next: Release<S>) {
+        let old = self.release.replace(Rc::new(next));
+        self.retired.borrow_mut().push(old);
+        let retired = Rc::clone(&self.retired);
+        spawn_local(async move {
+            while !retired.borrow().is_empty() {
+                retired
+                    .borrow_mut()
+                    .retain(|release| release.scripts.unfinished() > 0);
+                tokio::time::sleep(RETIRED).await;
+            }
+        });
+    }
+
+    fn status(&self) -> Value {
+        let mut status = self.release.borrow().scripts.status();
+        if status["in_flight"].is_null() {
+            status["in_flight"] = self.unfinished().into();
+        }
+        status
     }
 }
 

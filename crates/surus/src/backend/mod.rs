@@ -2,10 +2,16 @@
 
 mod classic;
 mod coroutine;
+mod counted;
 mod remote;
+
+use std::future::Future;
+use std::io;
+use std::path::{Path, PathBuf};
 
 use http::header::{HeaderValue, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderMap, StatusCode};
+use serde_json::Value;
 use surus_edge::{
     plain, Backend, BodyError, BoxError, Connection, Reply, RequestBody, Spool, Spooled,
 };
@@ -13,14 +19,34 @@ use surus_zend::Limits;
 
 use crate::config::App;
 
-pub(crate) use classic::{isolates, Classic};
+pub(crate) use classic::{Classic, Isolates, Scripts};
 pub(crate) use coroutine::{boot, Coroutine};
+pub(crate) use counted::Counted;
 pub(crate) use remote::Remote;
 
 /// A backend that may have work left when no client waits for it any more: PHP finishes what it has begun.
 pub(crate) trait Php: Backend {
+    /// A version of the application that has booted and does not serve yet.
+    type Next: 'static;
+
     /// Requests that PHP has not finished.
     fn unfinished(&self) -> usize;
+
+    /// Boots the application as it is on disk now. Must be run to its end.
+    fn prepare(&self) -> impl Future<Output = Result<Self::Next, String>>;
+
+    /// From now on this version serves; the one before finishes its requests.
+    fn commit(&self, next: Self::Next);
+
+    /// Numbers for `surus status`.
+    fn status(&self) -> Value;
+}
+
+/// The file or folder behind a name: what its symbolic links lead to now.
+fn source_file(source: &Path) -> io::Result<PathBuf> {
+    source
+        .canonicalize()
+        .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", source.display())))
 }
 
 pub(crate) fn limits(app: &App) -> Limits {

@@ -1,8 +1,9 @@
 //! PHP in processes of its own, from a worker's side and from a process's own.
 
 use http::Response;
+use serde_json::{json, Value};
 use surus_edge::{Backend, Connection, Reply, RequestBody, Spool};
-use surus_zend::ResponseBody;
+use surus_zend::{BootError, ResponseBody};
 
 use super::classic::Scripts;
 use super::{request, unreadable, Php, Streamed};
@@ -24,6 +25,15 @@ impl Scripts for Processes {
     /// A process finishes what a worker has left to it.
     fn unfinished(&self) -> usize {
         0
+    }
+
+    /// The master replaces the processes themselves.
+    fn renew(&self) -> Result<Self, BootError> {
+        Ok(self.clone())
+    }
+
+    fn status(&self) -> Value {
+        json!({"in_flight": self.in_flight()})
     }
 }
 
@@ -58,8 +68,21 @@ impl Backend for Remote {
 }
 
 impl Php for Remote {
+    type Next = ();
+
     fn unfinished(&self) -> usize {
         0
+    }
+
+    /// The master replaces the processes themselves.
+    async fn prepare(&self) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn commit(&self, (): ()) {}
+
+    fn status(&self) -> Value {
+        json!({"in_flight": self.processes.in_flight()})
     }
 }
 
@@ -76,7 +99,8 @@ impl Runs for surus_zend::Classic {
     }
 
     fn unfinished(&self) -> usize {
-        Scripts::unfinished(self)
+        let (alive, idle) = self.isolates();
+        alive - idle
     }
 }
 

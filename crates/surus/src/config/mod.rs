@@ -1,11 +1,12 @@
 //! One resolved configuration out of flags, environment and surus.toml.
 //!
 //! `tables.rs` is what can be written, `units.rs` how values are written, `env.rs` the environment, `discover.rs` the
-//! case without a file, `edge.rs` what is the edge's. This file puts them together and checks what no single table can know.
+//! case without a file, `edge.rs` what is the edge's, `master.rs` the master's. This file puts them together and checks what no single table can know.
 
 mod discover;
 mod edge;
 mod env;
+mod master;
 mod tables;
 mod units;
 
@@ -18,6 +19,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use crate::cli::ServeArgs;
+use master::Master;
 use tables::{File, IniValue, Isolates, Listen};
 pub(crate) use units::{Mode, Workers};
 use units::{Size, Span};
@@ -28,6 +30,7 @@ pub(crate) struct Config {
     pub(crate) listen: Vec<SocketAddr>,
     pub(crate) workers: usize,
     pub(crate) access_log: bool,
+    pub(crate) master: Master,
     pub(crate) edge: surus_edge::Limits,
     pub(crate) app: App,
     /// Settings for php.ini, in order.
@@ -40,6 +43,9 @@ pub(crate) struct Config {
 #[derive(Clone, Debug)]
 pub(crate) struct App {
     pub(crate) entry: Entry,
+    /// The script or root as an absolute name in which symbolic links are not followed: what they lead to changes with
+    /// each release.
+    pub(crate) source: PathBuf,
     /// The script as a human would name it: relative to the folder that is served.
     pub(crate) label: String,
     /// PHP runs in so many processes, each with one request at a time; else in the workers.
@@ -240,13 +246,14 @@ fn finish(
     let listen = fill(&mut server.listen, Listen::One("127.0.0.1:8080".to_owned()));
     let workers = fill(&mut server.workers, Workers::Auto);
     let access_log = fill(&mut server.access_log, false);
+    let master = master::settings(&mut server);
 
     // What is served, and how, is a classic site's.
     let in_processes = app.mode == Some(Mode::Process);
     if in_processes {
         app.mode = Some(Mode::Classic);
     }
-    let (entry, label) = entry(arguments, base, &mut app)?;
+    let (entry, source, label) = entry(arguments, base, &mut app)?;
     if in_processes {
         app.mode = Some(Mode::Process);
         app.processes.get_or_insert(PROCESSES);
@@ -283,9 +290,11 @@ fn finish(
         listen: addresses(&listen)?,
         workers: workers.count(),
         access_log,
+        master,
         edge,
         app: App {
             entry,
+            source,
             label,
             processes: app.processes,
             max_requests_in_flight,
@@ -354,7 +363,7 @@ fn entry(
     arguments: &ServeArgs,
     base: &Path,
     app: &mut tables::App,
-) -> Result<(Entry, String), ConfigError> {
+) -> Result<(Entry, PathBuf, String), ConfigError> {
     if let (Some(_), Some(_)) = (&app.script, &app.root) {
         return Err(ConfigError::new("an app has a script or a root, not both"));
     }
@@ -402,6 +411,10 @@ fn entry(
         (None, None) => discover::folder(if path.is_dir() { path } else { base }, app.mode)?,
     };
     let label = label(base, &found.script);
+    let source = match found.mode {
+        Mode::Coroutine => named(&found.script)?,
+        Mode::Classic | Mode::Process => named(&parent(&found.script))?,
+    };
     app.mode = Some(found.mode);
     let entry = match found.mode {
         Mode::Coroutine => {
@@ -429,7 +442,7 @@ fn entry(
             Entry::Classic { root, front }
         }
     };
-    Ok((entry, label))
+    Ok((entry, source, label))
 }
 
 /// The script's name below `base`; the folder's own, where there is no such script.
@@ -440,6 +453,17 @@ fn label(base: &Path, script: &Path) -> String {
         Ok(name) if !name.as_os_str().is_empty() => name.display().to_string(),
         _ => name.display().to_string(),
     }
+}
+
+/// The absolute name, links and all. A shell that was led through a link to its folder says so in `PWD`.
+fn named(path: &Path) -> Result<PathBuf, ConfigError> {
+    let wrong = |error| ConfigError::new(format!("{}: {error}", path.display()));
+    let folder = std::env::current_dir().map_err(wrong)?;
+    let folder = match std::env::var_os("PWD").map(PathBuf::from) {
+        Some(pwd) if pwd.is_absolute() && pwd.canonicalize().ok() == Some(folder.clone()) => pwd,
+        _ => folder,
+    };
+    std::path::absolute(folder.join(path)).map_err(wrong)
 }
 
 fn absolute(path: &Path) -> Result<PathBuf, ConfigError> {

@@ -62,6 +62,18 @@ table! {
         keep_alive: Span,
         /// For requests in flight when the server is stopped.
         drain_timeout: Span,
+        /// For a new version to boot in a reload.
+        boot_timeout: Span,
+        /// A worker whose event loop stands still for longer is killed; 0 never.
+        watchdog: Span,
+        /// Workers are replaced after so many requests,
+        max_requests: u64,
+        /// with so much resident memory,
+        max_memory: Size,
+        /// or after so long; 0 never.
+        max_age: Span,
+        /// The socket for `surus status` and its like.
+        control: PathBuf,
     }
 }
 

@@ -34,7 +34,7 @@ const FILE_PIECE: usize = 64 * 1024;
 const GRACE: Duration = Duration::from_secs(1);
 
 /// The processes as a worker sees them.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Processes {
     address: PathBuf,
     in_flight: Rc<Cell<usize>>,
@@ -54,6 +54,11 @@ impl Processes {
                 .request_timeout
                 .map(|timeout| limits.wait() + timeout + GRACE),
         }
+    }
+
+    /// Requests that are in line or in PHP.
+    pub(crate) fn in_flight(&self) -> usize {
+        self.in_flight.get()
     }
 
     /// Dropping the future closes the connection: the process tells PHP that the client has left.

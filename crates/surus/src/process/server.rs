@@ -49,14 +49,17 @@ pub(crate) async fn serve<P: Runs>(
     drain: Duration,
     ready: impl FnOnce(),
 ) -> io::Result<()> {
-    let ending = watch_signals()?;
+    let Signals { ending, replaced } = watch_signals()?;
     ready();
-    while !ending.get() {
+    while !ending.get() && !replaced.get() {
         match line.accept()? {
             Some(stream) => one(stream, php, wait).await,
             // Perhaps for a signal: the event loop has to look.
             None => tokio::time::sleep(Duration::from_millis(1)).await,
         }
+    }
+    if replaced.get() {
+        return Ok(());
     }
     let deadline = Instant::now() + drain;
     loop {
@@ -71,18 +74,36 @@ pub(crate) async fn serve<P: Runs>(
     }
 }
 
-/// True once SIGTERM has come. SIGINT reaches the whole process group of a terminal and is the master's to act on.
-fn watch_signals() -> io::Result<Rc<Cell<bool>>> {
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    let ending = Rc::new(Cell::new(false));
-    let flag = Rc::clone(&ending);
+/// What a process was told.
+struct Signals {
+    /// SIGTERM: the server ends.
+    ending: Rc<Cell<bool>>,
+    /// SIGUSR1: another process serves in its place.
+    replaced: Rc<Cell<bool>>,
+}
+
+/// SIGINT and SIGHUP reach the whole process group of a terminal and are the master's to act on.
+fn watch_signals() -> io::Result<Signals> {
+    for kind in [SignalKind::interrupt(), SignalKind::hangup()] {
+        let mut ignored = signal(kind)?;
+        spawn_local(async move { while ignored.recv().await.is_some() {} });
+    }
+    Ok(Signals {
+        ending: once(SignalKind::terminate())?,
+        replaced: once(SignalKind::user_defined1())?,
+    })
+}
+
+/// True once the signal has come.
+fn once(kind: SignalKind) -> io::Result<Rc<Cell<bool>>> {
+    let mut awaited = signal(kind)?;
+    let come = Rc::new(Cell::new(false));
+    let flag = Rc::clone(&come);
     spawn_local(async move {
-        terminate.recv().await;
+        awaited.recv().await;
         flag.set(true);
     });
-    spawn_local(async move { while interrupt.recv().await.is_some() {} });
-    Ok(ending)
+    Ok(come)
 }
 
 /// One request, to the end of what PHP does for it.

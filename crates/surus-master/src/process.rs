@@ -1,0 +1,100 @@
+//! A worker as the master holds it: its number, its channel, its signs of life.
+
+use std::fs;
+use std::io::{self, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use nix::unistd::Pid;
+use serde_json::Value;
+
+use crate::protocol::{decode, encode, Order, Report};
+use crate::state::Now;
+
+#[derive(Debug)]
+pub(crate) struct Process {
+    pub(crate) pid: Pid,
+    /// `None` once the worker has closed its end.
+    channel: Option<UnixStream>,
+    received: Vec<u8>,
+    /// It answers no questions: it has one thing to do at a time.
+    pub(crate) plain: bool,
+    /// The oldest question that it has not answered.
+    pub(crate) asked: Option<(u64, Now)>,
+    /// The newest that it has.
+    pub(crate) answered: u64,
+    pub(crate) status: Value,
+}
+
+impl Process {
+    pub(crate) fn new(pid: Pid, channel: UnixStream, plain: bool) -> Self {
+        Process {
+            pid,
+            channel: Some(channel),
+            received: Vec::new(),
+            plain,
+            asked: None,
+            answered: 0,
+            status: Value::Null,
+        }
+    }
+
+    pub(crate) fn channel(&self) -> Option<&UnixStream> {
+        self.channel.as_ref()
+    }
+
+    /// Orders are short and few. A worker that has left so many unread that this one does not fit is stuck, and the
+    /// watchdog's to find.
+    pub(crate) fn order(&self, order: &Order) {
+        if let Some(mut channel) = self.channel.as_ref() {
+            let _ = channel.write_all(&encode(order));
+        }
+    }
+
+    pub(crate) fn ask(&mut self, question: u64, now: Now) {
+        if !self.plain {
+            self.order(&Order::Status { question });
+            self.asked.get_or_insert((question, now));
+        }
+    }
+
+    pub(crate) fn answered(&mut self, question: u64, status: Value, now: Now) {
+        self.answered = question;
+        self.status = status;
+        // Answers come in order. Later questions count from now: it lives.
+        if self.asked.is_some_and(|(asked, _)| question >= asked) {
+            self.asked = None;
+        } else if let Some((_, since)) = &mut self.asked {
+            *since = now;
+        }
+    }
+
+    pub(crate) fn reports(&mut self) -> Vec<Report> {
+        let Some(mut channel) = self.channel.as_ref() else {
+            return Vec::new();
+        };
+        match channel.read_to_end(&mut self.received) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            // A worker that is gone says no more than it has said.
+            Ok(_) | Err(_) => self.channel = None,
+        }
+        decode(&mut self.received)
+    }
+
+    /// Bytes of memory that it occupies, shared ones included; `None` once it has ended.
+    pub(crate) fn resident(&self) -> Option<u64> {
+        let statm = fs::read_to_string(format!("/proc/{}/statm", self.pid)).ok()?;
+        let pages: u64 = statm.split_whitespace().nth(1)?.parse().ok()?;
+        Some(pages * PAGE)
+    }
+}
+
+/// The unit of /proc/PID/statm on every machine that Debian's PHP is built for with this page size.
+const PAGE: u64 = 4096;
+
+pub(crate) fn unix_time() -> u64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or(Duration::ZERO)
+        .as_secs()
+}

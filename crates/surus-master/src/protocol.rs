@@ -1,0 +1,106 @@
+//! What master and worker tell each other: lines of JSON over a socket pair that lives as long as the worker.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// From the master to a worker.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Order {
+    /// Boot the application as it is on disk now, beside the version that serves. Answered with
+    /// [`Report::Prepared`] or [`Report::PrepareFailed`].
+    Prepare {
+        /// The reload this belongs to. Reports of an older one are stale.
+        reload: u64,
+        /// For one worker of all: make OPcache forget files that have changed since this time, in Unix seconds.
+        refresh: Option<u64>,
+    },
+    /// From now on the prepared version serves.
+    Commit {
+        reload: u64,
+    },
+    /// The prepared version will not be needed.
+    Abort {
+        reload: u64,
+        /// Why: development servers show it.
+        error: String,
+    },
+    /// Accept connections for another worker as well.
+    Adopt {
+        seat: usize,
+    },
+    Release {
+        seat: usize,
+    },
+    /// Answered with [`Report::Status`] from the event loop, so that the answer is also a sign of life.
+    Status {
+        question: u64,
+    },
+}
+
+/// From a worker to the master.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Report {
+    /// It serves.
+    Ready,
+    /// The application did not boot; the worker is about to exit.
+    BootFailed {
+        error: String,
+    },
+    Prepared {
+        reload: u64,
+    },
+    PrepareFailed {
+        reload: u64,
+        error: String,
+    },
+    Status {
+        question: u64,
+        status: Value,
+    },
+    /// Files of the application have changed: a reload is due (development).
+    Changed {
+        file: String,
+    },
+}
+
+/// A message as it goes over the wire.
+pub(crate) fn encode(message: &impl Serialize) -> Vec<u8> {
+    // Enums of strings and numbers always serialise.
+    let mut line = serde_json::to_vec(message).unwrap_or_default();
+    line.push(b'\n');
+    line
+}
+
+/// Takes complete lines out of what was received. A line that cannot be read is left out: it is of another version.
+pub(crate) fn decode<T: for<'de> Deserialize<'de>>(received: &mut Vec<u8>) -> Vec<T> {
+    let Some(end) = received.iter().rposition(|&byte| byte == b'\n') else {
+        return Vec::new();
+    };
+    let rest = received.split_off(end + 1);
+    let lines = std::mem::replace(received, rest);
+    lines
+        .split(|&byte| byte == b'\n')
+        .filter_map(|line| serde_json::from_slice(line).ok())
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_read_as_they_come() {
+        let mut received = encode(&Report::Ready);
+        received.extend(encode(&Report::Prepared { reload: 7 }));
+        received.extend(b"{\"prepar");
+        let reports: Vec<Report> = decode(&mut received);
+        assert_eq!(reports, [Report::Ready, Report::Prepared { reload: 7 }]);
+        assert_eq!(received, b"{\"prepar");
+        received.extend(b"ed\":{\"reload\":8}}\n{\"unknown\":1}\n");
+        let reports: Vec<Report> = decode(&mut received);
+        assert_eq!(reports, [Report::Prepared { reload: 8 }]);
+        assert!(received.is_empty());
+    }
+}

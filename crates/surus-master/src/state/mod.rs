@@ -1,0 +1,505 @@
+//! What to do, decided without doing it: events and the time go in, actions come out.
+//!
+//! A **seat** is a place for a worker: its listening sockets, its number in the log. A **process** sits in it.
+//!
+//! ```text
+//!            report Ready            Terminate: successor ready, or all of it ends
+//!   Starting ─────────────► Ready ───────────────────────────────────────────────► Leaving ──► gone
+//!      │                      │                                                       │ deadline: Kill
+//!      └──── death ◄──────────┘
+//!              │
+//!              ▼
+//!   seat waits (back-off), or at once another process; meanwhile a neighbour keeps its sockets (Adopt)
+//! ```
+//!
+//! `reload.rs` has the two phases of a reload, `replace.rs` recycling and upgrades, `keep.rs` seats without a worker.
+
+mod keep;
+mod reload;
+mod replace;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
+use std::time::Duration;
+
+use reload::Reload;
+
+/// Time since the master started. A number, so that tests can make it up.
+pub(crate) type Now = Duration;
+
+/// The number of a process, never used twice.
+pub(crate) type Id = u64;
+
+/// A worker that dies sooner than this did not really start.
+const EARLY: Duration = Duration::from_secs(1);
+/// That many early deaths of one worker in a row with no other worker serving, and the master gives up.
+const EARLY_DEATHS: u32 = 5;
+/// The pause after the first early death; it doubles with each one.
+const BACK_OFF: Duration = Duration::from_millis(100);
+const LONGEST_BACK_OFF: Duration = Duration::from_secs(5);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Event {
+    /// The worker serves.
+    Ready(Id),
+    /// The application did not boot; the worker is about to exit.
+    BootFailed(Id, String),
+    Exited(Id, Death),
+    Prepared(Id, u64),
+    PrepareFailed(Id, u64, String),
+    /// SIGHUP, or a command; files may have changed since the Unix time it carries.
+    Reload(u64),
+    /// The worker is to be replaced, for this reason.
+    Recycle(Id, String),
+    /// Its event loop has stood still for too long.
+    Stuck(Id, Duration),
+    /// SIGUSR2, or a command.
+    Upgrade,
+    /// The new master did not come up.
+    UpgradeFailed(String),
+    /// The new master serves.
+    TakenOver,
+    /// SIGTERM or SIGINT.
+    Stop,
+    /// A deadline has passed, perhaps.
+    Tick,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Death {
+    Exit(i32),
+    Signal(&'static str),
+}
+
+impl fmt::Display for Death {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Death::Exit(code) => write!(f, "exited with {code}"),
+            Death::Signal(name) => write!(f, "was killed by {name}"),
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Action {
+    Spawn {
+        seat: usize,
+        id: Id,
+    },
+    /// Every worker is ready, for the first time.
+    Announce,
+    /// The master's copies, so that the kernel sends no more connections their way.
+    CloseListeners,
+    Terminate(Id),
+    /// As [`Action::Terminate`], for a plain process whose successor is there: it takes nothing more from the line.
+    Retire(Id),
+    Kill(Id),
+    Prepare {
+        id: Id,
+        reload: u64,
+        refresh: Option<u64>,
+    },
+    /// Files may have changed since this Unix time: what is spawned from now on sees to that.
+    Refresh(u64),
+    Commit(Id, u64),
+    Abort(Id, u64, String),
+    /// Whoever asked for a reload is told how it went.
+    Reloaded(Result<(), String>),
+    Adopt {
+        id: Id,
+        seat: usize,
+    },
+    Release {
+        id: Id,
+        seat: usize,
+    },
+    StartUpgrade,
+    StopUpgrade,
+    /// Whoever asked for an upgrade is told how it went.
+    Upgraded(Result<(), String>),
+    Log(String),
+    Finish(Outcome),
+}
+
+/// Why the master ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It was asked to.
+    Stopped,
+    /// The application did not boot.
+    BootFailed,
+    /// A worker died again and again as soon as it was started.
+    GaveUp,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Life {
+    Starting,
+    Ready,
+    /// Told to end; killed at this time.
+    Leaving {
+        kill_at: Option<Now>,
+    },
+}
+
+#[derive(Debug)]
+pub(crate) struct Process {
+    pub(crate) seat: usize,
+    pub(crate) life: Life,
+    pub(crate) since: Now,
+    /// Reloads begun before it was spawned: it has booted what they asked for.
+    generation: u64,
+    /// It told why it could not boot, which counts as an early death however long it took.
+    boot_failed: bool,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Seat {
+    /// Who serves here, or is about to.
+    pub(crate) current: Option<Id>,
+    /// Takes over from `current` when it is ready.
+    next: Option<Id>,
+    /// Back-off.
+    waiting: Option<Now>,
+    early_deaths: u32,
+    /// The neighbour that accepts its connections meanwhile.
+    keeper: Option<Id>,
+    pub(crate) restarts: u64,
+    /// Why the last process of this seat was replaced.
+    pub(crate) reason: Option<String>,
+    /// A process that takes requests from workers. It boots one version in its life: a reload replaces it.
+    pub(crate) plain: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Serving,
+    /// `kill_at` is `None` once SIGKILL is out.
+    Ending {
+        outcome: Outcome,
+        kill_at: Option<Now>,
+    },
+}
+
+#[derive(Debug)]
+pub(crate) struct State {
+    pub(crate) seats: Vec<Seat>,
+    pub(crate) processes: BTreeMap<Id, Process>,
+    next_id: Id,
+    phase: Phase,
+    announced: bool,
+    drain: Duration,
+    boot: Duration,
+    reload: Option<Reload>,
+    /// Asked for while another one was under way.
+    reload_again: Option<u64>,
+    /// Reloads begun so far.
+    pub(crate) generation: u64,
+    /// What the last process that did not boot has said.
+    boot_error: Option<String>,
+    recycle: VecDeque<(Id, String)>,
+    recycle_not_before: Option<Now>,
+    upgrading: bool,
+}
+
+impl State {
+    /// `plain`: so many seats behind those of the workers are for plain processes. `drain`: from SIGTERM to SIGKILL. `boot`: how long the new version may take to boot in a reload.
+    pub(crate) fn new(workers: usize, plain: usize, drain: Duration, boot: Duration) -> Self {
+        let seat = |index| Seat {
+            plain: index >= workers,
+            ..Seat::default()
+        };
+        State {
+            seats: (0..workers + plain).map(seat).collect(),
+            processes: BTreeMap::new(),
+            next_id: 0,
+            phase: Phase::Serving,
+            announced: false,
+            drain,
+            boot,
+            reload: None,
+            reload_again: None,
+            generation: 0,
+            boot_error: None,
+            recycle: VecDeque::new(),
+            recycle_not_before: None,
+            upgrading: false,
+        }
+    }
+
+    pub(crate) fn start(&mut self, now: Now) -> Vec<Action> {
+        (0..self.seats.len())
+            .map(|seat| self.spawn_current(seat, now))
+            .collect()
+    }
+
+    pub(crate) fn on(&mut self, event: Event, now: Now) -> Vec<Action> {
+        let mut actions = match event {
+            Event::Ready(id) => self.ready(id, now),
+            Event::BootFailed(id, message) => self.boot_failed(id, message),
+            Event::Exited(id, death) => self.exited(id, death, now),
+            Event::Prepared(id, reload) => self.prepared(id, reload),
+            Event::PrepareFailed(id, reload, error) => self.prepare_failed(id, reload, error),
+            Event::Reload(since) => self.begin_reload(since, now),
+            Event::Recycle(id, reason) => {
+                self.ask_recycle(id, reason);
+                Vec::new()
+            }
+            Event::Stuck(id, time) => self.stuck(id, time),
+            Event::Upgrade => self.begin_upgrade(),
+            Event::UpgradeFailed(error) => self.upgrade_failed(error),
+            Event::TakenOver => self.taken_over(now),
+            Event::Stop => self.stop(now),
+            Event::Tick => self.tick(now),
+        };
+        actions.extend(self.catch_up(now));
+        actions.extend(self.recycle_next(now));
+        actions.extend(self.keep_seats());
+        actions
+    }
+
+    /// When the next [`Event::Tick`] is due.
+    pub(crate) fn deadline(&self) -> Option<Now> {
+        if let Phase::Ending { kill_at, .. } = self.phase {
+            return kill_at;
+        }
+        let waiting = self.seats.iter().filter_map(|seat| seat.waiting);
+        let leaving = self
+            .processes
+            .values()
+            .filter_map(|process| match process.life {
+                Life::Leaving { kill_at } => kill_at,
+                _ => None,
+            });
+        let reload = self.reload.as_ref().map(|reload| reload.until);
+        let recycle = self
+            .recycle_not_before
+            .filter(|_| !self.recycle.is_empty() && !self.is_replacing());
+        waiting.chain(leaving).chain(reload).chain(recycle).min()
+    }
+
+    fn spawn(&mut self, seat: usize, now: Now) -> (Id, Action) {
+        let id = self.next_id;
+        self.next_id += 1;
+        self.processes.insert(
+            id,
+            Process {
+                seat,
+                life: Life::Starting,
+                since: now,
+                generation: self.generation,
+                boot_failed: false,
+            },
+        );
+        (id, Action::Spawn { seat, id })
+    }
+
+    fn spawn_current(&mut self, seat: usize, now: Now) -> Action {
+        let (id, action) = self.spawn(seat, now);
+        self.seats[seat].current = Some(id);
+        self.seats[seat].waiting = None;
+        action
+    }
+
+    fn ready(&mut self, id: Id, now: Now) -> Vec<Action> {
+        let Some(process) = self.processes.get_mut(&id) else {
+            return Vec::new();
+        };
+        if process.life != Life::Starting || self.phase != Phase::Serving {
+            return Vec::new();
+        }
+        process.life = Life::Ready;
+        let seat = process.seat;
+        let mut actions = Vec::new();
+        if self.seats[seat].next == Some(id) {
+            actions.extend(self.succeed(seat, id, now));
+            actions.extend(self.plain_replaced(seat, now));
+        }
+        let mut served = self.seats.iter().filter_map(|seat| seat.current);
+        if !self.announced
+            && self.seats.iter().all(|seat| seat.current.is_some())
+            && served.all(|id| self.is_serving(id))
+        {
+            self.announced = true;
+            actions.push(Action::Announce);
+        }
+        actions
+    }
+
+    fn boot_failed(&mut self, id: Id, message: String) -> Vec<Action> {
+        if let Some(process) = self.processes.get_mut(&id) {
+            process.boot_failed = true;
+        }
+        if self.phase != Phase::Serving {
+            // Each worker fails alike: one message is enough.
+            return Vec::new();
+        }
+        self.boot_error = Some(message.clone());
+        let mut actions = vec![Action::Log(message)];
+        if !self.announced {
+            actions.extend(self.end(Outcome::BootFailed));
+        }
+        actions
+    }
+
+    fn exited(&mut self, id: Id, death: Death, now: Now) -> Vec<Action> {
+        let Some(process) = self.processes.remove(&id) else {
+            return Vec::new();
+        };
+        if let Phase::Ending { outcome, .. } = self.phase {
+            return self.finish(outcome).into_iter().collect();
+        }
+        let mut actions = self.reload_lost(id, process.seat, death, now);
+        let seat = &mut self.seats[process.seat];
+        let number = process.seat + 1;
+        if seat.next == Some(id) {
+            seat.next = None;
+            self.recycle_not_before = Some(now + replace::TRY_AGAIN);
+            actions.push(Action::Log(format!(
+                "the successor of worker {number} {death}; the worker goes on"
+            )));
+            return actions;
+        }
+        if seat.current != Some(id) {
+            // It was leaving.
+            return actions;
+        }
+        seat.current = None;
+        seat.restarts += 1;
+        seat.reason = Some(death.to_string());
+        if let Some(next) = seat.next.take() {
+            // Its successor is on the way already.
+            seat.current = Some(next);
+            actions.push(Action::Log(format!("worker {number} {death}")));
+            return actions;
+        }
+        let early = process.boot_failed || now.saturating_sub(process.since) < EARLY;
+        if !early {
+            seat.early_deaths = 0;
+            actions.push(Action::Log(format!(
+                "worker {number} {death}; starting another"
+            )));
+            actions.push(self.spawn_current(process.seat, now));
+            return actions;
+        }
+        seat.early_deaths += 1;
+        let deaths = seat.early_deaths;
+        if deaths >= EARLY_DEATHS && self.serving(process.seat).next().is_none() {
+            actions.push(Action::Log(format!(
+                "worker {number} {death}, for the {deaths}th time in a row right after its start; giving up"
+            )));
+            actions.extend(self.end(Outcome::GaveUp));
+            return actions;
+        }
+        let pause = (BACK_OFF * 2u32.pow((deaths - 1).min(10))).min(LONGEST_BACK_OFF);
+        self.seats[process.seat].waiting = Some(now + pause);
+        actions.push(Action::Log(format!(
+            "worker {number} {death} right after its start; starting another in {} ms",
+            pause.as_millis()
+        )));
+        actions
+    }
+
+    fn stuck(&mut self, id: Id, time: Duration) -> Vec<Action> {
+        let Some(process) = self.processes.get(&id) else {
+            return Vec::new();
+        };
+        let number = process.seat + 1;
+        vec![
+            Action::Log(format!(
+                "worker {number} has not answered for {:.1} s: a call into C does not return; killing it",
+                time.as_secs_f64()
+            )),
+            Action::Kill(id),
+        ]
+    }
+
+    /// The first time: drain. The second time: at once.
+    fn stop(&mut self, now: Now) -> Vec<Action> {
+        match self.phase {
+            Phase::Serving => {
+                let mut actions = self.give_up_reload("the server ends");
+                if std::mem::take(&mut self.upgrading) {
+                    actions.push(Action::StopUpgrade);
+                    actions.push(Action::Upgraded(Err("the server ends".to_owned())));
+                }
+                actions.extend(self.drain_all(now));
+                actions
+            }
+            Phase::Ending { outcome, .. } => self.end(outcome),
+        }
+    }
+
+    fn drain_all(&mut self, now: Now) -> Vec<Action> {
+        self.phase = Phase::Ending {
+            outcome: Outcome::Stopped,
+            kill_at: Some(now + self.drain),
+        };
+        let mut actions = vec![Action::CloseListeners];
+        actions.extend(self.processes.keys().map(|&id| Action::Terminate(id)));
+        actions.extend(self.finish(Outcome::Stopped));
+        actions
+    }
+
+    fn tick(&mut self, now: Now) -> Vec<Action> {
+        match self.phase {
+            Phase::Ending {
+                outcome,
+                kill_at: Some(at),
+            } if now >= at => {
+                let mut actions = vec![Action::Log(
+                    "workers did not end in time; killing them".to_owned(),
+                )];
+                actions.extend(self.end(outcome));
+                actions
+            }
+            Phase::Ending { .. } => Vec::new(),
+            Phase::Serving => {
+                let mut actions = Vec::new();
+                for seat in 0..self.seats.len() {
+                    if self.seats[seat].waiting.is_some_and(|until| now >= until) {
+                        actions.push(self.spawn_current(seat, now));
+                    }
+                }
+                actions.extend(self.kill_late(now));
+                actions.extend(self.reload_late(now));
+                actions
+            }
+        }
+    }
+
+    /// Kills what is alive and ends when it is dead.
+    fn end(&mut self, outcome: Outcome) -> Vec<Action> {
+        self.phase = Phase::Ending {
+            outcome,
+            kill_at: None,
+        };
+        let mut actions: Vec<Action> = self.processes.keys().map(|&id| Action::Kill(id)).collect();
+        actions.extend(self.finish(outcome));
+        actions
+    }
+
+    fn finish(&self, outcome: Outcome) -> Option<Action> {
+        self.processes.is_empty().then_some(Action::Finish(outcome))
+    }
+
+    /// Those that serve in seats of the same kind.
+    fn serving(&self, seat: usize) -> impl Iterator<Item = Id> + '_ {
+        let plain = self.seats[seat].plain;
+        self.seats
+            .iter()
+            .filter(move |seat| seat.plain == plain)
+            .filter_map(|seat| seat.current)
+            .filter(|id| self.is_serving(*id))
+    }
+
+    fn is_serving(&self, id: Id) -> bool {
+        self.processes
+            .get(&id)
+            .is_some_and(|process| process.life == Life::Ready)
+    }
+}
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;

@@ -1,0 +1,466 @@
+use super::*;
+
+const DRAIN: Duration = Duration::from_secs(30);
+const BOOT: Duration = Duration::from_secs(60);
+
+fn at(millis: u64) -> Now {
+    Duration::from_millis(millis)
+}
+
+/// A master whose workers are all ready.
+fn serving(workers: usize) -> State {
+    let mut state = State::new(workers, 0, DRAIN, BOOT);
+    state.start(at(0));
+    for id in 0..workers as Id {
+        state.on(Event::Ready(id), at(50));
+    }
+    state
+}
+
+fn spawn(seat: usize, id: Id) -> Action {
+    Action::Spawn { seat, id }
+}
+
+fn prepare(id: Id, refresh: Option<u64>) -> Action {
+    Action::Prepare {
+        id,
+        reload: 1,
+        refresh,
+    }
+}
+
+fn without_logs(actions: Vec<Action>) -> Vec<Action> {
+    actions
+        .into_iter()
+        .filter(|action| !matches!(action, Action::Log(_)))
+        .collect()
+}
+
+#[test]
+fn it_starts_all_and_announces_once_when_all_are_ready() {
+    let mut state = State::new(2, 0, DRAIN, BOOT);
+    assert_eq!(state.start(at(0)), [spawn(0, 0), spawn(1, 1)]);
+    assert_eq!(state.on(Event::Ready(1), at(10)), []);
+    assert_eq!(state.on(Event::Ready(0), at(11)), [Action::Announce]);
+    state.on(Event::Exited(0, Death::Signal("SIGSEGV")), at(5000));
+    assert_eq!(
+        state.on(Event::Ready(2), at(5100)),
+        [Action::Release { id: 1, seat: 0 }]
+    );
+}
+
+#[test]
+fn a_worker_that_had_lived_is_replaced_at_once() {
+    let mut state = serving(2);
+    let actions = state.on(Event::Exited(1, Death::Signal("SIGSEGV")), at(2000));
+    assert_eq!(
+        actions,
+        [
+            Action::Log("worker 2 was killed by SIGSEGV; starting another".into()),
+            spawn(1, 2),
+            Action::Adopt { id: 0, seat: 1 }
+        ]
+    );
+    assert_eq!(state.deadline(), None);
+}
+
+#[test]
+fn early_deaths_are_answered_with_growing_pauses_and_then_with_giving_up() {
+    let mut state = serving(1);
+    let mut now = 60;
+    for (id, pause) in [(0, 100), (1, 200), (2, 400), (3, 800)] {
+        assert_eq!(
+            without_logs(state.on(Event::Exited(id, Death::Exit(3)), at(now))),
+            []
+        );
+        assert_eq!(state.deadline(), Some(at(now + pause)));
+        assert_eq!(state.on(Event::Tick, at(now + pause - 1)), []);
+        assert_eq!(state.on(Event::Tick, at(now + pause)), [spawn(0, id + 1)]);
+        now += pause + 10;
+    }
+    let actions = state.on(Event::Exited(4, Death::Exit(3)), at(now));
+    let message =
+        "worker 1 exited with 3, for the 5th time in a row right after its start; giving up";
+    assert_eq!(
+        actions,
+        [Action::Log(message.into()), Action::Finish(Outcome::GaveUp)]
+    );
+}
+
+#[test]
+fn while_another_worker_serves_nothing_is_given_up_and_it_keeps_the_seat() {
+    let mut state = serving(2);
+    let mut now = 60;
+    let mut id = 1;
+    let actions = state.on(Event::Exited(1, Death::Exit(3)), at(now));
+    assert_eq!(without_logs(actions), [Action::Adopt { id: 0, seat: 1 }]);
+    for _ in 0..20 {
+        now += 5000;
+        assert_eq!(state.on(Event::Tick, at(now)), [spawn(1, id + 1)]);
+        id += 1;
+        now += 10;
+        let actions = state.on(Event::Exited(id, Death::Exit(3)), at(now));
+        assert_eq!(without_logs(actions), []);
+        assert!(state.deadline().unwrap() <= at(now + 5000));
+    }
+    state.on(Event::Tick, at(now + 5000));
+    let actions = state.on(Event::Ready(id + 1), at(now + 6000));
+    assert_eq!(actions, [Action::Release { id: 0, seat: 1 }]);
+}
+
+#[test]
+fn a_keeper_that_dies_is_succeeded() {
+    let mut state = serving(3);
+    state.on(Event::Exited(0, Death::Exit(3)), at(60));
+    let actions = state.on(Event::Exited(1, Death::Exit(3)), at(61));
+    assert_eq!(
+        without_logs(actions),
+        [
+            Action::Adopt { id: 2, seat: 0 },
+            Action::Adopt { id: 2, seat: 1 }
+        ]
+    );
+}
+
+#[test]
+fn a_life_in_between_forgives_early_deaths() {
+    let mut state = serving(1);
+    let mut now = 60;
+    for id in 0..4 {
+        state.on(Event::Exited(id, Death::Exit(3)), at(now));
+        now += 1000;
+        state.on(Event::Tick, at(now));
+    }
+    now += 1000;
+    assert_eq!(
+        without_logs(state.on(Event::Exited(4, Death::Exit(3)), at(now))),
+        [spawn(0, 5)]
+    );
+    assert_eq!(
+        without_logs(state.on(Event::Exited(5, Death::Exit(3)), at(now + 10))),
+        []
+    );
+    assert_eq!(state.deadline(), Some(at(now + 110)));
+}
+
+#[test]
+fn an_application_that_does_not_boot_ends_the_start_with_one_message() {
+    let mut state = State::new(2, 0, DRAIN, BOOT);
+    state.start(at(0));
+    let actions = state.on(Event::BootFailed(0, "Parse error".into()), at(10));
+    assert_eq!(
+        actions,
+        [
+            Action::Log("Parse error".into()),
+            Action::Kill(0),
+            Action::Kill(1)
+        ]
+    );
+    assert_eq!(
+        state.on(Event::BootFailed(1, "Parse error".into()), at(11)),
+        []
+    );
+    assert_eq!(state.on(Event::Exited(0, Death::Exit(1)), at(12)), []);
+    assert_eq!(
+        state.on(Event::Exited(1, Death::Exit(1)), at(12)),
+        [Action::Finish(Outcome::BootFailed)]
+    );
+}
+
+#[test]
+fn a_replacement_that_does_not_boot_counts_as_an_early_death_however_slow_it_was() {
+    let mut state = serving(1);
+    state.on(Event::Exited(0, Death::Exit(0)), at(5000));
+    assert_eq!(
+        state.on(Event::BootFailed(1, "no".into()), at(9000)),
+        [Action::Log("no".into())]
+    );
+    assert_eq!(
+        without_logs(state.on(Event::Exited(1, Death::Exit(1)), at(9000))),
+        []
+    );
+    assert_eq!(state.deadline(), Some(at(9100)));
+}
+
+#[test]
+fn stopping_drains() {
+    let mut state = serving(2);
+    let actions = state.on(Event::Stop, at(1000));
+    assert_eq!(
+        actions,
+        [
+            Action::CloseListeners,
+            Action::Terminate(0),
+            Action::Terminate(1)
+        ]
+    );
+    assert_eq!(state.on(Event::Exited(0, Death::Exit(0)), at(1100)), []);
+    assert_eq!(
+        state.on(Event::Exited(1, Death::Exit(0)), at(1200)),
+        [Action::Finish(Outcome::Stopped)]
+    );
+}
+
+#[test]
+fn a_drain_has_a_deadline() {
+    let mut state = serving(1);
+    state.on(Event::Stop, at(1000));
+    assert_eq!(state.deadline(), Some(at(31_000)));
+    assert_eq!(state.on(Event::Tick, at(30_999)), []);
+    assert_eq!(
+        without_logs(state.on(Event::Tick, at(31_000))),
+        [Action::Kill(0)]
+    );
+    assert_eq!(state.deadline(), None);
+}
+
+#[test]
+fn a_second_signal_ends_at_once() {
+    let mut state = serving(2);
+    state.on(Event::Stop, at(1000));
+    state.on(Event::Exited(0, Death::Exit(0)), at(1010));
+    assert_eq!(state.on(Event::Stop, at(1020)), [Action::Kill(1)]);
+}
+
+#[test]
+fn stopping_while_nothing_lives_ends_at_once() {
+    let mut state = serving(1);
+    state.on(Event::Exited(0, Death::Exit(3)), at(60));
+    assert_eq!(
+        state.on(Event::Stop, at(70)),
+        [Action::CloseListeners, Action::Finish(Outcome::Stopped)]
+    );
+}
+
+#[test]
+fn a_reload_boots_in_one_worker_then_in_the_others_then_serves_in_all() {
+    let mut state = serving(3);
+    assert_eq!(state.on(Event::Reload(7), at(1000)), [prepare(0, Some(7))]);
+    assert_eq!(
+        state.on(Event::Prepared(0, 1), at(1100)),
+        [prepare(1, None), prepare(2, None)]
+    );
+    assert_eq!(state.on(Event::Prepared(2, 1), at(1200)), []);
+    assert_eq!(
+        state.on(Event::Prepared(1, 1), at(1200)),
+        [
+            Action::Commit(0, 1),
+            Action::Commit(1, 1),
+            Action::Commit(2, 1),
+            Action::Reloaded(Ok(()))
+        ]
+    );
+    assert_eq!(state.deadline(), None);
+}
+
+#[test]
+fn a_version_that_does_not_boot_serves_nowhere() {
+    let mut state = serving(2);
+    state.on(Event::Reload(7), at(1000));
+    state.on(Event::Prepared(0, 1), at(1100));
+    let no = || "no".to_owned();
+    assert_eq!(
+        state.on(Event::PrepareFailed(1, 1, no()), at(1200)),
+        [
+            Action::Abort(1, 1, no()),
+            Action::Abort(0, 1, no()),
+            Action::Reloaded(Err(no()))
+        ]
+    );
+    // What comes late belongs to no reload.
+    assert_eq!(state.on(Event::Prepared(1, 1), at(1300)), []);
+}
+
+#[test]
+fn a_boot_in_a_reload_has_a_deadline() {
+    let mut state = serving(1);
+    state.on(Event::Reload(7), at(1000));
+    assert_eq!(state.deadline(), Some(at(61_000)));
+    let error = "it did not boot within 60 s".to_owned();
+    assert_eq!(
+        state.on(Event::Tick, at(61_000)),
+        [
+            Action::Abort(0, 1, error.clone()),
+            Action::Reloaded(Err(error))
+        ]
+    );
+}
+
+#[test]
+fn a_reload_that_is_asked_for_meanwhile_follows() {
+    let mut state = serving(1);
+    state.on(Event::Reload(7), at(1000));
+    assert_eq!(state.on(Event::Reload(9), at(1001)), []);
+    assert_eq!(state.on(Event::Reload(8), at(1002)), []);
+    assert_eq!(
+        state.on(Event::Prepared(0, 1), at(1100)),
+        [
+            Action::Commit(0, 1),
+            Action::Reloaded(Ok(())),
+            Action::Prepare {
+                id: 0,
+                reload: 2,
+                refresh: Some(8)
+            }
+        ]
+    );
+}
+
+#[test]
+fn a_worker_that_was_starting_when_a_reload_began_is_reloaded_after_it() {
+    let mut state = serving(2);
+    state.on(Event::Exited(1, Death::Exit(0)), at(2000));
+    assert_eq!(state.on(Event::Reload(7), at(2001)), [prepare(0, Some(7))]);
+    state.on(Event::Prepared(0, 1), at(2002));
+    let actions = state.on(Event::Ready(2), at(2100));
+    assert!(actions.contains(&Action::Prepare {
+        id: 0,
+        reload: 2,
+        refresh: Some(u64::MAX)
+    }));
+}
+
+#[test]
+fn a_worker_that_is_killed_in_a_reload_does_not_end_it() {
+    let mut state = serving(2);
+    state.on(Event::Reload(7), at(2000));
+    let actions = state.on(Event::Exited(0, Death::Signal("SIGKILL")), at(2001));
+    assert!(actions.contains(&prepare(1, Some(0))));
+    assert_eq!(
+        state.on(Event::Prepared(1, 1), at(2002)),
+        [Action::Commit(1, 1), Action::Reloaded(Ok(()))]
+    );
+}
+
+#[test]
+fn a_version_that_crashes_the_first_worker_is_given_up() {
+    let mut state = serving(2);
+    state.on(Event::Reload(7), at(2000));
+    let actions = state.on(Event::Exited(0, Death::Signal("SIGSEGV")), at(2001));
+    let error = "worker 1 was killed by SIGSEGV while it booted".to_owned();
+    assert!(actions.contains(&Action::Reloaded(Err(error))));
+}
+
+#[test]
+fn workers_are_replaced_one_at_a_time_by_successors_that_are_ready() {
+    let mut state = serving(2);
+    let why = || "old".to_owned();
+    assert_eq!(
+        without_logs(state.on(Event::Recycle(0, why()), at(2000))),
+        [spawn(0, 2)]
+    );
+    assert_eq!(state.on(Event::Recycle(1, why()), at(2000)), []);
+    assert_eq!(
+        without_logs(state.on(Event::Ready(2), at(2100))),
+        [Action::Terminate(0), spawn(1, 3)]
+    );
+    assert_eq!(state.on(Event::Exited(0, Death::Exit(0)), at(2200)), []);
+    assert_eq!(
+        without_logs(state.on(Event::Ready(3), at(2300))),
+        [Action::Terminate(1)]
+    );
+    assert_eq!(state.deadline(), Some(at(32_300)));
+    assert_eq!(
+        without_logs(state.on(Event::Tick, at(32_300))),
+        [Action::Kill(1)]
+    );
+}
+
+#[test]
+fn a_successor_that_does_not_start_leaves_the_worker_in_place() {
+    let mut state = serving(1);
+    state.on(Event::Recycle(0, "old".into()), at(2000));
+    let actions = state.on(Event::Exited(1, Death::Exit(1)), at(2100));
+    assert_eq!(without_logs(actions), []);
+    state.on(Event::Recycle(0, "old".into()), at(2200));
+    assert_eq!(state.deadline(), Some(at(12_100)));
+    assert_eq!(
+        without_logs(state.on(Event::Tick, at(12_100))),
+        [spawn(0, 2)]
+    );
+}
+
+#[test]
+fn an_upgrade_that_fails_changes_nothing() {
+    let mut state = serving(1);
+    let actions = state.on(Event::Upgrade, at(2000));
+    assert_eq!(without_logs(actions), [Action::StartUpgrade]);
+    let actions = state.on(Event::UpgradeFailed("no".into()), at(2100));
+    assert_eq!(without_logs(actions), [Action::Upgraded(Err("no".into()))]);
+    assert_eq!(state.deadline(), None);
+}
+
+#[test]
+fn after_an_upgrade_the_old_master_drains() {
+    let mut state = serving(1);
+    state.on(Event::Upgrade, at(2000));
+    assert_eq!(
+        without_logs(state.on(Event::TakenOver, at(2100))),
+        [
+            Action::Upgraded(Ok(())),
+            Action::CloseListeners,
+            Action::Terminate(0)
+        ]
+    );
+    assert_eq!(
+        state.on(Event::Exited(0, Death::Exit(0)), at(2200)),
+        [Action::Finish(Outcome::Stopped)]
+    );
+}
+
+#[test]
+fn stopping_during_an_upgrade_stops_both() {
+    let mut state = serving(1);
+    state.on(Event::Upgrade, at(2000));
+    let actions = state.on(Event::Stop, at(2100));
+    assert!(actions.contains(&Action::StopUpgrade));
+    assert!(actions.contains(&Action::Terminate(0)));
+}
+
+/// One worker with two processes behind it.
+fn serving_with_processes() -> State {
+    let mut state = State::new(1, 2, DRAIN, BOOT);
+    state.start(at(0));
+    for id in 0..3 {
+        state.on(Event::Ready(id), at(50));
+    }
+    state
+}
+
+#[test]
+fn a_reload_replaces_plain_processes_one_after_the_other_and_then_asks_the_workers() {
+    let mut state = serving_with_processes();
+    assert_eq!(
+        state.on(Event::Reload(7), at(2000)),
+        [Action::Refresh(7), spawn(1, 3)]
+    );
+    assert_eq!(
+        state.on(Event::Ready(3), at(2100)),
+        [Action::Retire(1), spawn(2, 4)]
+    );
+    assert_eq!(state.on(Event::Exited(1, Death::Exit(0)), at(2100)), []);
+    assert_eq!(
+        state.on(Event::Ready(4), at(2200)),
+        [Action::Retire(2), prepare(0, None)]
+    );
+    assert_eq!(
+        state.on(Event::Prepared(0, 1), at(2300)),
+        [Action::Commit(0, 1), Action::Reloaded(Ok(()))]
+    );
+}
+
+#[test]
+fn a_version_that_does_not_boot_in_the_first_process_replaces_none() {
+    let mut state = serving_with_processes();
+    state.on(Event::Reload(7), at(2000));
+    state.on(Event::BootFailed(3, "no".into()), at(2100));
+    let actions = state.on(Event::Exited(3, Death::Exit(1)), at(2100));
+    assert_eq!(without_logs(actions), [Action::Reloaded(Err("no".into()))]);
+}
+
+#[test]
+fn nobody_keeps_the_seat_of_a_plain_process() {
+    let mut state = serving_with_processes();
+    let actions = state.on(Event::Exited(2, Death::Exit(1)), at(2000));
+    assert_eq!(without_logs(actions), [spawn(2, 3)]);
+}

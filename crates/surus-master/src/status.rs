@@ -1,0 +1,169 @@
+//! What the master tells about itself and its workers, and the questions that it asks them for it.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{json, Map, Value};
+
+use crate::control::ClientId;
+use crate::executor::Master;
+use crate::process::unix_time;
+use crate::state::{Life, Now};
+
+/// How long workers have to answer before the client is told without them.
+const PATIENCE: Duration = Duration::from_millis(300);
+
+/// Seconds that file times are rounded by, and clocks are off by.
+const CLOCK_SLACK: u64 = 2;
+
+/// A client that waits for the workers' answers.
+#[derive(Debug)]
+pub(crate) struct Question {
+    client: ClientId,
+    /// What the workers were asked, once they were.
+    asked: Option<(u64, Instant)>,
+}
+
+impl Question {
+    pub(crate) fn new(client: ClientId) -> Self {
+        Question {
+            client,
+            asked: None,
+        }
+    }
+}
+
+/// How reloads went so far.
+#[derive(Debug)]
+pub(crate) struct Reloads {
+    /// Unix time: OPcache knows of every change before it.
+    refreshed: u64,
+    /// For processes that boot a new version in a reload: files may have changed since this time.
+    pub(crate) pending: Option<u64>,
+    done: u64,
+    failed: u64,
+    last: Value,
+}
+
+impl Reloads {
+    pub(crate) fn new(now: u64) -> Self {
+        Reloads {
+            refreshed: now,
+            pending: None,
+            done: 0,
+            failed: 0,
+            last: Value::Null,
+        }
+    }
+
+    /// From when on a changed file may not have been noticed yet. Called when a reload looks for them.
+    pub(crate) fn refresh(&mut self) -> u64 {
+        let since = std::mem::replace(&mut self.refreshed, unix_time());
+        since.saturating_sub(CLOCK_SLACK)
+    }
+
+    pub(crate) fn note(&mut self, result: &Result<(), String>) {
+        match result {
+            Ok(()) => self.done += 1,
+            Err(_) => self.failed += 1,
+        }
+        self.last = json!({
+            "at": unix_time(),
+            "ok": result.is_ok(),
+            "error": result.as_ref().err(),
+        });
+    }
+}
+
+impl Master<'_> {
+    /// When there is something to do for those who have asked.
+    pub(crate) fn question_due(&self) -> Option<Now> {
+        let patience = |at: Instant| (at + PATIENCE).saturating_duration_since(self.started);
+        let questions = self.questions.iter().filter_map(|question| question.asked);
+        questions.map(|(_, at)| patience(at)).min()
+    }
+
+    /// Asks the workers on behalf of clients.
+    pub(crate) fn ask_workers(&mut self) {
+        if self
+            .questions
+            .iter()
+            .all(|question| question.asked.is_some())
+        {
+            return;
+        }
+        let number = self.ask_all();
+        for question in &mut self.questions {
+            question.asked.get_or_insert((number, Instant::now()));
+        }
+    }
+
+    /// The number of the question.
+    pub(crate) fn ask_all(&mut self) -> u64 {
+        self.last_question += 1;
+        let now = self.started.elapsed();
+        for process in self.processes.values_mut() {
+            process.ask(self.last_question, now);
+        }
+        self.last_question
+    }
+
+    /// The client that can be answered next.
+    pub(crate) fn answerable(&mut self) -> Option<ClientId> {
+        let (number, at) = self.questions.front()?.asked?;
+        let starting = |id| matches!(self.state.processes.get(id), Some(process) if process.life == Life::Starting);
+        let all = self
+            .processes
+            .iter()
+            .all(|(id, process)| process.plain || process.answered >= number || starting(id));
+        if !all && at.elapsed() < PATIENCE {
+            return None;
+        }
+        self.questions.pop_front().map(|question| question.client)
+    }
+
+    pub(crate) fn status(&self) -> Value {
+        let now = self.started.elapsed();
+        let workers: Vec<Value> = self
+            .state
+            .processes
+            .iter()
+            .filter_map(|(id, process)| {
+                let child = self.processes.get(id)?;
+                let seat = &self.state.seats[process.seat];
+                let waited = child.asked.map(|(_, since)| now.saturating_sub(since));
+                let state = match process.life {
+                    Life::Starting => "starting",
+                    Life::Ready if waited.is_some_and(|time| time >= PATIENCE) => "stuck",
+                    Life::Ready => "ready",
+                    Life::Leaving { .. } => "leaving",
+                };
+                let mut worker = json!({
+                    "worker": process.seat + 1,
+                    "kind": if seat.plain { "process" } else { "worker" },
+                    "pid": child.pid.as_raw(),
+                    "state": state,
+                    "uptime_s": now.saturating_sub(process.since).as_secs_f64(),
+                    "rss_bytes": child.resident(),
+                    "restarts": seat.restarts,
+                    "last_restart": seat.reason,
+                });
+                if let (Some(worker), Some(own)) =
+                    (worker.as_object_mut(), child.status.as_object())
+                {
+                    worker.extend(own.clone());
+                }
+                Some(worker)
+            })
+            .collect();
+        let mut status = Map::new();
+        status.extend(self.config.about.as_object().cloned().unwrap_or_default());
+        status.insert("pid".to_owned(), json!(std::process::id()));
+        status.insert("uptime_s".to_owned(), json!(now.as_secs_f64()));
+        status.insert(
+            "reloads".to_owned(),
+            json!({"done": self.reloads.done, "failed": self.reloads.failed, "last": self.reloads.last}),
+        );
+        status.insert("workers".to_owned(), Value::Array(workers));
+        Value::Object(status)
+    }
+}

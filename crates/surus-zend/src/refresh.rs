@@ -1,0 +1,110 @@
+//! Files that have changed are forgotten before a reload; what a boot writes to the log is kept for its report.
+
+use std::{
+    cell::RefCell,
+    path::{Path, PathBuf},
+};
+
+use crate::{
+    exchange::Exchange,
+    ffi,
+    isolate::Isolate,
+    request::{Limits, Request, RequestBody, Script},
+    task::{Outcome, Task},
+    BootError, Engine,
+};
+
+const STACK_SIZE: usize = 1024 * 1024;
+
+/// Of a boot's log, bytes that are kept.
+const KEPT: usize = 16 * 1024;
+
+impl Engine {
+    /// Makes OPcache forget each script whose file has changed since then, in Unix seconds, by its time or by that of
+    /// its inode, and this process what it knows of paths. For the worker that is the first to reload.
+    pub async fn refresh(&self, since: u64) -> Result<(), BootError> {
+        let nobody = std::net::SocketAddr::from(([127, 0, 0, 1], 0));
+        let request = Request {
+            method: http::Method::GET,
+            uri: http::Uri::try_from(format!("/?since={since}")).unwrap_or_default(),
+            version: http::Version::HTTP_11,
+            headers: http::HeaderMap::new(),
+            peer: nobody,
+            local: nobody,
+            https: false,
+            body: RequestBody::Empty,
+        };
+        let script = Script {
+            filename: PathBuf::from("surus refresh"),
+            script_name: String::new(),
+            path_info: None,
+            document_root: PathBuf::from("/"),
+        };
+        let task = Task::new(&Isolate::new(None)?, STACK_SIZE)?;
+        let exchange = Exchange::new(request, Some(script), false);
+        task.assign(ffi::RUN_REFRESH, &exchange);
+        let limits = Limits {
+            request_timeout: None,
+            ..Limits::default()
+        };
+        match task.start(&exchange, &limits).await {
+            Outcome::Ok => Ok(()),
+            other => Err(BootError(format!(
+                "OPcache could not be refreshed ({other:?}); the PHP error is in the log"
+            ))),
+        }
+    }
+}
+
+thread_local! {
+    /// Boots under way, and what they have logged.
+    static BOOTS: RefCell<Vec<(*const Exchange, String)>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Keeps what the boot of this exchange logs, until it is dropped.
+pub(crate) struct BootLog<'a>(&'a Exchange);
+
+impl<'a> BootLog<'a> {
+    pub(crate) fn begin(exchange: &'a Exchange) -> Self {
+        BOOTS.with_borrow_mut(|boots| boots.push((exchange, String::new())));
+        BootLog(exchange)
+    }
+
+    /// Why `script` did not boot.
+    pub(crate) fn error(&self, script: &Path) -> BootError {
+        let log = BOOTS.with_borrow(|boots| {
+            let own = boots
+                .iter()
+                .find(|(exchange, _)| std::ptr::eq(*exchange, self.0));
+            own.map(|(_, log)| log.trim().to_owned())
+                .unwrap_or_default()
+        });
+        let script = script.display();
+        if log.is_empty() {
+            BootError(format!("{script} did not boot"))
+        } else {
+            BootError(format!("{script} did not boot: {log}"))
+        }
+    }
+}
+
+impl Drop for BootLog<'_> {
+    fn drop(&mut self) {
+        BOOTS.with_borrow_mut(|boots| {
+            boots.retain(|(exchange, _)| !std::ptr::eq(*exchange, self.0))
+        });
+    }
+}
+
+/// Keeps a line of the log if it is a boot's.
+pub(crate) fn note_boot_line(exchange: *const Exchange, line: &str) {
+    BOOTS.with_borrow_mut(|boots| {
+        let Some((_, log)) = boots.iter_mut().find(|(booting, _)| *booting == exchange) else {
+            return;
+        };
+        if log.len() + line.len() < KEPT {
+            log.push_str(line);
+            log.push('\n');
+        }
+    })
+}

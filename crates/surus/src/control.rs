@@ -1,0 +1,161 @@
+//! `surus status`, `reload`, `upgrade`, `stop`: which server is meant, and what it answers.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use serde_json::Value;
+use surus_master::{ask, Request};
+
+use crate::cli::{ControlArgs, StatusArgs};
+use crate::{failed, misconfigured, table};
+
+/// A reload or an upgrade takes as long as the application does to boot.
+const BOOT: Duration = Duration::from_secs(15 * 60);
+const PROMPT: Duration = Duration::from_secs(5);
+
+/// Where servers of this user have their sockets.
+pub(crate) fn folder() -> PathBuf {
+    let variable = |name| {
+        std::env::var_os(name)
+            .filter(|value| !value.is_empty())
+            .map(PathBuf::from)
+    };
+    if let Some(folder) = variable("RUNTIME_DIRECTORY") {
+        return folder;
+    }
+    let user = nix::unistd::Uid::effective();
+    if user.is_root() {
+        return PathBuf::from("/run/surus");
+    }
+    match variable("XDG_RUNTIME_DIR") {
+        Some(folder) => folder.join("surus"),
+        None => std::env::temp_dir().join(format!("surus-{user}")),
+    }
+}
+
+/// The socket of this process, if it is a server without one of its own choice. Those that servers left behind when
+/// they were killed are removed.
+pub(crate) fn default_socket() -> PathBuf {
+    let folder = folder();
+    for socket in sockets(&folder) {
+        let gone = std::os::unix::net::UnixStream::connect(&socket)
+            .is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused);
+        if gone {
+            let _ = fs::remove_file(socket);
+        }
+    }
+    folder.join(format!("{}.sock", std::process::id()))
+}
+
+fn sockets(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut found: Vec<PathBuf> = entries
+        .map(|entry| entry.path())
+        .filter(|path| {
+            path.extension()
+                .is_some_and(|extension| extension == "sock")
+        })
+        .collect();
+    found.sort();
+    found
+}
+
+/// The one server that is meant.
+pub(crate) fn find(arguments: &ControlArgs) -> Result<PathBuf, String> {
+    if let Some(socket) = &arguments.control {
+        return Ok(socket.clone());
+    }
+    let folder = folder();
+    if let Some(pid) = arguments.pid {
+        return Ok(folder.join(format!("{pid}.sock")));
+    }
+    let wanted = arguments.path.as_ref().map(|path| full(path));
+    let mut names = Vec::new();
+    let mut found = Vec::new();
+    for socket in sockets(&folder) {
+        let Ok(status) = ask(&socket, Request::Status, PROMPT) else {
+            continue;
+        };
+        let text = |key: &str| status[key].as_str().unwrap_or_default().to_owned();
+        let source = PathBuf::from(text("path"));
+        if wanted
+            .as_ref()
+            .is_some_and(|wanted| !source.starts_with(wanted) && full(&source) != *wanted)
+        {
+            continue;
+        }
+        names.push(format!("  --pid {}  {}", status["pid"], source.display()));
+        found.push(socket);
+    }
+    match (found.pop(), found.is_empty()) {
+        (Some(socket), true) => Ok(socket),
+        (Some(_), false) => Err(format!(
+            "several servers run; which one is meant?\n{}",
+            names.join("\n")
+        )),
+        (None, _) => Err(format!(
+            "no server was found in {} (is it another user's?)",
+            folder.display()
+        )),
+    }
+}
+
+fn full(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_owned())
+}
+
+pub(crate) fn reload(arguments: &ControlArgs) -> ExitCode {
+    command(arguments, Request::Reload, "reloaded")
+}
+
+pub(crate) fn upgrade(arguments: &ControlArgs) -> ExitCode {
+    command(arguments, Request::Upgrade, "the new binary has taken over")
+}
+
+pub(crate) fn stop(arguments: &ControlArgs) -> ExitCode {
+    command(arguments, Request::Stop, "stopping")
+}
+
+fn command(arguments: &ControlArgs, request: Request, done: &str) -> ExitCode {
+    let socket = match find(arguments) {
+        Ok(socket) => socket,
+        Err(error) => return misconfigured(&error),
+    };
+    match ask(&socket, request, BOOT) {
+        Ok(answer) if answer["ok"] == true => {
+            println!("{done}");
+            ExitCode::SUCCESS
+        }
+        Ok(answer) => failed(&answer["error"].as_str().unwrap_or("the server refused")),
+        Err(error) => unreachable(&socket, &error),
+    }
+}
+
+fn unreachable(socket: &Path, error: &io::Error) -> ExitCode {
+    misconfigured(&format!("{}: {error}", socket.display()))
+}
+
+pub(crate) fn status(arguments: &StatusArgs) -> ExitCode {
+    let socket = match find(&arguments.server) {
+        Ok(socket) => socket,
+        Err(error) => return misconfigured(&error),
+    };
+    match ask(&socket, Request::Status, PROMPT) {
+        Ok(status) if arguments.json => {
+            println!("{}", pretty(&status));
+            ExitCode::SUCCESS
+        }
+        Ok(status) => {
+            print!("{}", table::status(&status));
+            ExitCode::SUCCESS
+        }
+        Err(error) => unreachable(&socket, &error),
+    }
+}
+
+fn pretty(value: &Value) -> String {
+    serde_json::to_string_pretty(value).unwrap_or_default()
+}

@@ -1,0 +1,143 @@
+//! What the master asks of a running worker, and what it is told.
+
+use std::cell::{Cell, RefCell};
+use std::io;
+use std::net::TcpListener;
+use std::rc::Rc;
+
+use surus_edge::Intake;
+use surus_master::{Channel, Order, Report};
+use surus_zend::Engine;
+use tokio::io::AsyncReadExt;
+use tokio::sync::mpsc::UnboundedSender;
+use tokio::task::spawn_local;
+
+use crate::backend::{Counted, Php};
+
+/// A worker's connection to its master, for the tasks of its event loop.
+pub(crate) struct Orders<B: Php> {
+    engine: Engine,
+    backend: Rc<B>,
+    counted: Rc<Counted<B>>,
+    channel: RefCell<Channel>,
+    intake: UnboundedSender<Intake>,
+    /// The sockets of every seat, to stand in for.
+    listeners: RefCell<Vec<Vec<TcpListener>>>,
+    /// The reload that is under way.
+    reload: Cell<u64>,
+    prepared: RefCell<Option<(u64, B::Next)>>,
+}
+
+impl<B: Php> Orders<B> {
+    pub(crate) fn new(
+        engine: &Engine,
+        backend: Rc<B>,
+        counted: Rc<Counted<B>>,
+        channel: Channel,
+        listeners: Vec<Vec<TcpListener>>,
+        intake: UnboundedSender<Intake>,
+    ) -> Self {
+        Orders {
+            engine: *engine,
+            backend,
+            counted,
+            channel: RefCell::new(channel),
+            intake,
+            listeners: RefCell::new(listeners),
+            reload: Cell::new(0),
+            prepared: RefCell::new(None),
+        }
+    }
+
+    pub(crate) fn report(&self, report: &Report) {
+        self.channel.borrow().send(report);
+    }
+
+    /// Closes the sockets of other seats: where everything ends, nobody will accept from them.
+    pub(crate) fn close_spares(&self) {
+        self.listeners.borrow_mut().clear();
+    }
+
+    /// Follows orders until the master is gone.
+    pub(crate) async fn follow(self: Rc<Self>) -> io::Result<()> {
+        let stream = self.channel.borrow().stream()?;
+        stream.set_nonblocking(true)?;
+        let mut stream = tokio::net::UnixStream::from_std(stream)?;
+        let mut bytes = [0; 4096];
+        loop {
+            let count = stream.read(&mut bytes).await?;
+            if count == 0 {
+                return Ok(());
+            }
+            let orders = self.channel.borrow_mut().orders(&bytes[..count]);
+            for order in orders {
+                self.obey(order);
+            }
+        }
+    }
+
+    fn obey(self: &Rc<Self>, order: Order) {
+        match order {
+            Order::Prepare { reload, refresh } => {
+                self.reload.set(reload);
+                self.prepared.take();
+                spawn_local(Rc::clone(self).prepare(reload, refresh));
+            }
+            Order::Commit { reload } => {
+                if let Some((number, next)) = self.prepared.take() {
+                    if number == reload {
+                        self.backend.commit(next);
+                    }
+                }
+            }
+            Order::Abort { reload, .. } => {
+                if self.reload.get() == reload {
+                    self.reload.set(0);
+                    self.prepared.take();
+                }
+            }
+            Order::Adopt { seat } => {
+                let listeners = self.listeners.borrow();
+                let copies = listeners.get(seat).into_iter().flatten();
+                let copies: io::Result<Vec<_>> = copies.map(TcpListener::try_clone).collect();
+                match copies {
+                    Ok(listeners) => {
+                        let key = seat;
+                        let _ = self.intake.send(Intake::Open { key, listeners });
+                    }
+                    Err(error) => eprintln!("surus: cannot stand in for a worker: {error}"),
+                }
+            }
+            Order::Release { seat } => {
+                let _ = self.intake.send(Intake::Close { key: seat });
+            }
+            Order::Status { question } => {
+                let mut status = self.backend.status();
+                status["requests"] = self.counted.requests().into();
+                self.report(&Report::Status { question, status });
+            }
+        }
+    }
+
+    async fn prepare(self: Rc<Self>, reload: u64, refresh: Option<u64>) {
+        let refreshed = match refresh {
+            Some(since) => self.engine.refresh(since).await,
+            None => Ok(()),
+        };
+        let prepared = match refreshed {
+            Ok(()) => self.backend.prepare().await,
+            Err(error) => Err(error.to_string()),
+        };
+        if self.reload.get() != reload {
+            // Given up meanwhile.
+            return;
+        }
+        match prepared {
+            Ok(next) => {
+                self.prepared.replace(Some((reload, next)));
+                self.report(&Report::Prepared { reload });
+            }
+            Err(error) => self.report(&Report::PrepareFailed { reload, error }),
+        }
+    }
+}

@@ -1,0 +1,13 @@
+//! The master: reloads, upgrades and deaths under load, and what an operator sees of them.
+#![forbid(unsafe_code)]
+
+#[path = "master/commands.rs"]
+mod commands;
+#[path = "master/failures.rs"]
+mod failures;
+#[path = "master/load.rs"]
+mod load;
+#[path = "master/recycle.rs"]
+mod recycle;
+#[path = "master/reload.rs"]
+mod reload;

@@ -1,0 +1,150 @@
+//! Reloads, upgrades and kills under constant load. Reloads and upgrades fail no request; a kill fails only what that
+//! worker held.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{kill, Signal};
+use nix::unistd::Pid;
+use surus_tests::surus::Surus;
+use surus_tests::temp::TempDir;
+
+use crate::load::during;
+
+const APP: &str = "<?php return function ($request) { usleep(2000); return 'served'; };";
+const CLIENTS: usize = 8;
+
+fn server(folder: &TempDir, workers: usize) -> Surus {
+    folder.file("app.php", APP);
+    Surus::serve(folder.path()).workers(workers).start()
+}
+
+#[test]
+fn twenty_reloads_fail_no_request() {
+    let folder = TempDir::new("reloads");
+    let server = server(&folder, 2);
+    let ((), seen) = during(server.address(), CLIENTS, "/", || {
+        for _ in 0..20 {
+            let (code, text) = server.command(&["reload"]);
+            assert_eq!(code, Some(0), "{text}");
+            thread::sleep(Duration::from_millis(20));
+        }
+    });
+    assert_eq!(seen.failures, [""; 0]);
+    assert!(seen.answered() > 100, "{seen:?}");
+    assert_eq!(server.status()["reloads"]["done"], 20);
+}
+
+/// Two clients at a time may be inside of a worker that dies; nobody else notices, and nobody waits for long.
+#[test]
+fn a_kill_fails_only_what_that_worker_held() {
+    let folder = TempDir::new("kills");
+    let server = server(&folder, 3);
+    let kills = 20;
+    let ((), seen) = during(server.address(), CLIENTS, "/", || {
+        for _ in 0..kills {
+            let workers = server.workers();
+            kill(Pid::from_raw(workers[0]), Signal::SIGKILL).unwrap();
+            let begun = Instant::now();
+            while server.workers().len() < 3 {
+                assert!(
+                    begun.elapsed() < Duration::from_secs(20),
+                    "{}",
+                    server.log()
+                );
+                thread::sleep(Duration::from_millis(20));
+            }
+        }
+    });
+    // A worker holds at most every client's one request, and on average a third of them.
+    assert!(
+        seen.failures.len() <= kills * CLIENTS / 2,
+        "{:?}",
+        seen.failures
+    );
+    assert!(seen.answered() > 100, "{seen:?}");
+    assert!(seen.slowest < Duration::from_secs(3), "{seen:?}");
+    let restarts: u64 = server.status()["workers"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|worker| worker["restarts"].as_u64().unwrap())
+        .sum();
+    assert_eq!(restarts, kills as u64);
+}
+
+#[test]
+fn three_upgrades_fail_no_request() {
+    let folder = TempDir::new("upgrades");
+    let server = server(&folder, 2);
+    let mut masters = vec![server.status()["pid"].as_u64().unwrap()];
+    let ((), seen) = during(server.address(), CLIENTS, "/", || {
+        for _ in 0..3 {
+            let (code, text) = server.command(&["upgrade"]);
+            assert_eq!(code, Some(0), "{text}{}", server.log());
+            // The old master is still there for its last requests.
+            let old = masters[masters.len() - 1];
+            let begun = Instant::now();
+            while std::fs::metadata(format!("/proc/{old}/exe")).is_ok_and(|_| !zombie(old)) {
+                assert!(
+                    begun.elapsed() < Duration::from_secs(10),
+                    "{}",
+                    server.log()
+                );
+                thread::sleep(Duration::from_millis(20));
+            }
+            masters.push(server.status()["pid"].as_u64().unwrap());
+        }
+    });
+    assert_eq!(seen.failures, [""; 0], "{}", server.log());
+    masters.dedup();
+    assert_eq!(masters.len(), 4, "{masters:?}");
+    let last = masters[3] as i32;
+    kill(Pid::from_raw(last), Signal::SIGTERM).unwrap();
+}
+
+fn zombie(pid: u64) -> bool {
+    std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| stat.contains(") Z "))
+}
+
+#[test]
+fn an_upgrade_to_what_does_not_start_changes_nothing() {
+    let folder = TempDir::new("no-upgrade");
+    let server = server(&folder, 1);
+    let master = server.status()["pid"].clone();
+    folder.file("app.php", "<?php throw new Exception('not today');");
+    let (code, text) = server.command(&["upgrade"]);
+    assert_eq!(code, Some(1), "{text}");
+    assert!(text.contains("exited with 1"), "{text}");
+    assert!(server.log().contains("not today"), "{}", server.log());
+    assert_eq!(server.status()["pid"], master);
+    folder.file("app.php", APP);
+    let (code, text) = server.command(&["reload"]);
+    assert_eq!(code, Some(0), "{text}");
+}
+
+/// A worker that cannot start again, since the code is broken by now: the others answer for it.
+#[test]
+fn a_seat_without_a_worker_is_kept_by_its_neighbours() {
+    let folder = TempDir::new("kept");
+    let server = server(&folder, 2);
+    folder.file("app.php", "<?php throw new Exception('not today');");
+    let ((), seen) = during(server.address(), CLIENTS, "/", || {
+        let workers = server.workers();
+        kill(Pid::from_raw(workers[0]), Signal::SIGKILL).unwrap();
+        thread::sleep(Duration::from_millis(1500));
+        assert_eq!(server.workers(), [workers[1]]);
+    });
+    assert!(seen.failures.len() <= CLIENTS, "{:?}", seen.failures);
+    assert!(seen.slowest < Duration::from_secs(1), "{seen:?}");
+    folder.file("app.php", APP);
+    let begun = Instant::now();
+    while server.workers().len() < 2 {
+        assert!(
+            begun.elapsed() < Duration::from_secs(20),
+            "{}",
+            server.log()
+        );
+        thread::sleep(Duration::from_millis(50));
+    }
+}

@@ -1,0 +1,104 @@
+//! Constant load on a server while something happens to it, and what became of every request.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use surus_tests::http::{Connection, Request};
+
+/// What clients have seen.
+#[derive(Debug, Default)]
+pub(crate) struct Seen {
+    /// How often each body was answered with 200.
+    pub(crate) bodies: BTreeMap<String, usize>,
+    pub(crate) failures: Vec<String>,
+    pub(crate) slowest: Duration,
+}
+
+impl Seen {
+    pub(crate) fn answered(&self) -> usize {
+        self.bodies.values().sum()
+    }
+
+    fn add(&mut self, other: Seen) {
+        for (body, count) in other.bodies {
+            *self.bodies.entry(body).or_default() += count;
+        }
+        self.failures.extend(other.failures);
+        self.slowest = self.slowest.max(other.slowest);
+    }
+}
+
+/// Runs `clients`, half of them with kept connections, half with one for each request, until `act` has ended.
+pub(crate) fn during<T>(
+    address: SocketAddr,
+    clients: usize,
+    target: &str,
+    act: impl FnOnce() -> T,
+) -> (T, Seen) {
+    let stop = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let clients: Vec<_> = (0..clients)
+            .map(|number| {
+                scope.spawn({
+                    let stop = &stop;
+                    move || client(address, target, number % 2 == 0, stop)
+                })
+            })
+            .collect();
+        let result = act();
+        stop.store(true, Ordering::Relaxed);
+        let mut seen = Seen::default();
+        for client in clients {
+            seen.add(client.join().expect("a client"));
+        }
+        (result, seen)
+    })
+}
+
+fn client(address: SocketAddr, target: &str, keep: bool, stop: &AtomicBool) -> Seen {
+    let mut seen = Seen::default();
+    let mut kept = None;
+    while !stop.load(Ordering::Relaxed) {
+        let begun = Instant::now();
+        match ask(address, target, keep, &mut kept) {
+            Ok((200, body)) => *seen.bodies.entry(body).or_default() += 1,
+            Ok((status, body)) => seen.failures.push(format!("{status} {body}")),
+            Err(error) => {
+                kept = None;
+                seen.failures.push(error.to_string());
+            }
+        }
+        seen.slowest = seen.slowest.max(begun.elapsed());
+        thread::sleep(Duration::from_millis(2));
+    }
+    seen
+}
+
+fn ask(
+    address: SocketAddr,
+    target: &str,
+    keep: bool,
+    kept: &mut Option<Connection>,
+) -> io::Result<(u16, String)> {
+    let mut connection = match kept.take() {
+        Some(connection) => connection,
+        None => Connection::open(address)?,
+    };
+    let mut request = Request::get(target);
+    if !keep {
+        request = request.header("Connection", "close");
+    }
+    connection.write(&request.bytes(address))?;
+    let response = connection.response("GET")?;
+    let last = response
+        .header("connection")
+        .is_some_and(|value| value.eq_ignore_ascii_case("close"));
+    if keep && !last {
+        *kept = Some(connection);
+    }
+    Ok((response.status, response.text()))
+}
