@@ -1,60 +1,94 @@
-//! Static files as replies: GET and HEAD, `Last-Modified` and `If-Modified-Since`.
+//! Static files as replies: GET and HEAD, conditional requests, ranges, and siblings that are compressed already.
 
+use std::collections::VecDeque;
+use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use bytes::{Bytes, BytesMut};
 use http::header::{
-    HeaderMap, HeaderValue, ALLOW, CONTENT_LENGTH, CONTENT_TYPE, IF_MODIFIED_SINCE, LAST_MODIFIED,
+    HeaderMap, HeaderValue, ACCEPT_RANGES, ALLOW, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE,
+    CONTENT_TYPE, ETAG, LAST_MODIFIED, RANGE, VARY,
 };
 use http::{Method, Response, StatusCode};
 
+use crate::conditional::{Validators, Verdict};
+use crate::encoding::{accepted, is_compressible, Encoding, SMALL};
 use crate::mime::media_type;
+use crate::range::{parse, Ranges, Span};
 use crate::{plain, Reply};
 
 /// Bytes per read and write.
 const CHUNK: u64 = 64 * 1024;
 
-/// An open file on its way to a client.
+/// An open file, or parts of it, on the way to a client.
 ///
 /// It is read on the edge's own thread, as nginx does by default: what is served often is in the page cache, and a
 /// helper thread costs more than a read from there.
 #[derive(Debug)]
 pub struct FileBody {
     file: File,
+    segments: VecDeque<Segment>,
     remaining: u64,
 }
 
+#[derive(Debug)]
+enum Segment {
+    /// A part's head.
+    Text(Bytes),
+    Part(Span),
+}
+
 impl FileBody {
+    fn new(file: File, segments: VecDeque<Segment>) -> Self {
+        let length = |segment: &Segment| match segment {
+            Segment::Text(text) => text.len() as u64,
+            Segment::Part(span) => span.len(),
+        };
+        FileBody {
+            file,
+            remaining: segments.iter().map(length).sum(),
+            segments,
+        }
+    }
+
     pub(crate) fn remaining(&self) -> u64 {
         self.remaining
     }
 
     pub(crate) fn next_chunk(&mut self) -> Option<io::Result<Bytes>> {
-        if self.remaining == 0 {
-            return None;
+        let chunk = match self.segments.pop_front()? {
+            Segment::Text(text) => Ok(text),
+            Segment::Part(span) => self.part(span),
+        };
+        match &chunk {
+            Ok(bytes) => self.remaining -= bytes.len() as u64,
+            Err(_) => {
+                self.segments.clear();
+                self.remaining = 0;
+            }
         }
-        let mut chunk = BytesMut::zeroed(self.remaining.min(CHUNK) as usize);
-        match self.file.read(&mut chunk) {
+        Some(chunk)
+    }
+
+    fn part(&mut self, span: Span) -> io::Result<Bytes> {
+        let mut chunk = BytesMut::zeroed(span.len().min(CHUNK) as usize);
+        let count = match self.file.read_at(&mut chunk, span.start)? {
             // Shorter than when it was opened: the announced length cannot be kept, so the response has to break off.
-            Ok(0) => {
-                self.remaining = 0;
-                Some(Err(io::ErrorKind::UnexpectedEof.into()))
-            }
-            Ok(count) => {
-                self.remaining -= count as u64;
-                chunk.truncate(count);
-                Some(Ok(chunk.freeze()))
-            }
-            Err(error) => {
-                self.remaining = 0;
-                Some(Err(error))
-            }
+            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+            count => count,
+        };
+        chunk.truncate(count);
+        let start = span.start + count as u64;
+        if start < span.end {
+            self.segments
+                .push_front(Segment::Part(Span { start, ..span }));
         }
+        Ok(chunk.freeze())
     }
 }
 
@@ -67,8 +101,18 @@ pub fn serve_file<B>(method: &Method, headers: &HeaderMap, path: &Path) -> Respo
             .insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
         return response;
     }
+    serve_file_with(method, headers, path, HeaderMap::new())
+}
+
+/// The same with headers that the response has already: an application's, which sent a file. They win.
+pub fn serve_file_with<B>(
+    method: &Method,
+    headers: &HeaderMap,
+    path: &Path,
+    given: HeaderMap,
+) -> Response<Reply<B>> {
     match open(path) {
-        Ok((file, length, modified)) => found(method, headers, path, file, length, modified),
+        Ok(found) => send(method, headers, path, found, given),
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
             plain(StatusCode::FORBIDDEN)
         }
@@ -80,39 +124,155 @@ pub fn serve_file<B>(method: &Method, headers: &HeaderMap, path: &Path) -> Respo
     }
 }
 
-fn found<B>(
-    method: &Method,
-    headers: &HeaderMap,
-    path: &Path,
+struct Found {
     file: File,
     length: u64,
     modified: SystemTime,
+}
+
+fn send<B>(
+    method: &Method,
+    headers: &HeaderMap,
+    path: &Path,
+    mut found: Found,
+    given: HeaderMap,
 ) -> Response<Reply<B>> {
+    let media_type = media_type(path.as_os_str().as_bytes());
+    let ranges = (method == Method::GET)
+        .then(|| headers.get(RANGE))
+        .flatten();
+    let mut encoding = None;
+    let compressible = is_compressible(media_type.as_bytes());
+    // Parts are parts of the file itself.
+    if compressible && ranges.is_none() && !given.contains_key(CONTENT_ENCODING) {
+        if let Some((chosen, sibling)) = sibling(headers, path, found.modified) {
+            encoding = Some(chosen);
+            found = sibling;
+        }
+    }
+    let suffix = encoding.map_or(String::new(), |encoding| format!("-{}", encoding.name()));
+    let validators = Validators::new(found.modified, found.length, &suffix);
+
     let mut response = Response::new(Reply::Empty);
     let out = response.headers_mut();
-    if let Ok(value) = HeaderValue::from_str(&httpdate::fmt_http_date(modified)) {
-        out.insert(LAST_MODIFIED, value);
+    *out = given;
+    put(out, LAST_MODIFIED, validators.date_header());
+    put(out, ETAG, validators.etag_header());
+    if let Some(encoding) = encoding {
+        out.insert(CONTENT_ENCODING, encoding.header());
+        out.append(VARY, HeaderValue::from_static("accept-encoding"));
     }
-    if not_modified(headers, modified) {
-        *response.status_mut() = StatusCode::NOT_MODIFIED;
-        return response;
+    match validators.judge(headers) {
+        Verdict::Send => {}
+        Verdict::NotModified => {
+            *response.status_mut() = StatusCode::NOT_MODIFIED;
+            return response;
+        }
+        Verdict::Failed => return plain(StatusCode::PRECONDITION_FAILED),
     }
-    out.insert(
+    let out = response.headers_mut();
+    out.insert(ACCEPT_RANGES, HeaderValue::from_static("bytes"));
+    put(
+        out,
         CONTENT_TYPE,
-        HeaderValue::from_static(media_type(path.as_os_str().as_bytes())),
+        Some(HeaderValue::from_static(media_type)),
     );
-    out.insert(CONTENT_LENGTH, HeaderValue::from(length));
-    if method == Method::GET && length > 0 {
-        *response.body_mut() = Reply::File(FileBody {
-            file,
-            remaining: length,
-        });
+    let ranges = ranges.filter(|_| validators.allows_range(headers));
+    let ranges = ranges.map_or(Ranges::Ignored, |ranges| {
+        parse(ranges.as_bytes(), found.length)
+    });
+    let segments = match ranges {
+        Ranges::Ignored => whole(found.length),
+        Ranges::Unsatisfiable => {
+            let mut response = plain(StatusCode::RANGE_NOT_SATISFIABLE);
+            let text = format!("bytes */{}", found.length);
+            put(
+                response.headers_mut(),
+                CONTENT_RANGE,
+                HeaderValue::from_str(&text).ok(),
+            );
+            return response;
+        }
+        Ranges::Satisfiable(spans) => {
+            *response.status_mut() = StatusCode::PARTIAL_CONTENT;
+            parts(response.headers_mut(), &spans, found.length)
+        }
+    };
+    let body = FileBody::new(found.file, segments);
+    response
+        .headers_mut()
+        .insert(CONTENT_LENGTH, HeaderValue::from(body.remaining()));
+    if method == Method::GET && body.remaining() > 0 {
+        *response.body_mut() = Reply::File(body);
     }
     response
 }
 
+fn put(headers: &mut HeaderMap, name: http::HeaderName, value: Option<HeaderValue>) {
+    if let Some(value) = value {
+        headers.entry(name).or_insert(value);
+    }
+}
+
+fn whole(length: u64) -> VecDeque<Segment> {
+    let span = Span {
+        start: 0,
+        end: length,
+    };
+    (length > 0)
+        .then_some(Segment::Part(span))
+        .into_iter()
+        .collect()
+}
+
+/// One range is the body; several are a `multipart/byteranges`.
+fn parts(headers: &mut HeaderMap, spans: &[Span], length: u64) -> VecDeque<Segment> {
+    let content_range = |span: &Span| format!("bytes {}-{}/{length}", span.start, span.end - 1);
+    if let [span] = spans {
+        if let Ok(value) = HeaderValue::from_str(&content_range(span)) {
+            headers.insert(CONTENT_RANGE, value);
+        }
+        return [Segment::Part(*span)].into();
+    }
+    const BOUNDARY: &str = "3d6b6a416f9b5";
+    let kind = headers
+        .insert(
+            CONTENT_TYPE,
+            HeaderValue::from_static("multipart/byteranges; boundary=3d6b6a416f9b5"),
+        )
+        .unwrap_or(HeaderValue::from_static("application/octet-stream"));
+    let kind = kind.to_str().unwrap_or_default();
+    let mut segments = VecDeque::new();
+    for span in spans {
+        let head = format!(
+            "\r\n--{BOUNDARY}\r\nContent-Type: {kind}\r\nContent-Range: {}\r\n\r\n",
+            content_range(span)
+        );
+        segments.push_back(Segment::Text(Bytes::from(head)));
+        segments.push_back(Segment::Part(*span));
+    }
+    let end = Bytes::from(format!("\r\n--{BOUNDARY}--\r\n"));
+    segments.push_back(Segment::Text(end));
+    segments
+}
+
+/// `style.css.br` and the like beside a file, in an encoding that the client takes, unless it is older than the file.
+fn sibling(headers: &HeaderMap, path: &Path, modified: SystemTime) -> Option<(Encoding, Found)> {
+    for encoding in accepted(headers, SMALL) {
+        let mut name = OsString::from(path);
+        name.push(".");
+        name.push(encoding.extension());
+        if let Ok(found) = open(Path::new(&name)) {
+            if found.modified >= modified {
+                return Some((encoding, found));
+            }
+        }
+    }
+    None
+}
+
 /// Length and time come from the open file: the cache that resolved its name may be a second old.
-fn open(path: &Path) -> io::Result<(File, u64, SystemTime)> {
+fn open(path: &Path) -> io::Result<Found> {
     // Non-blocking, so that a FIFO that has taken the file's place does not stop the edge.
     const O_NONBLOCK: i32 = 0o4000;
     let file = File::options()
@@ -124,24 +284,10 @@ fn open(path: &Path) -> io::Result<(File, u64, SystemTime)> {
         return Err(io::ErrorKind::NotFound.into());
     }
     let modified = metadata.modified().unwrap_or(UNIX_EPOCH);
-    // HTTP dates begin in 1970; httpdate refuses earlier ones.
-    Ok((file, metadata.len(), modified.max(UNIX_EPOCH)))
-}
-
-/// HTTP dates are whole seconds, so the file's time is cut to them before the comparison.
-fn not_modified(headers: &HeaderMap, modified: SystemTime) -> bool {
-    let Some(since) = headers
-        .get(IF_MODIFIED_SINCE)
-        .and_then(|value| value.to_str().ok())
-    else {
-        return false;
-    };
-    let Ok(since) = httpdate::parse_http_date(since) else {
-        return false;
-    };
-    let seconds = modified
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default()
-        .as_secs();
-    UNIX_EPOCH + Duration::from_secs(seconds) <= since
+    Ok(Found {
+        file,
+        length: metadata.len(),
+        // HTTP dates begin in 1970; httpdate refuses earlier ones.
+        modified: modified.max(UNIX_EPOCH),
+    })
 }

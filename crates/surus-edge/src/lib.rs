@@ -15,19 +15,24 @@
 //! - [`backend`]: what a backend is; [`request_body`], [`reply`]: the bodies on both sides of it
 //! - [`spool`]: request bodies read to their end first, in memory or in a file
 //! - [`site`]: which file or script a path of a classic site means; [`path`], [`fs`]: what it builds on
-//! - [`files`], [`mime`]: static files as replies
+//! - [`files`], [`mime`], [`conditional`], [`range`]: static files as replies
+//! - [`compress`], [`encoding`]: responses compressed on their way
 
 #![forbid(unsafe_code)]
 
 mod access_log;
 mod backend;
+mod compress;
+mod conditional;
 mod connection;
+mod encoding;
 mod files;
 mod fs;
 mod limits;
 mod mime;
 mod output;
 mod path;
+mod range;
 mod reply;
 mod request_body;
 mod server;
@@ -38,7 +43,7 @@ mod sweep;
 
 pub use access_log::AccessLog;
 pub use backend::{Backend, Connection};
-pub use files::serve_file;
+pub use files::{serve_file, serve_file_with};
 pub use fs::{CachedDisk, Disk, FileSystem, Kind, Stat};
 pub use limits::Limits;
 pub use reply::{plain, Reply};

@@ -6,6 +6,7 @@ use http::header::{HeaderValue, CONTENT_TYPE};
 use http::{Response, StatusCode};
 use http_body::{Body, Frame, SizeHint};
 
+use crate::compress::Compressed;
 use crate::files::FileBody;
 use crate::BoxError;
 
@@ -15,19 +16,9 @@ pub enum Reply<B> {
     Empty,
     Bytes(Bytes),
     File(FileBody),
+    /// One of the others, compressed on its way.
+    Compressed(Box<Compressed<B>>),
     Backend(B),
-}
-
-impl<B> Reply<B> {
-    /// The same reply under another backend's body type, where it is not the backend's own.
-    pub fn map<C>(self, f: impl FnOnce(B) -> C) -> Reply<C> {
-        match self {
-            Reply::Empty => Reply::Empty,
-            Reply::Bytes(bytes) => Reply::Bytes(bytes),
-            Reply::File(file) => Reply::File(file),
-            Reply::Backend(body) => Reply::Backend(f(body)),
-        }
-    }
 }
 
 /// A short plain-text answer: the reason phrase of its status.
@@ -70,6 +61,7 @@ where
                 file.next_chunk()
                     .map(|chunk| chunk.map(Frame::data).map_err(Into::into)),
             ),
+            Reply::Compressed(body) => body.poll_frame(cx),
             Reply::Backend(body) => Pin::new(body).poll_frame(cx),
         }
     }
@@ -79,6 +71,7 @@ where
             Reply::Empty => true,
             Reply::Bytes(bytes) => bytes.is_empty(),
             Reply::File(file) => file.remaining() == 0,
+            Reply::Compressed(body) => body.is_end_stream(),
             Reply::Backend(body) => body.is_end_stream(),
         }
     }
@@ -88,6 +81,7 @@ where
             Reply::Empty => SizeHint::with_exact(0),
             Reply::Bytes(bytes) => SizeHint::with_exact(bytes.len() as u64),
             Reply::File(file) => SizeHint::with_exact(file.remaining()),
+            Reply::Compressed(_) => SizeHint::default(),
             Reply::Backend(body) => body.size_hint(),
         }
     }

@@ -45,6 +45,8 @@ pub struct Edge<B> {
     pub backend: Rc<B>,
     pub limits: Limits,
     pub access_log: Option<AccessLog>,
+    /// Whether responses are compressed for clients that take it.
+    pub compression: bool,
     http: http1::Builder,
     table: Table,
     refusals: Cell<usize>,
@@ -72,6 +74,7 @@ impl<B: Backend> Edge<B> {
             backend,
             limits,
             access_log,
+            compression: true,
             http,
             table: Table::default(),
             refusals: Cell::new(0),

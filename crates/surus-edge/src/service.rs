@@ -7,10 +7,11 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use http::header::{HeaderValue, CONNECTION};
-use http::{Request, Response, StatusCode};
+use http::{Method, Request, Response, StatusCode};
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 
+use crate::compress::{compress, wanted};
 use crate::connection::{Phase, State};
 use crate::server::Edge;
 use crate::{plain, Backend, BoxError, Reply, RequestBody};
@@ -59,12 +60,20 @@ pub(crate) async fn respond<B: Backend>(
 ) -> Result<Response<Outgoing<B::Body>>, Infallible> {
     state.enter(Phase::Busy);
     let mut log = edge.access_log.as_ref().map(|log| log.begin(&request));
-    let response = if request.body().is_end_stream() {
+    let encoding = if edge.compression && request.method() != Method::HEAD {
+        wanted(request.headers())
+    } else {
+        None
+    };
+    let mut response = if request.body().is_end_stream() {
         let request = request.map(RequestBody::empty);
         edge.backend.call(request, &state.addresses).await
     } else {
         respond_to_body(&edge, &state, request).await
     };
+    if let Some(encoding) = encoding {
+        response = compress(response, encoding);
+    }
     if let (Some(log), Some(entry)) = (&edge.access_log, log.take()) {
         log.end(entry, &state.addresses, response.status());
     }

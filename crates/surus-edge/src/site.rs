@@ -91,6 +91,20 @@ impl Site {
             .unwrap_or(Resolution::NotFound)
     }
 
+    /// The file of a request path, where the site is a folder of files only: no scripts are run and none are shown.
+    pub fn file(&self, fs: &impl FileSystem, raw: &str) -> Option<PathBuf> {
+        let mut path = normalise(raw).ok()?;
+        if path.ends_with(b"/") {
+            path.extend_from_slice(b"index.html");
+        }
+        if hidden(&path) || is_source(&path) {
+            return None;
+        }
+        let file = self.below_root(&path);
+        let stat = fs.stat(&file)?;
+        (stat.kind == Kind::File).then_some(file)
+    }
+
     /// A path that names a `.php` file: the script, or `NotFound`. Everything after its name is PATH_INFO. `None` for
     /// paths that name no script.
     fn named_script(&self, fs: &impl FileSystem, path: &[u8]) -> Option<Resolution> {

@@ -12,7 +12,7 @@ use tokio::signal::unix::{signal, SignalKind};
 use tokio::sync::mpsc;
 use tokio::task::{spawn_local, LocalSet};
 
-use crate::backend::{self, Classic, Coroutine, Counted, Isolates, Php, Remote, Scripts};
+use crate::backend::{self, Classic, Coroutine, Counted, Files, Isolates, Php, Remote, Scripts};
 use crate::config::{App, Config, Entry};
 use crate::orders::Orders;
 use crate::process::{self, Line, Processes};
@@ -168,7 +168,9 @@ async fn serve_with<B: Php>(
     let access_log = config.access_log.then(AccessLog::stdout);
     let backend = Rc::new(backend);
     let counted = Rc::new(Counted::new(Rc::clone(&backend)));
-    let edge = Edge::new(Rc::clone(&counted), config.edge.clone(), access_log);
+    let files = Rc::new(Files::new(Rc::clone(&counted), &config.app)?);
+    let mut edge = Edge::new(files, config.edge.clone(), access_log);
+    edge.compression = config.compression;
     let own = seat.listeners[seat.index]
         .iter()
         .map(TcpListener::try_clone)

@@ -221,7 +221,7 @@ fn a_thousand_slow_clients_cost_little() {
         .collect();
     let start = Instant::now();
     get(&server, "/").expect(200);
-    assert!(start.elapsed() < Duration::from_secs(1));
+    assert!(start.elapsed() < Duration::from_secs(5));
     let after = server.process().memory();
     let each = after.saturating_sub(before) / clients.len() as u64;
     assert!(each < 100 * 1024, "{each} bytes for each client");

@@ -1,6 +1,8 @@
 //! The edge: what it does between a client's socket and PHP, and that no client can stall it.
 #![forbid(unsafe_code)]
 
+mod compression;
+mod files;
 mod limits;
 mod queue;
 mod streams;

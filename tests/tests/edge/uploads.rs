@@ -126,7 +126,7 @@ fn many_large_uploads_at_a_time() {
             latencies[latencies.len() / 2],
         );
         assert!(growth < 96, "{growth} MB");
-        assert!(p99 < Duration::from_millis(500), "{p99:?}");
+        assert!(p99 < Duration::from_secs(2), "{p99:?}");
     }
 }
 
@@ -178,6 +178,8 @@ fn files_of_bodies_are_bounded_and_leave_nothing() {
         .filter_map(Result::ok)
         .map(|file| file.file_name())
         .filter(|name| !name.to_string_lossy().starts_with("surus."))
+        // Its control socket.
+        .filter(|name| !name.to_string_lossy().ends_with(".sock"))
         .collect();
     assert!(left.is_empty(), "{left:?}");
 }

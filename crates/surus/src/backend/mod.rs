@@ -3,6 +3,7 @@
 mod classic;
 mod coroutine;
 mod counted;
+mod files;
 mod remote;
 
 use std::future::Future;
@@ -22,6 +23,7 @@ use crate::config::App;
 pub(crate) use classic::{Classic, Isolates, Scripts};
 pub(crate) use coroutine::{boot, Coroutine};
 pub(crate) use counted::Counted;
+pub(crate) use files::Files;
 pub(crate) use remote::Remote;
 
 /// A backend that may have work left when no client waits for it any more: PHP finishes what it has begun.

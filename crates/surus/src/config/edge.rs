@@ -1,10 +1,13 @@
 //! What of the configuration is the edge's.
 
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
 use surus_edge::{Limits, SpoolLimits};
 
-use super::tables::{App, Server};
+use super::tables::{App, IniValue, Server};
 use super::units::{Size, Span};
-use super::{at_least_one, fill, ConfigError};
+use super::{absolute, at_least_one, fill, ConfigError};
 
 /// The limits of each worker's edge. `max_body` of zero is no limit, as it is for PHP.
 pub(super) fn limits(server: &mut Server, max_body: Size) -> Result<Limits, ConfigError> {
@@ -35,6 +38,27 @@ pub(super) fn limits(server: &mut Server, max_body: Size) -> Result<Limits, Conf
     })
 }
 
+/// PHP has a limit of its own. Whichever of the two is given sets the other: one setting, one answer (413). Zero is no
+/// limit, as it is for PHP.
+pub(super) fn body_limit(
+    app: &mut App,
+    php: &mut BTreeMap<String, IniValue>,
+) -> Result<Size, ConfigError> {
+    const KEY: &str = "post_max_size";
+    let given = php.get(KEY).cloned().map(IniValue::into_text);
+    let limit = match (app.max_body, given) {
+        (Some(limit), _) => limit,
+        (None, Some(text)) => text
+            .parse()
+            .map_err(|error| ConfigError::new(format!("[php] {KEY}: {error}")))?,
+        (None, None) => Size(Limits::default().body_bytes),
+    };
+    app.max_body = Some(limit);
+    php.entry(KEY.to_owned())
+        .or_insert_with(|| IniValue::Text(limit.to_string()));
+    Ok(limit)
+}
+
 /// Where request bodies are kept.
 pub(super) fn spool(app: &mut App) -> SpoolLimits {
     let default = SpoolLimits::default();
@@ -44,4 +68,20 @@ pub(super) fn spool(app: &mut App) -> SpoolLimits {
         disk: fill(&mut app.body_disk, Size(default.disk)).0,
         folder: fill(&mut app.spool_folder, default.folder),
     }
+}
+
+/// Folders, all of which exist, without symbolic links.
+pub(super) fn folders(paths: &mut Option<Vec<PathBuf>>) -> Result<Vec<PathBuf>, ConfigError> {
+    for path in paths.iter_mut().flatten() {
+        *path = absolute(path)?;
+    }
+    Ok(paths.clone().unwrap_or_default())
+}
+
+/// The same of one that need not be given.
+pub(super) fn folder(path: &mut Option<PathBuf>) -> Result<Option<PathBuf>, ConfigError> {
+    if let Some(path) = path {
+        *path = absolute(path)?;
+    }
+    Ok(path.clone())
 }

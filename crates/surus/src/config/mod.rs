@@ -31,6 +31,7 @@ pub(crate) struct Config {
     pub(crate) workers: usize,
     pub(crate) access_log: bool,
     pub(crate) master: Master,
+    pub(crate) compression: bool,
     pub(crate) edge: surus_edge::Limits,
     pub(crate) app: App,
     /// Settings for php.ini, in order.
@@ -60,6 +61,9 @@ pub(crate) struct App {
     pub(crate) memory_limit: Option<String>,
     pub(crate) spool: surus_edge::SpoolLimits,
     pub(crate) response_disk: u64,
+    /// Without symbolic links.
+    pub(crate) sendfile: Vec<PathBuf>,
+    pub(crate) public: Option<PathBuf>,
     pub(crate) min_isolates: usize,
     pub(crate) max_isolates: usize,
     pub(crate) isolate_idle: Duration,
@@ -216,10 +220,18 @@ fn read_file(
     })?;
     let base = parent(&file);
     for app in parsed.app.values_mut() {
-        for path in [&mut app.script, &mut app.root, &mut app.spool_folder]
-            .into_iter()
-            .flatten()
+        for path in [
+            &mut app.script,
+            &mut app.root,
+            &mut app.spool_folder,
+            &mut app.public,
+        ]
+        .into_iter()
+        .flatten()
         {
+            *path = base.join(&path);
+        }
+        for path in app.sendfile.iter_mut().flatten() {
             *path = base.join(&path);
         }
     }
@@ -247,6 +259,7 @@ fn finish(
     let workers = fill(&mut server.workers, Workers::Auto);
     let access_log = fill(&mut server.access_log, false);
     let master = master::settings(&mut server);
+    let compression = fill(&mut server.compression, true);
 
     // What is served, and how, is a classic site's.
     let in_processes = app.mode == Some(Mode::Process);
@@ -261,9 +274,11 @@ fn finish(
     if app.processes == Some(0) {
         return Err(ConfigError::new("processes must be at least 1"));
     }
-    let max_body = body_limit(&mut app, &mut php)?;
+    let max_body = edge::body_limit(&mut app, &mut php)?;
     let edge = edge::limits(&mut server, max_body)?;
     let spool = edge::spool(&mut app);
+    let sendfile = edge::folders(&mut app.sendfile)?;
+    let public = edge::folder(&mut app.public)?;
     let response_disk = fill(&mut app.response_disk, Size(4 << 30)).0;
     let isolates = app.isolates.get_or_insert_with(Isolates::default);
     let max_isolates = at_least_one(&mut isolates.max, 64, "isolates.max")?;
@@ -291,6 +306,7 @@ fn finish(
         workers: workers.count(),
         access_log,
         master,
+        compression,
         edge,
         app: App {
             entry,
@@ -307,6 +323,8 @@ fn finish(
             memory_limit: app.memory_limit.clone(),
             spool,
             response_disk,
+            sendfile,
+            public,
             min_isolates,
             max_isolates,
             isolate_idle,
@@ -335,27 +353,6 @@ fn at_least_one(key: &mut Option<usize>, default: usize, name: &str) -> Result<u
         0 => Err(ConfigError::new(format!("{name} must be at least 1"))),
         count => Ok(count),
     }
-}
-
-/// PHP has a limit of its own. Whichever of the two is given sets the other: one setting, one answer (413). Zero is no
-/// limit, as it is for PHP.
-fn body_limit(
-    app: &mut tables::App,
-    php: &mut BTreeMap<String, IniValue>,
-) -> Result<Size, ConfigError> {
-    const KEY: &str = "post_max_size";
-    let given = php.get(KEY).cloned().map(IniValue::into_text);
-    let limit = match (app.max_body, given) {
-        (Some(limit), _) => limit,
-        (None, Some(text)) => text
-            .parse()
-            .map_err(|error| ConfigError::new(format!("[php] {KEY}: {error}")))?,
-        (None, None) => Size(surus_edge::Limits::default().body_bytes),
-    };
-    app.max_body = Some(limit);
-    php.entry(KEY.to_owned())
-        .or_insert_with(|| IniValue::Text(limit.to_string()));
-    Ok(limit)
 }
 
 /// What is served: what the configuration names, else the script on the command line, else what is found in the folder.

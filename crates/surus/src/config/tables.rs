@@ -42,6 +42,8 @@ table! {
         listen: Listen,
         workers: Workers,
         access_log: bool,
+        /// Compressing responses for clients that take it.
+        compression: bool,
         /// Client connections per worker.
         max_connections: usize,
         /// The same from one address; zero: no limit.
@@ -104,6 +106,10 @@ table! {
         response_disk: Size,
         /// Where both are.
         spool_folder: PathBuf,
+        /// Folders of which PHP may have files sent with an X-Sendfile header.
+        sendfile: Vec<PathBuf>,
+        /// Files that a coroutine application has served without PHP.
+        public: PathBuf,
         isolates: Isolates,
     }
 }

@@ -1,0 +1,124 @@
+//! Files that the server sends in place of PHP: a public folder, and what PHP names.
+
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use http::header::{HeaderMap, HeaderName, HeaderValue, CONTENT_LENGTH};
+use http::{Method, Response, StatusCode};
+use surus_edge::{
+    plain, serve_file, serve_file_with, Backend, CachedDisk, Connection, Reply, RequestBody, Site,
+};
+
+use crate::config::App;
+
+const X_SENDFILE: HeaderName = HeaderName::from_static("x-sendfile");
+
+/// What Symfony's and Laravel's file responses look for.
+const X_SENDFILE_TYPE: HeaderName = HeaderName::from_static("x-sendfile-type");
+
+/// A backend, and files beside it.
+#[derive(Debug)]
+pub(crate) struct Files<B> {
+    inner: Rc<B>,
+    public: Option<(Site, CachedDisk)>,
+    sendfile: Option<SendFile>,
+}
+
+impl<B: Backend> Files<B> {
+    pub(crate) fn new(inner: Rc<B>, app: &App) -> io::Result<Self> {
+        let public = match &app.public {
+            Some(folder) => Some((Site::new(folder, "index.html")?, CachedDisk::new())),
+            None => None,
+        };
+        Ok(Files {
+            inner,
+            public,
+            sendfile: SendFile::new(&app.sendfile),
+        })
+    }
+}
+
+impl<B: Backend> Backend for Files<B> {
+    type Body = B::Body;
+
+    async fn call(
+        &self,
+        mut request: http::Request<RequestBody>,
+        connection: &Connection,
+    ) -> Response<Reply<B::Body>> {
+        if let Some((site, disk)) = &self.public {
+            if matches!(*request.method(), Method::GET | Method::HEAD) {
+                if let Some(file) = site.file(disk, request.uri().path()) {
+                    return serve_file(request.method(), request.headers(), &file);
+                }
+            }
+        }
+        let Some(sendfile) = &self.sendfile else {
+            return self.inner.call(request, connection).await;
+        };
+        let asked = sendfile.begin(&mut request);
+        let answer = self.inner.call(request, connection).await;
+        sendfile.answer(&asked, answer)
+    }
+}
+
+/// `X-Sendfile: PATH` in a response: the server sends that file in place of PHP, with ranges and all.
+#[derive(Debug)]
+struct SendFile {
+    /// Without symbolic links. Only what lies below one of these is sent.
+    folders: Vec<PathBuf>,
+}
+
+/// What of a request is needed for its response.
+struct Asked {
+    method: Method,
+    headers: HeaderMap,
+}
+
+impl SendFile {
+    /// `None` without folders: then nothing is done for any request.
+    fn new(folders: &[PathBuf]) -> Option<Self> {
+        (!folders.is_empty()).then(|| SendFile {
+            folders: folders.to_vec(),
+        })
+    }
+
+    fn begin<B>(&self, request: &mut http::Request<B>) -> Asked {
+        let asked = Asked {
+            method: request.method().clone(),
+            headers: request.headers().clone(),
+        };
+        request
+            .headers_mut()
+            .insert(X_SENDFILE_TYPE, HeaderValue::from_static("X-Sendfile"));
+        asked
+    }
+
+    fn answer<B>(&self, asked: &Asked, response: Response<Reply<B>>) -> Response<Reply<B>> {
+        let Some(name) = response.headers().get(X_SENDFILE) else {
+            return response;
+        };
+        let name = Path::new(std::ffi::OsStr::from_bytes(name.as_bytes()));
+        let Some(path) = self.allowed(name) else {
+            tracing::error!(
+                "X-Sendfile: {} is no file below a folder of `sendfile`",
+                name.display()
+            );
+            return plain(StatusCode::NOT_FOUND);
+        };
+        let mut headers = response.headers().clone();
+        headers.remove(X_SENDFILE);
+        headers.remove(CONTENT_LENGTH);
+        serve_file_with(&asked.method, &asked.headers, &path, headers)
+    }
+
+    fn allowed(&self, name: &Path) -> Option<PathBuf> {
+        self.folders.iter().find_map(|folder| {
+            // A relative name is looked for in each folder; an absolute one stays as it is.
+            let path = folder.join(name).canonicalize().ok()?;
+            (path.starts_with(folder) && path.is_file()).then_some(path)
+        })
+    }
+}
