@@ -12,6 +12,9 @@ use crate::ports;
 use crate::process::Process;
 use crate::temp::TempDir;
 
+/// Where the server has its control socket, below its folder.
+pub const CONTROL: &str = "surus.run";
+
 /// How an application runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
@@ -75,7 +78,7 @@ impl Options {
             .args(["--workers", &self.workers.to_string()])
             .args(["--listen", &address.to_string()])
             .env("TMPDIR", folder.path())
-            .env("RUNTIME_DIRECTORY", folder.path());
+            .env("RUNTIME_DIRECTORY", folder.path().join(CONTROL));
         if let Some(text) = &self.config {
             command.arg("--config").arg(folder.file("surus.toml", text));
         }
@@ -129,7 +132,7 @@ impl Surus {
     pub fn command(&self, arguments: &[&str]) -> (Option<i32>, String) {
         let output = Command::new(binary())
             .args(arguments)
-            .env("RUNTIME_DIRECTORY", self.folder.path())
+            .env("RUNTIME_DIRECTORY", self.folder.path().join(CONTROL))
             .output()
             .expect("run a command");
         let mut text = String::from_utf8_lossy(&output.stdout).into_owned();

@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use surus_tests::surus::Surus;
+use surus_tests::surus::{Surus, CONTROL};
 use surus_tests::temp::TempDir;
 
 #[test]
@@ -12,7 +12,7 @@ fn the_control_socket_is_its_owners_and_goes_with_the_server() {
     folder.file("app.php", "<?php return fn () => 'hello';");
     let mut server = Surus::serve(folder.path()).start();
     let id = server.process().id();
-    let socket = server.folder().join(format!("{id}.sock"));
+    let socket = server.folder().join(CONTROL).join(format!("{id}.sock"));
     let mode = fs::metadata(&socket).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
     let (code, text) = server.command(&["stop"]);
