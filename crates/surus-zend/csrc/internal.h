@@ -104,6 +104,8 @@ void surus_logf(int level, const char *format, ...) ZEND_ATTRIBUTE_FORMAT(printf
 /* ---- sapi.c ---- */
 extern sapi_module_struct surus_sapi_module;
 extern const zend_function_entry surus_functions[];
+/* Takes the place of functions that a server cannot have. */
+void surus_functions_start(void);
 /* Before startup: PHP starts under this name and keeps it. */
 void surus_sapi_call(char *name);
 

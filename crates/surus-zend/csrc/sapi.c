@@ -250,6 +250,9 @@ int surus_engine_start(const char *ini, char *error, size_t error_size)
 	/* PHP's own signal handling is for processes that serve one request at a time. */
 	SIGG(reset) = 0;
 #endif
+	if (surus_sapi_module.ub_write == sapi_ub_write) {
+		surus_functions_start(); /* on the command line nothing is in the way of a child */
+	}
 	surus_superglobals_start();
 	surus_application_start();
 	/* The engine knows OPcache's answer by now; scripts see our name. */

@@ -156,6 +156,16 @@ impl Process {
         })
     }
 
+    /// In a child that the script has forked, this is the end: the event loop is its parent's.
+    fn resume(&self) -> Turn {
+        let parent = std::process::id();
+        let turn = self.task.resume();
+        if matches!(turn, Turn::Done(_)) && std::process::id() != parent {
+            std::process::exit(self.status() & 0xff);
+        }
+        turn
+    }
+
     /// The script's exit status, once it is done.
     fn status(&self) -> i32 {
         // SAFETY: reads memory of the task's isolate, which is alive.
@@ -205,7 +215,7 @@ impl Neighbour {
 pub async fn run_alone(script: Script) -> Result<i32, StartError> {
     let process = Process::new(script, 0, false)?;
     loop {
-        match process.task.resume() {
+        match process.resume() {
             Turn::Done(_) => break,
             Turn::Preempted | Turn::Yielded => tokio::task::yield_now().await,
             Turn::Parked(mut parked) => std::future::poll_fn(|cx| parked.poll(cx)).await,
@@ -231,7 +241,7 @@ pub async fn run(script: Script, neighbour: CString) -> Result<i32, StartError> 
     neighbour.steps(FIRST_STEPS);
     let process = Process::new(script, EAGER_SWITCHES, false)?;
     loop {
-        let turn = process.task.resume();
+        let turn = process.resume();
         neighbour.steps(STEPS);
         match turn {
             Turn::Done(_) => break,

@@ -101,3 +101,14 @@ fn a_neighbour_that_ends_fails_the_test() {
     assert_eq!(output.status.code(), Some(70));
     assert!(String::from_utf8_lossy(&output.stderr).contains("the neighbour has ended"));
 }
+
+#[test]
+fn a_forked_child_ends_with_its_script() {
+    let script = "$pid = pcntl_fork(); usleep(1000); if (!$pid) { echo 'child '; exit(3); }
+        pcntl_waitpid($pid, $status); echo 'parent ', pcntl_wexitstatus($status);";
+    let output = php(&["-r", script], None, "");
+    assert_eq!(text(&output), "child parent 3", "{output:?}");
+    let neighbour = "while (true) { usleep(500); }";
+    let output = php(&["-r", script], Some(neighbour), "");
+    assert_eq!(text(&output), "child parent 3", "{output:?}");
+}

@@ -32,6 +32,7 @@ fn the_engine() {
         classic::more_requests_than_isolates_wait_in_line(&engine).await;
         classic::idle_isolates_are_freed(&engine).await;
         classic::a_fatal_error_frees_the_isolate(&engine).await;
+        classic::a_server_is_not_forked(&engine).await;
         classic::bodies_are_streamed_in_and_out(&engine).await;
         coroutine::what_does_not_boot_says_so(&engine).await;
         coroutine::routes_need_no_php(&engine).await;
