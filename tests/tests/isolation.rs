@@ -91,3 +91,40 @@ fn classic() {
 fn coroutine() {
     check(Mode::Coroutine);
 }
+
+/// The name that lines in the system's log carry is each request's own.
+#[test]
+fn the_name_in_the_log() {
+    let folder = TempDir::new("syslog");
+    let code = "
+        openlog(\"name{$_GET['id']}\", LOG_PERROR, LOG_USER);
+        usleep(300_000);
+        syslog(LOG_DEBUG, \"of {$_GET['id']}\");
+        echo 'logged';";
+    folder.file("index.php", &format!("<?php {code}"));
+    folder.file(
+        "nothing.php",
+        "<?php usleep(150_000); syslog(LOG_DEBUG, 'of nobody');",
+    );
+    folder.file(
+        "app.php",
+        &format!("<?php return function () {{ {code} }};"),
+    );
+    for mode in Mode::ALL {
+        let path = match mode {
+            Mode::Classic => folder.path().to_owned(),
+            Mode::Coroutine => folder.path().join("app.php"),
+        };
+        let server = Surus::serve(&path).mode(mode).start();
+        together(6, |id| {
+            std::thread::sleep(Duration::from_millis(20 * id as u64));
+            let path = if id == 5 { "/nothing.php" } else { "/" };
+            Request::get(&format!("{path}?id={id}")).send(server.address());
+        });
+        let log = server.log();
+        for id in 0..5 {
+            assert!(log.contains(&format!("name{id}: of {id}\n")), "{log}");
+        }
+        assert!(!log.contains("of nobody"), "{log}");
+    }
+}

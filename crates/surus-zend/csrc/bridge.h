@@ -159,6 +159,9 @@ int64_t surus_rs_route(void *exchange);
 /* Up to `size` bytes of the request body; 0 at its end. Parks while none has come. */
 size_t surus_rs_read_body(void *exchange, char *buffer, size_t size);
 
+/* Parks for a moment between two tries to lock a file, longer with each; false when the request is to end. */
+bool surus_rs_nap_for_lock(unsigned tries);
+
 /* Response. The head goes first, once; writing may park while the client is slow. False: the client has left. */
 void surus_rs_send_head(void *exchange, int status);
 void surus_rs_add_header(void *exchange, surus_str line_or_name, surus_str value);

@@ -67,6 +67,7 @@ surus_outcome surus_run_classic(surus_task *task)
 	php_request_shutdown(NULL);
 	fatal = fatal || CG(unclean_shutdown);
 	surus_checked_heap_clear(task->isolate);
+	surus_os_forget_text(task->isolate->os);
 	SG(server_context) = NULL;
 	EG(exit_status) = exit_status;
 	if (task->cancel != SURUS_CANCEL_NONE && !fatal) {

@@ -6,6 +6,7 @@
  * released with the last isolate that wants it, and who asks is told of the isolates of this process too.
  *
  * The file must be linked with `fcntl` and `fcntl64` exported, so that the extension calls these. */
+#include "bridge.h"
 #include "hidden_find.h"
 
 #include <dlfcn.h>
@@ -72,8 +73,27 @@ static int usage_lock(int fd, int command, struct flock *lock)
 	return result;
 }
 
+/* Who has the lock may be a parked request of this process (OFD locks), and others should not stand still for one of
+ * another process: a lock that has to be waited for is asked for again and again. */
+static int wait_for_lock(int fd, int command, void *argument)
+{
+	for (unsigned tries = 0;; tries++) {
+		int result = real_fcntl(fd, command, argument);
+		if (result == 0 || (errno != EAGAIN && errno != EACCES)) {
+			return result;
+		}
+		if (!surus_rs_nap_for_lock(tries)) {
+			errno = ENOLCK;
+			return -1;
+		}
+	}
+}
+
 static int locked_fcntl(int fd, int command, void *argument)
 {
+	if ((command == F_SETLKW || command == F_OFD_SETLKW) && surus_can_park()) {
+		return wait_for_lock(fd, command == F_SETLKW ? F_SETLK : F_OFD_SETLK, argument);
+	}
 	if (command == F_SETLK || command == F_GETLK) {
 		struct flock *lock = argument;
 		bool usage = lock->l_start == USAGE_BYTE && lock->l_len == 1;

@@ -25,6 +25,7 @@ struct surus_os_state {
 	int umask;      /* -1: the server's */
 	char *locale;   /* NULL: the server's */
 	char **env;     /* NULL: the server's environment; else an own array of own strings */
+	struct surus_os_text *text;
 };
 
 static struct surus_os_state *current;
@@ -124,6 +125,7 @@ struct surus_os_state *surus_os_state_copy(const struct surus_os_state *source)
 		copy->umask = source->umask;
 		copy->locale = source->locale ? strdup(source->locale) : NULL;
 		copy->env = source->env ? copy_env(source->env) : NULL;
+		copy->text = surus_os_text_copy(source->text);
 	}
 	return copy;
 }
@@ -135,6 +137,7 @@ void surus_os_state_free(struct surus_os_state *state)
 	}
 	if (current == state) {
 		current = NULL;
+		surus_os_text_switch(state->text, NULL);
 		if (environ == state->env) {
 			environ = server_env;
 		}
@@ -144,6 +147,7 @@ void surus_os_state_free(struct surus_os_state *state)
 	free(state->cwd);
 	free(state->locale);
 	free_env(state->env);
+	surus_os_text_free(state->text);
 	free(state);
 }
 
@@ -169,6 +173,7 @@ void surus_os_enter(struct surus_os_state *state)
 		return;
 	}
 	settle();
+	surus_os_text_switch(current ? current->text : NULL, state->text);
 	current = state;
 	const char *cwd = state->cwd ? state->cwd : server_cwd;
 	if (cwd && !same(cwd, process_cwd) && real_chdir(cwd) == 0) {
@@ -189,6 +194,25 @@ void surus_os_enter(struct surus_os_state *state)
 	if (env != environ) {
 		environ = env;
 		tzset();
+	}
+}
+
+struct surus_os_text **surus_os_own_text(struct surus_os_state *state)
+{
+	return &state->text;
+}
+
+const struct surus_os_text *surus_os_current_text(void)
+{
+	return current ? current->text : NULL;
+}
+
+void surus_os_forget_text(struct surus_os_state *state)
+{
+	if (state->text) {
+		surus_os_text_switch(state->text, NULL);
+		surus_os_text_free(state->text);
+		state->text = NULL;
 	}
 }
 

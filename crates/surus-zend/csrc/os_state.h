@@ -1,4 +1,4 @@
-/* Working directory, umask, locale and environment per isolate and fiber. */
+/* Working directory, umask, locale, environment, message domains and the system's log per isolate and fiber. */
 #ifndef SURUS_OS_STATE_H
 #define SURUS_OS_STATE_H
 
@@ -13,5 +13,16 @@ void surus_os_enter(struct surus_os_state *state);
 struct surus_os_state *surus_os_fork(struct surus_os_state *from);
 /* The state that the running task may change; task side: fiber_state.c. */
 struct surus_os_state *surus_task_own_os_state(void);
+
+
+/* os_text.c: a part of the state; NULL where nothing was set. */
+struct surus_os_text;
+struct surus_os_text **surus_os_own_text(struct surus_os_state *state);
+const struct surus_os_text *surus_os_current_text(void);
+/* After a request that had the state: the next one finds the server's. */
+void surus_os_forget_text(struct surus_os_state *state);
+struct surus_os_text *surus_os_text_copy(const struct surus_os_text *source);
+void surus_os_text_free(struct surus_os_text *text);
+void surus_os_text_switch(const struct surus_os_text *from, const struct surus_os_text *to);
 
 #endif

@@ -1,10 +1,14 @@
-//! `flock`: sessions in files, and PHP's own `flock()` and `LOCK_EX`.
+//! `flock`: sessions in files, and PHP's own `flock()` and `LOCK_EX`. And the waiting of `fcntl(F_SETLKW)`, whose hook is in
+//! `csrc/opcache_locks.c`: libraries that lock files.
 //!
 //! Who holds the lock may be a parked request of this very thread: to wait for it in the kernel would be to wait for
 //! ever. Nothing tells when a lock becomes free, so a parked task asks again, at growing intervals.
 //! (POSIX locks by `fcntl` are the process's: requests of one process never wait for each other there.)
 
-use std::{ffi::c_int, time::Duration};
+use std::{
+    ffi::{c_int, c_uint},
+    time::Duration,
+};
 
 use super::{
     can_park, park_on,
@@ -22,18 +26,28 @@ unsafe extern "C" fn flock(fd: c_int, operation: c_int) -> c_int {
         // SAFETY: no pointers.
         return unsafe { real(fd, operation) };
     }
-    let mut delay = FIRST_DELAY;
-    loop {
+    for tries in 0.. {
         // SAFETY: no pointers.
         let result = unsafe { real(fd, operation | libc::LOCK_NB) };
         if result == 0 || errno() != libc::EWOULDBLOCK {
             return result;
         }
-        if park_on(tokio::time::sleep(delay)).is_err() {
-            // Not EINTR: callers would try again, and the request is to end.
-            set_errno(libc::ENOLCK);
-            return -1;
+        if !nap(tries) {
+            break;
         }
-        delay = (delay * 2).min(LONGEST_DELAY);
     }
+    // Not EINTR: callers would try again, and the request is to end.
+    set_errno(libc::ENOLCK);
+    -1
+}
+
+/// Between two tries; false when the request is to end.
+fn nap(tries: u32) -> bool {
+    let delay = FIRST_DELAY * 2u32.pow(tries.min(8));
+    park_on(tokio::time::sleep(delay.min(LONGEST_DELAY))).is_ok()
+}
+
+#[no_mangle]
+extern "C" fn surus_rs_nap_for_lock(tries: c_uint) -> bool {
+    nap(tries)
 }

@@ -143,7 +143,8 @@ pub(crate) async fn a_server_is_not_forked(engine: &Engine) {
     let (status, text) = read(classic.call(get("/"), site.script("index.php")).await).await;
     assert_eq!(status, 200);
     assert!(
-        text.starts_with("-1 pcntl_fork(): A server's process cannot be forked") && text.ends_with(" ran\n"),
+        text.starts_with("-1 pcntl_fork(): A server's process cannot be forked")
+            && text.ends_with(" ran\n"),
         "{text}"
     );
 }

@@ -3,6 +3,7 @@
 //! PHP belongs to one thread of a process and starts once: one test runs all checks, one after the other.
 #![forbid(unsafe_code)]
 
+mod apart;
 mod classic;
 mod coroutine;
 mod site;
@@ -15,7 +16,11 @@ use tokio::task::LocalSet;
 #[test]
 fn the_engine() {
     Engine::check_heaps();
-    let engine = Engine::start(&EngineConfig::default()).expect("PHP starts");
+    let config = EngineConfig {
+        ini: vec![("ffi.enable".to_owned(), "1".to_owned())],
+        dev: false,
+    };
+    let engine = Engine::start(&config).expect("PHP starts");
     assert!(
         Engine::start(&EngineConfig::default()).is_err(),
         "PHP starts once"
@@ -34,6 +39,8 @@ fn the_engine() {
         classic::a_fatal_error_frees_the_isolate(&engine).await;
         classic::a_server_is_not_forked(&engine).await;
         classic::bodies_are_streamed_in_and_out(&engine).await;
+        apart::an_open_basedir_is_one_requests(&engine).await;
+        apart::locks_by_fcntl_are_waited_for(&engine).await;
         coroutine::what_does_not_boot_says_so(&engine).await;
         coroutine::routes_need_no_php(&engine).await;
         coroutine::requests_wait_side_by_side(&engine).await;
