@@ -1,7 +1,7 @@
 //! Input of PHP handlers: parsed, validated and described before PHP is entered.
 //!
 //! ```text
-//! description (JSON, from PHP's reflection at boot) ──compile──► Schema ──► JSON Schema 2020-12
+//! description (JSON, from PHP's reflection at boot) ──compile──► Schema ──► JSON Schema 2020-12 ──► OpenAPI 3.1
 //!                                                                  │
 //! body or query string ──json.rs, form.rs, multipart.rs──► Tree ──check──► Input, in the order of the constructors
 //!                                                                  └─────► violations ──► problem+json
@@ -12,7 +12,7 @@
 //! - `check`: a tree against a schema; `formats`: e-mail addresses, URLs, dates and their like
 //! - [`input`]: what a class is built from, laid out for C
 //! - [`violation`], [`messages`], [`problem`]: what is wrong, in the client's language, as problem+json
-//! - `json_schema`: documents
+//! - `json_schema`, [`openapi`], [`page`]: documents
 //!
 //! No I/O, no unsafe code, and nothing here knows PHP's engine.
 
@@ -28,6 +28,8 @@ mod json_schema;
 mod media;
 pub mod messages;
 mod multipart;
+pub mod openapi;
+pub mod page;
 pub mod problem;
 pub mod schema;
 mod tree;

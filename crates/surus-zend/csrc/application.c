@@ -143,7 +143,7 @@ static bool take_routes(struct surus_application *app, void *exchange)
 		app->count++;
 	} ZEND_HASH_FOREACH_END();
 	zval_ptr_dtor(&routes);
-	return good && surus_take_messages(exchange);
+	return good && surus_take_messages(exchange) && surus_make_openapi(exchange, &app->value);
 }
 
 static bool is_a(const zval *value, const char *lower_name)

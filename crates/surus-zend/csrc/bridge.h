@@ -204,6 +204,14 @@ bool surus_rs_input(void *exchange, uint32_t slot, surus_input *input);
 /* The answer to input that breaks rules written in PHP: a JSON list of violations. */
 void surus_rs_invalid(void *exchange, uint32_t slot, surus_str violations);
 
+/* An OpenAPI document from what Surus\Schema\OpenApi says; false: the text is what is wrong. Valid until the next call. */
+bool surus_rs_openapi(surus_str routes, surus_str *text);
+/* The page that shows one. */
+surus_str surus_rs_openapi_page(void);
+/* At boot: whether the document is what the application boots for; it is handed over. */
+bool surus_rs_wants_openapi(void *exchange);
+void surus_rs_take_openapi(void *exchange, surus_str document);
+
 /* A source file of the Surus\ classes, by class name; false if there is none. */
 bool surus_rs_class_source(surus_str class_name, surus_str *file_name, surus_str *source);
 

@@ -83,12 +83,42 @@ void surus_functions_start(void)
 	}
 }
 
+/* For Surus\Schema\OpenApi. */
+static ZEND_FUNCTION(surus_schema_document)
+{
+	zend_string *routes;
+	ZEND_PARSE_PARAMETERS_START(1, 1)
+		Z_PARAM_STR(routes)
+	ZEND_PARSE_PARAMETERS_END();
+	surus_str text;
+	if (!surus_rs_openapi((surus_str){ZSTR_VAL(routes), ZSTR_LEN(routes)}, &text)) {
+		zend_throw_error(NULL, "%.*s", (int)text.len, text.ptr);
+		RETURN_THROWS();
+	}
+	RETURN_STRINGL(text.ptr, text.len);
+}
+
+static ZEND_FUNCTION(surus_schema_page)
+{
+	ZEND_PARSE_PARAMETERS_NONE();
+	surus_str text = surus_rs_openapi_page();
+	RETURN_STRINGL(text.ptr, text.len);
+}
+
 ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_array, 0, 0, IS_ARRAY, 0)
 ZEND_END_ARG_INFO()
 ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_bool, 0, 0, _IS_BOOL, 0)
 ZEND_END_ARG_INFO()
 
+ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_document, 0, 1, IS_STRING, 0)
+	ZEND_ARG_TYPE_INFO(0, routes, IS_STRING, 0)
+ZEND_END_ARG_INFO()
+ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_string, 0, 0, IS_STRING, 0)
+ZEND_END_ARG_INFO()
+
 const zend_function_entry surus_functions[] = {
+	ZEND_NS_NAMED_FE("Surus\\Schema", document, ZEND_FN(surus_schema_document), arginfo_document)
+	ZEND_NS_NAMED_FE("Surus\\Schema", page, ZEND_FN(surus_schema_page), arginfo_string)
 	ZEND_FE(fastcgi_finish_request, arginfo_bool)
 	ZEND_FE(getallheaders, arginfo_array)
 	ZEND_FALIAS(apache_request_headers, getallheaders, arginfo_array)

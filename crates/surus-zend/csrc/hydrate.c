@@ -285,6 +285,30 @@ bool surus_take_messages(void *exchange)
 	return good;
 }
 
+bool surus_make_openapi(void *exchange, zval *app)
+{
+	if (!surus_rs_wants_openapi(exchange)) {
+		return true;
+	}
+	zend_string *name = zend_string_init(ZEND_STRL("Surus\\Schema\\OpenApi"), false);
+	zend_execute_data bottom = {.func = &boot_function}, *before = EG(current_execute_data);
+	EG(current_execute_data) = &bottom;
+	zend_class_entry *class = zend_lookup_class(name);
+	zend_string_release(name);
+	zval text;
+	ZVAL_UNDEF(&text);
+	if (class) {
+		zend_call_method_with_1_params(NULL, class, NULL, "of", &text, app);
+	}
+	EG(current_execute_data) = before;
+	bool good = !EG(exception) && Z_TYPE(text) == IS_STRING;
+	if (good) {
+		surus_rs_take_openapi(exchange, (surus_str){Z_STRVAL(text), Z_STRLEN(text)});
+	}
+	zval_ptr_dtor(&text);
+	return good;
+}
+
 void surus_hydrator_free(surus_hydrator *hydrator)
 {
 	if (!hydrator) {

@@ -19,6 +19,8 @@ surus_input_kind surus_hydrator_make(void *exchange, int64_t route, const char *
 	surus_hydrator **hydrator, char *error, size_t error_size);
 /* At boot, once routes are known: what the application has told Surus\Schema\Messages. */
 bool surus_take_messages(void *exchange);
+/* At boot, of a Surus\App: makes its OpenAPI document if that is what it boots for. */
+bool surus_make_openapi(void *exchange, zval *app);
 void surus_hydrator_free(surus_hydrator *hydrator);
 /* False: an exception was thrown, or the request is answered (SG(headers_sent)) since a rule written in PHP was broken. */
 bool surus_hydrate(const surus_hydrator *hydrator, void *exchange, zval *to);

@@ -131,6 +131,23 @@ impl Coroutine {
         })
     }
 
+    /// Boots the application for its OpenAPI document, as JSON.
+    pub async fn openapi(
+        engine: &Engine,
+        script: &Path,
+        limits: &Limits,
+    ) -> Result<String, BootError> {
+        let exchange = Exchange::for_script(script, engine.dev);
+        exchange.want_openapi();
+        let _version = Version::boot_with(script, limits, &exchange).await?;
+        exchange.openapi().ok_or_else(|| {
+            BootError(format!(
+                "{} returns no Surus\\App: there are no routes to describe",
+                script.display()
+            ))
+        })
+    }
+
     /// Answers one request. Dropping the future tells PHP that the client has left.
     pub async fn call(&self, request: Request) -> Response<ResponseBody> {
         let app = &self.app;
@@ -319,17 +336,25 @@ impl App {
 
 impl Version {
     async fn boot(engine: &Engine, script: &Path, limits: &Limits) -> Result<Version, BootError> {
+        let exchange = Exchange::for_script(script, engine.dev);
+        Version::boot_with(script, limits, &exchange).await
+    }
+
+    async fn boot_with(
+        script: &Path,
+        limits: &Limits,
+        exchange: &Rc<Exchange>,
+    ) -> Result<Version, BootError> {
         let isolate = Isolate::new(limits.memory_limit.as_deref())?;
         let task = Task::new(&isolate, BOOT_STACK)?;
-        let exchange = Exchange::for_script(script, engine.dev);
-        task.assign(ffi::RUN_BOOT, &exchange);
+        task.assign(ffi::RUN_BOOT, exchange);
         let unlimited = Limits {
             request_timeout: None,
             slow_log: None,
             ..limits.clone()
         };
-        let log = BootLog::begin(&exchange);
-        let outcome = task.start(&exchange, &unlimited).await;
+        let log = BootLog::begin(exchange);
+        let outcome = task.start(exchange, &unlimited).await;
         let printed = exchange.take_output();
         if !printed.is_empty() {
             tracing::info!(target: "php", "{}", String::from_utf8_lossy(&printed).trim_end());
@@ -346,7 +371,7 @@ impl Version {
         Ok(Version {
             isolate,
             router,
-            inputs: RouteInputs::take(&exchange),
+            inputs: RouteInputs::take(exchange),
             idle: RefCell::default(),
             retired: Cell::new(false),
         })

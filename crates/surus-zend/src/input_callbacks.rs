@@ -1,6 +1,9 @@
 //! The `surus_rs_*` functions that hand validated input over; the rules of `rust_callbacks.rs` hold here, too.
 
-use std::ffi::{c_char, c_int, c_void};
+use std::{
+    cell::RefCell,
+    ffi::{c_char, c_int, c_void},
+};
 
 use crate::{
     exchange::Exchange,
@@ -74,5 +77,44 @@ unsafe extern "C" fn surus_rs_invalid(raw: *mut c_void, slot: u32, violations: S
     unsafe {
         let violations = String::from_utf8_lossy(violations.bytes());
         Exchange::from_raw(raw).answer_invalid(slot, &violations);
+    }
+}
+
+#[no_mangle]
+unsafe extern "C" fn surus_rs_openapi(routes: Str, text: *mut Str) -> bool {
+    thread_local! {
+        static LAST: RefCell<String> = const { RefCell::new(String::new()) };
+    }
+    // SAFETY: C passes text that lives for this call, and a place for the answer.
+    let built = unsafe {
+        let routes = String::from_utf8_lossy(routes.bytes());
+        surus_schema::openapi::build(&routes)
+    };
+    let good = built.is_ok();
+    LAST.with_borrow_mut(|last| {
+        *last = built.unwrap_or_else(|error| error);
+        // SAFETY: as above; the text stays until the next call.
+        unsafe { text.write(Str::new(last.as_bytes())) };
+    });
+    good
+}
+
+#[no_mangle]
+extern "C" fn surus_rs_openapi_page() -> Str {
+    Str::new(surus_schema::page::PAGE.as_bytes())
+}
+
+#[no_mangle]
+unsafe extern "C" fn surus_rs_wants_openapi(raw: *mut c_void) -> bool {
+    // SAFETY: as above.
+    unsafe { Exchange::from_raw(raw) }.wants_openapi()
+}
+
+#[no_mangle]
+unsafe extern "C" fn surus_rs_take_openapi(raw: *mut c_void, document: Str) {
+    // SAFETY: as above.
+    unsafe {
+        let document = String::from_utf8_lossy(document.bytes()).into_owned();
+        Exchange::from_raw(raw).set_openapi(document);
     }
 }

@@ -46,6 +46,9 @@ pub(crate) struct Inputs {
     /// For violations that PHP finds.
     messages: std::rc::Rc<Messages>,
     places: Vec<problem::Place>,
+    /// At boot: the application is to hand over its OpenAPI document.
+    wants_openapi: std::cell::Cell<bool>,
+    openapi: std::cell::OnceCell<String>,
 }
 
 /// Of an application: the inputs of each route.
@@ -196,6 +199,29 @@ impl Exchange {
     pub(crate) fn add_messages(&self, json: &str) -> Result<(), String> {
         let mut declared = self.inputs.get_or_init(Box::default).declared.borrow_mut();
         declared.1.add(json)
+    }
+
+    /// Before boot: the application is to hand over its OpenAPI document.
+    pub(crate) fn want_openapi(&self) {
+        self.inputs
+            .get_or_init(Box::default)
+            .wants_openapi
+            .set(true);
+    }
+
+    pub(crate) fn wants_openapi(&self) -> bool {
+        let inputs = self.inputs.get();
+        inputs.is_some_and(|inputs| inputs.wants_openapi.get())
+    }
+
+    pub(crate) fn set_openapi(&self, document: String) {
+        if let Some(inputs) = self.inputs.get() {
+            let _ = inputs.openapi.set(document);
+        }
+    }
+
+    pub(crate) fn openapi(&self) -> Option<String> {
+        self.inputs.get()?.openapi.get().cloned()
     }
 
     /// Validated input of the request.

@@ -21,6 +21,9 @@ pub(crate) enum Command {
     /// Print the resolved configuration, or what is wrong with it
     #[command(after_help = CHECK_HELP)]
     Check(ServeArgs),
+    /// Print the OpenAPI document of an application
+    #[command(after_help = OPENAPI_HELP)]
+    Openapi(ServeArgs),
     /// Run a PHP script on the command line, with the engine that serves
     #[command(after_help = PHP_HELP)]
     Php(PhpArgs),
@@ -147,6 +150,11 @@ const CHECK_HELP: &str = "\
 Takes what `surus serve` takes and starts nothing. The output is a complete surus.toml.
 
 Exit codes: 0 the configuration is valid, 2 it is not.";
+
+const OPENAPI_HELP: &str = "\
+Takes what `surus serve` takes, boots the application once and serves nothing.
+
+Exit codes: 0 done, 1 the application failed to boot or has no routes, 2 wrong usage or configuration.";
 
 const PHP_HELP: &str = "\
 Examples:

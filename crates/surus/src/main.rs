@@ -7,6 +7,7 @@
 //! - `backend/`: PHP as the edge's backend, one file per mode
 //! - `process/`: PHP in processes with one request at a time
 //! - `log.rs`: where log lines go
+//! - `openapi.rs`: `surus openapi`
 //! - `php.rs`: `surus php`; `internals.rs`: `surus internals`
 
 #![forbid(unsafe_code)]
@@ -17,6 +18,7 @@ mod config;
 mod control;
 mod internals;
 mod log;
+mod openapi;
 mod orders;
 mod php;
 mod process;
@@ -49,6 +51,10 @@ fn main() -> ExitCode {
                 print!("{}", config.to_toml());
                 ExitCode::SUCCESS
             }
+            Err(error) => misconfigured(&error),
+        },
+        Command::Openapi(arguments) => match Config::resolve(&arguments) {
+            Ok(config) => openapi::run(&config),
             Err(error) => misconfigured(&error),
         },
         Command::Php(arguments) => php::run(&arguments),

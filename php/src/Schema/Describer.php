@@ -144,7 +144,7 @@ final class Describer
             'name' => $field->name ?? $parameter->getName(),
             'type' => $type,
             'required' => !$optional,
-            'default' => $optional ? $this->constant($parameter) : null,
+            'default' => $optional ? $this->constant($parameter, $type) : null,
             'description' => $field->description ?? PhpDoc::of($parameter)['text'] ?? null,
             'example' => $field?->example,
             'deprecated' => $field->deprecated ?? false,
@@ -152,8 +152,12 @@ final class Describer
         ], static fn (mixed $value) => $value !== null);
     }
 
-    /** A default as documents show it; null if it has no form in JSON. */
-    private function constant(\ReflectionParameter $parameter): mixed
+    /**
+     * A default as documents show it; null if it has no form in JSON.
+     *
+     * @param array<string, mixed> $type
+     */
+    private function constant(\ReflectionParameter $parameter, array $type): mixed
     {
         $default = $parameter->getDefaultValue();
 
@@ -161,6 +165,7 @@ final class Describer
             $default instanceof \BackedEnum => $default->value,
             $default instanceof \UnitEnum => $default->name,
             \is_object($default) => null,
+            $default === [] && $type['type'] === 'map' => new \stdClass(),
             default => $default,
         };
     }

@@ -44,6 +44,25 @@ final class PhpDoc
         return $variable;
     }
 
+    /** @return array{summary?: string, description?: string} */
+    public static function texts(string|false $comment): array
+    {
+        $text = trim(preg_split('/(^|\n)\s*@/', self::text($comment), 2)[0] ?? '');
+        [$summary, $description] = preg_split('/\n\s*\n/', $text, 2) + ['', ''];
+        $summary = rtrim(preg_replace('/\s+/', ' ', $summary), '.');
+
+        return array_filter(['summary' => $summary, 'description' => trim($description)]);
+    }
+
+    /** @return array{type?: string, text?: string} of its own comment, or of the parameter that is promoted to it */
+    public static function ofProperty(\ReflectionProperty $property): array
+    {
+        $constructor = $property->getDeclaringClass()->getConstructor();
+        $parameters = $property->isPromoted() ? self::parameters($constructor?->getDocComment() ?? false) : [];
+
+        return self::variable($property->getDocComment()) + ($parameters[$property->getName()] ?? []);
+    }
+
     /** The type behind `@return`, if there is one. */
     public static function returned(string|false $comment): ?string
     {
@@ -97,7 +116,7 @@ final class PhpDoc
     }
 
     /** @param \ReflectionClass<object>|null $scope */
-    private static function resolve(string $name, ?\ReflectionClass $scope): ?string
+    public static function resolve(string $name, ?\ReflectionClass $scope): ?string
     {
         $null = str_starts_with($name, '?') ? '?' : '';
         $name = ltrim($name, '?');

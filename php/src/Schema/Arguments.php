@@ -1,0 +1,64 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Surus\Schema;
+
+/**
+ * Which parameters of handlers are input, and where it comes from. csrc/hydrate.c has the same rules.
+ *
+ * @internal
+ */
+final class Arguments
+{
+    /* The numbers are bridge.h's. */
+    public const JSON = 1;
+    public const FORM = 2;
+    public const QUERY = 4;
+
+    public static function isInput(\ReflectionParameter $parameter): bool
+    {
+        $type = $parameter->getType();
+        if (!$type instanceof \ReflectionNamedType || $type->isBuiltin() || !class_exists($type->getName())) {
+            return false;
+        }
+        $class = new \ReflectionClass($type->getName());
+        if ($class->isInternal() || $class->getConstructor() === null) {
+            return false;
+        }
+        if (self::declared($parameter) !== 0) {
+            return true;
+        }
+        $attributes = $class->getAttributes();
+        foreach ($class->getConstructor()->getParameters() as $each) {
+            array_push($attributes, ...$each->getAttributes());
+        }
+        foreach ($attributes as $attribute) {
+            if (str_starts_with($attribute->getName(), __NAMESPACE__ . '\\')) {
+                return true;
+            }
+        }
+
+        return false;
+    }
+
+    public static function sourceOf(\ReflectionParameter $parameter, string $method): int
+    {
+        $bodiless = \in_array($method, ['GET', 'HEAD', 'DELETE'], true);
+
+        return self::declared($parameter) ?: ($bodiless ? self::QUERY : self::JSON);
+    }
+
+    /** What the parameter's own attributes say. */
+    private static function declared(\ReflectionParameter $parameter): int
+    {
+        $source = 0;
+        foreach ($parameter->getAttributes() as $attribute) {
+            if (preg_match('/^Surus\\\\(?:.*\\\\)?(Body|Form|Query)$/', $attribute->getName(), $found)) {
+                $source |= ['Body' => self::JSON, 'Form' => self::FORM, 'Query' => self::QUERY][$found[1]];
+            }
+        }
+
+        return $source;
+    }
+}

@@ -1,0 +1,101 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Surus\Schema;
+
+/**
+ * What a handler answers: from its return type, its doc comment and its #[Returns].
+ *
+ * @internal
+ */
+final class Responses
+{
+    public function __construct(private readonly TypeSchemas $types)
+    {
+    }
+
+    /** @return array<int|string, array<string, mixed>> by status */
+    public function of(\ReflectionFunctionAbstract $function): array
+    {
+        $scope = $function instanceof \ReflectionMethod ? $function->getDeclaringClass() : null;
+        $scope ??= $function instanceof \ReflectionFunction ? $function->getClosureScopeClass() : null;
+        $responses = [];
+        foreach (Attributes::all($function, Returns::class) as $returns) {
+            $responses[$returns->status] = $this->declared($returns, $scope);
+        }
+        $type = PhpDoc::returned($function->getDocComment());
+        $inferred = $type !== null ? $this->inferred($type, $scope) : $this->native($function->getReturnType(), $scope);
+        // The type says little about a handler whose success is declared.
+        $declared = array_filter(array_keys($responses), static fn (int $status) => $status >= 200 && $status < 300);
+        $responses += $declared === [] ? $inferred : array_intersect_key($inferred, [204 => true]);
+        ksort($responses);
+
+        return $responses ?: ['default' => ['description' => 'A response.']];
+    }
+
+    /**
+     * @param \ReflectionClass<object>|null $scope
+     *
+     * @return array<string, mixed>
+     */
+    private function declared(Returns $returns, ?\ReflectionClass $scope): array
+    {
+        $response = ['description' => $returns->description ?? ($returns->status < 400 ? 'Success.' : 'An error.')];
+        if ($returns->type === null && $returns->mediaType === null) {
+            return $response;
+        }
+        $media = $returns->mediaType ?? ($returns->type === 'string' ? 'text/html' : 'application/json');
+        $content = ['schema' => (object) ($returns->type === null ? [] : $this->types->ofDoc($returns->type, $scope))];
+        if ($returns->example !== null) {
+            $content['example'] = $returns->example;
+        }
+
+        return $response + ['content' => [$media => $content]];
+    }
+
+    /**
+     * @param \ReflectionClass<object>|null $scope
+     *
+     * @return array<int|string, array<string, mixed>>
+     */
+    private function native(?\ReflectionType $type, ?\ReflectionClass $scope): array
+    {
+        $types = $type instanceof \ReflectionUnionType ? $type->getTypes() : ($type === null ? [] : [$type]);
+        $responses = [];
+        foreach ($types as $each) {
+            $name = $each instanceof \ReflectionNamedType ? $each->getName() : 'mixed';
+            $responses += $this->inferred($name, $scope);
+            if ($each->allowsNull() && $name !== 'mixed') {
+                $responses += $this->inferred('null', $scope);
+            }
+        }
+
+        return $responses;
+    }
+
+    /**
+     * By the return contract.
+     *
+     * @param \ReflectionClass<object>|null $scope
+     *
+     * @return array<int|string, array<string, mixed>>
+     */
+    private function inferred(string $type, ?\ReflectionClass $scope): array
+    {
+        $content = static fn (string $media, array $schema): array => [200 => [
+            'description' => 'Success.',
+            'content' => [$media => ['schema' => (object) $schema]],
+        ]];
+        $class = ltrim($type, '\\');
+
+        return match (true) {
+            $type === 'null', $type === 'void' => [204 => ['description' => 'No content.']],
+            $type === 'string', (bool) preg_match('/^(\\\\?Generator|iterable)\b/', $type) => $content('text/html', ['type' => 'string']),
+            $type === 'int', $type === 'mixed', $type === 'never', $type === 'static', $type === 'self' => [],
+            is_a($class, \Surus\Http\Response::class, true),
+            is_a($class, 'Psr\Http\Message\ResponseInterface', true) => [],
+            default => $content('application/json', $this->types->ofDoc($type, $scope)),
+        };
+    }
+}

@@ -1,0 +1,159 @@
+//! The document of an application, and the page that shows it to people.
+#![forbid(unsafe_code)]
+
+use std::process::{Command, Output};
+
+use serde_json::{json, Value};
+use surus_tests::fixture;
+use surus_tests::http::Request;
+use surus_tests::surus::{binary, Surus};
+use surus_tests::temp::TempDir;
+
+fn openapi(script: &str) -> Output {
+    Command::new(binary())
+        .arg("openapi")
+        .arg(fixture(script))
+        .env("SURUS_TEST_CASE", "untyped")
+        .output()
+        .expect("surus runs")
+}
+
+fn document() -> Value {
+    let output = openapi("schema/app.php");
+    assert!(output.status.success(), "{output:?}");
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
+#[test]
+fn what_the_server_serves_is_what_the_command_prints() {
+    let server = Surus::serve(&fixture("schema/app.php")).start();
+    let served = Request::get("/openapi.json")
+        .send(server.address())
+        .expect(200);
+    assert_eq!(served.header("content-type"), Some("application/json"));
+    assert_eq!(served.json(), document());
+}
+
+#[test]
+fn routes_inputs_and_answers_are_described() {
+    let document = document();
+    assert_eq!(document["openapi"], "3.1.0");
+    assert_eq!(
+        document["info"],
+        json!({"title": "Example <API>", "version": "2.1", "description": "For tests."})
+    );
+    let paths = document["paths"].as_object().expect("paths");
+    assert!(
+        !paths.contains_key("/openapi.json") && !paths.contains_key("/docs"),
+        "{paths:?}"
+    );
+
+    let create = &paths["/users"]["post"];
+    let reference = |name: &str| json!({"$ref": format!("#/components/schemas/{name}")});
+    assert_eq!(
+        create["requestBody"]["content"],
+        json!({"application/json": {"schema": reference("NewUser")}})
+    );
+    for status in ["400", "415", "422"] {
+        let content = &create["responses"][status]["content"]["application/problem+json"];
+        assert_eq!(content["schema"], reference("Problem"), "{status}");
+    }
+    let user = &document["components"]["schemas"]["NewUser"];
+    assert_eq!(user["description"], "Somebody new.");
+    assert_eq!(user["required"], json!(["email", "name", "age"]));
+    assert_eq!(
+        user["properties"]["name"],
+        json!({"type": "string", "minLength": 2, "maxLength": 10})
+    );
+    assert_eq!(user["properties"]["scores"]["default"], json!({}));
+    assert_eq!(
+        user["properties"]["born"],
+        json!({"type": ["string", "null"], "format": "date"})
+    );
+
+    // The same class differs on its way in and out: defaults.
+    assert_eq!(
+        document["components"]["schemas"]["Address"]["required"],
+        json!(["city"])
+    );
+    let output = &document["components"]["schemas"]["AddressOutput"];
+    assert_eq!(output["required"], json!(["city", "zip"]));
+
+    let form = &paths["/forms"]["post"]["requestBody"]["content"];
+    assert_eq!(form["multipart/form-data"]["schema"], reference("Order"));
+    assert_eq!(form["application/json"], Value::Null);
+
+    let show = &paths["/users/{id}"]["get"];
+    assert_eq!(show["summary"], "One of them");
+    assert_eq!(show["description"], "Found by its number.");
+    let id = json!([{"name": "id", "in": "path", "required": true, "description": "its number", "schema": {"type": "integer"}}]);
+    assert_eq!(show["parameters"], id);
+    assert_eq!(
+        show["responses"]["200"]["content"]["application/json"]["schema"],
+        reference("User")
+    );
+    assert_eq!(show["responses"]["204"]["description"], "No content.");
+    assert_eq!(show["responses"]["404"]["description"], "There is none.");
+
+    let list = &paths["/users"]["get"];
+    assert_eq!(list["operationId"], "listUsers");
+    assert_eq!(list["tags"], json!(["people"]));
+    assert_eq!(
+        list["parameters"][0],
+        json!({"name": "q", "in": "query", "required": true, "schema": {"type": "string", "minLength": 1}})
+    );
+    let answer = &list["responses"]["200"]["content"]["application/json"]["schema"];
+    assert_eq!(
+        answer["properties"]["items"],
+        json!({"type": "array", "items": reference("User")})
+    );
+    assert_eq!(answer["required"], json!(["total", "items"]));
+}
+
+#[test]
+fn what_does_not_boot_has_no_document() {
+    let output = openapi("schema/broken.php");
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert!(output.stdout.is_empty());
+    let output = openapi("classic");
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+}
+
+#[test]
+fn the_page_works_in_a_browser() {
+    let server = Surus::serve(&fixture("schema/app.php")).start();
+    let page = Request::get("/docs").send(server.address()).expect(200);
+    let policy = page.header("content-security-policy").expect("a policy");
+    assert!(policy.starts_with("default-src 'none'"), "{policy}");
+    let profile = TempDir::new("chromium");
+    let output = Command::new("chromium")
+        .args([
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-background-networking",
+        ])
+        .args(["--virtual-time-budget=5000", "--dump-dom"])
+        .arg(format!("--user-data-dir={}", profile.path().display()))
+        .arg(format!("http://{}/docs#listUsers", server.address()))
+        .output()
+        .expect("chromium runs");
+    let shown = String::from_utf8_lossy(&output.stdout);
+    for expected in [
+        "<title>Example &lt;API&gt;</title>",
+        "<details class=\"operation\" id=\"listUsers\" open=\"\">",
+        "<span class=\"method\">POST</span><code>/users</code>",
+        "<code>email</code> <span class=\"type\">string (email)</span>",
+        "minLength: 2, maxLength: 10",
+        "<h2>people</h2>",
+        "<small>application/problem+json <span class=\"type\">Problem</span></small>",
+        "One of them",
+    ] {
+        assert!(
+            shown.contains(expected),
+            "{expected} is not in {shown}\n{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+    }
+    assert!(!shown.contains("role=\"alert\""));
+}
