@@ -4,50 +4,349 @@ declare(strict_types=1);
 
 namespace Surus;
 
+use Psr\Container\ContainerInterface;
+use Surus\Http\Middleware;
+use Surus\Internal\Discovery;
+use Surus\Internal\Origin;
+use Surus\Routing\Route;
+use Surus\Routing\Urls;
+
 /**
  * An application: routes and their handlers.
  *
  * Return it from the script that `surus serve` runs. Routes are matched before PHP is entered; a handler gets its
- * arguments by name and type, and what it returns becomes the response.
+ * arguments by name and type, and what it returns becomes the response. A group is an application within another one.
+ *
+ * A handler is a closure or another callable, `[Controller::class, 'method']`, an invokable class or a PSR-15 handler.
+ * A middleware is a {@see Middleware}, a PSR-15 middleware, a closure (Request, Closure $next): mixed, or the name of
+ * a class of one of these.
+ *
+ * @phpstan-type Handler callable|object|string|array{class-string|object, string}
  */
 final class App
 {
-    /** @var list<array{string, string, callable}> */
-    private array $routes = [];
+    /** @var list<Route|App> */
+    private array $items = [];
+
+    /** @var list<callable|object|string> */
+    private array $middleware = [];
+
+    /** @var array<int|class-string, callable> */
+    private array $errorHandlers = [];
+
+    private mixed $fallback = null;
+    private string $prefix = '';
+    private string $namePrefix = '';
+    private string $host = '';
+    private ?App $parent = null;
+    private ?Urls $urls = null;
+    private readonly Container $container;
+
+    public function __construct()
+    {
+        $this->container = new Container();
+        $this->container->set(self::class, $this);
+        $this->container->singleton(Urls::class, fn (): Urls => $this->urls());
+    }
 
     /** A route for GET (and HEAD) requests. */
-    public function get(string $pattern, callable $handler): static
+    public function get(string $pattern, mixed $handler): Route
     {
         return $this->map('GET', $pattern, $handler);
     }
 
     /** A route for POST requests. */
-    public function post(string $pattern, callable $handler): static
+    public function post(string $pattern, mixed $handler): Route
     {
         return $this->map('POST', $pattern, $handler);
     }
 
+    /** A route for PUT requests. */
+    public function put(string $pattern, mixed $handler): Route
+    {
+        return $this->map('PUT', $pattern, $handler);
+    }
+
+    /** A route for PATCH requests. */
+    public function patch(string $pattern, mixed $handler): Route
+    {
+        return $this->map('PATCH', $pattern, $handler);
+    }
+
+    /** A route for DELETE requests. */
+    public function delete(string $pattern, mixed $handler): Route
+    {
+        return $this->map('DELETE', $pattern, $handler);
+    }
+
+    /** A route for OPTIONS requests; without one the server answers them with `Allow`. */
+    public function options(string $pattern, mixed $handler): Route
+    {
+        return $this->map('OPTIONS', $pattern, $handler);
+    }
+
     /** A route for every method that has no route of its own there. */
-    public function any(string $pattern, callable $handler): static
+    public function any(string $pattern, mixed $handler): Route
     {
         return $this->map('*', $pattern, $handler);
     }
 
-    /** A route for one method. */
-    public function map(string $method, string $pattern, callable $handler): static
+    /**
+     * A route for one method or several.
+     *
+     * @param string|list<string> $methods
+     * @param string $pattern `/users/{id:int}`; constraints are int, slug, uuid or a regular expression, `{page?}` may
+     *     be left out, `{rest*}` is all that follows
+     */
+    public function map(string|array $methods, string $pattern, mixed $handler): Route
     {
-        $this->routes[] = [$method, $pattern, $handler];
+        return $this->items[] = new Route((array) $methods, $pattern, $handler, Origin::caller());
+    }
+
+    /**
+     * Routes with a common prefix.
+     *
+     * @param callable(App): mixed $routes
+     *
+     * @return App the group: middleware, a host and so on may be given to it
+     */
+    public function group(string $prefix, callable $routes): App
+    {
+        $group = new self();
+        $this->mount($prefix, $group);
+        $routes($group);
+
+        return $group;
+    }
+
+    /** Puts another application, with its routes and middleware, below a path. Services are this one's. */
+    public function mount(string $prefix, App $app): App
+    {
+        if ($app->parent !== null) {
+            throw new BootError(Origin::caller() . ': this application is mounted already');
+        }
+        if ($app->fallback !== null || $app->errorHandlers !== []) {
+            throw new BootError(Origin::caller() . ': a fallback and error handlers belong to the outermost application');
+        }
+        $app->parent = $this;
+        $this->outermost()->container->absorb($app->container);
+        $app->prefix = $prefix === '/' ? '' : $prefix;
+        $this->items[] = $app;
+
+        return $app;
+    }
+
+    /**
+     * The routes of a REST resource: index, create, store, show, edit, update, destroy, as far as the class has them.
+     *
+     * @param class-string $controller
+     * @param string $parameter its constraint may follow: "id:int"
+     *
+     * @return App the group of these routes, named after the path: "photos.show"
+     */
+    public function resource(string $path, string $controller, string $parameter = 'id'): App
+    {
+        $one = '/{' . $parameter . '}';
+        $routes = [
+            'index' => ['GET', ''], 'create' => ['GET', '/create'], 'store' => ['POST', ''], 'show' => ['GET', $one],
+            'edit' => ['GET', "$one/edit"], 'update' => [['PUT', 'PATCH'], $one], 'destroy' => ['DELETE', $one],
+        ];
+        $group = $this->mount($path, new self())->name(str_replace('/', '.', trim($path, '/')) . '.');
+        foreach ($routes as $method => [$verb, $pattern]) {
+            if (method_exists($controller, $method)) {
+                $group->map($verb, $pattern, [$controller, $method])->name($method);
+            }
+        }
+
+        return $group;
+    }
+
+    /**
+     * The routes that methods of these classes have as attributes.
+     *
+     * @param string ...$sources classes, or folders whose PHP files are loaded for their classes
+     */
+    public function controllers(string ...$sources): static
+    {
+        foreach ($sources as $source) {
+            foreach (is_dir($source) ? Discovery::classes($source) : [$source] as $class) {
+                Discovery::routes($this, $class);
+            }
+        }
+
+        return $this;
+    }
+
+    /** Routes from a file that returns a function (App): mixed. */
+    public function load(string $file): static
+    {
+        $routes = (static fn (): mixed => require $file)();
+        if (!is_callable($routes)) {
+            throw new BootError("$file:1: a file of routes returns a function that takes the application");
+        }
+        $routes($this);
 
         return $this;
     }
 
     /**
+     * Routes after the files of a folder: `users/[id].php` is `/users/{id}`, `index.php` the folder itself. A file
+     * returns a handler for all methods, or an array of them by method.
+     */
+    public function folder(string $prefix, string $folder): App
+    {
+        return $this->group($prefix, static fn (App $group) => Discovery::files($group, $folder));
+    }
+
+    /**
+     * Middleware for all routes here, in this order, whenever they are declared. That of the outermost application
+     * also sees errors, as responses.
+     *
+     * @param callable|object|string ...$middleware
+     */
+    public function use(callable|object|string ...$middleware): static
+    {
+        array_push($this->middleware, ...array_values($middleware));
+
+        return $this;
+    }
+
+    /** Only for requests to this host: `api.example.com`, `{tenant}.example.com`. */
+    public function host(string $host): static
+    {
+        $this->host = $host;
+
+        return $this;
+    }
+
+    /** What the names of the routes here begin with. */
+    public function name(string $prefix): static
+    {
+        $this->namePrefix = $prefix;
+
+        return $this;
+    }
+
+    /** Answers every request that no route takes, instead of the server's 404. */
+    public function fallback(mixed $handler): static
+    {
+        $this->root(__FUNCTION__)->fallback = $handler;
+
+        return $this;
+    }
+
+    /**
+     * Answers instead of an exception of this class, or one with this status. 404 and 405 include requests that no
+     * route takes.
+     *
+     * @param int|class-string<\Throwable> $what
+     * @param callable(\Throwable, Http\Request): mixed $handler null leaves it to the next one
+     */
+    public function error(int|string $what, callable $handler): static
+    {
+        $this->root(__FUNCTION__)->errorHandlers[$what] = $handler;
+
+        return $this;
+    }
+
+    /** Where services come from that are not declared here. */
+    public function container(ContainerInterface $container): static
+    {
+        $this->root(__FUNCTION__)->container->delegate($container);
+
+        return $this;
+    }
+
+    /** A service that all requests share; made when it is first needed. */
+    public function singleton(string $id, ?\Closure $factory = null): static
+    {
+        $this->root(__FUNCTION__)->container->singleton($id, $factory);
+
+        return $this;
+    }
+
+    /** A service of which each request has its own: what holds a connection has to be one. */
+    public function scoped(string $id, ?\Closure $factory = null): static
+    {
+        $this->root(__FUNCTION__)->container->scoped($id, $factory);
+
+        return $this;
+    }
+
+    /**
+     * The path of a named route.
+     *
+     * @param array<string, string|int|float|\BackedEnum|\Stringable> $parameters what is no part of the path goes to the query
+     */
+    public function url(string $name, array $parameters = []): string
+    {
+        return $this->urls()->to($name, $parameters);
+    }
+
+    /**
      * @internal for the server, once at boot
      *
-     * @return list<array{string, string, callable}>
+     * @return \Generator<int, Internal\Declared>
+     */
+    public function declared(?Internal\Inherited $from = null): \Generator
+    {
+        $inherited = $from === null
+            ? new Internal\Inherited('', '', $this->host, [])
+            : $from->below($this->prefix, $this->namePrefix, $this->host, $this->middleware);
+        foreach ($this->items as $item) {
+            if ($item instanceof self) {
+                yield from $item->declared($inherited);
+            } else {
+                yield $item->declared($inherited);
+            }
+        }
+    }
+
+    /**
+     * All routes, those of groups included.
+     *
+     * @return list<array{string, string, mixed}> methods with commas between them ("*": all), pattern, handler
      */
     public function routes(): array
     {
-        return $this->routes;
+        $rows = [];
+        foreach ($this->declared() as $route) {
+            $rows[] = [implode(',', $route->methods), (string) $route->pattern, $route->handler];
+        }
+
+        return $rows;
+    }
+
+    /**
+     * @internal for the server, once at boot
+     *
+     * @return array{Container, list<callable|object|string>, mixed, array<int|class-string, callable>}
+     */
+    public function parts(): array
+    {
+        return [$this->container, $this->middleware, $this->fallback, $this->errorHandlers];
+    }
+
+    private function urls(): Urls
+    {
+        if ($this->parent !== null) {
+            return $this->parent->urls();
+        }
+
+        return $this->urls ??= new Urls($this->declared());
+    }
+
+    private function outermost(): App
+    {
+        return $this->parent?->outermost() ?? $this;
+    }
+
+    private function root(string $what): App
+    {
+        if ($this->parent !== null) {
+            throw new BootError(Origin::caller() . ": $what() belongs to the outermost application");
+        }
+
+        return $this;
     }
 }

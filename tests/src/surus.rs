@@ -67,6 +67,18 @@ impl Options {
         self
     }
 
+    /// Starts what cannot be served, waits for its end, and returns what it has said.
+    pub fn boot_error(self) -> String {
+        let output = Command::new(binary())
+            .arg("serve")
+            .args(&self.arguments)
+            .args(["--workers", "1", "--listen", "127.0.0.1:0"])
+            .output()
+            .expect("the server can be started");
+        assert_eq!(output.status.code(), Some(1), "it has booted");
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    }
+
     /// Starts it and waits until it is ready.
     pub fn start(self) -> Surus {
         let folder = TempDir::new("surus");

@@ -1,27 +1,9 @@
-/* Coroutine applications: a script that runs once and returns what answers requests. */
-#include "internal.h"
+/* Coroutine applications: how one request is answered; boot.c boots them. */
+#include "application.h"
 #include "fiber_state.h"
-#include "hydrate.h"
 
-#include "Zend/zend_closures.h"
 #include "Zend/zend_interfaces.h"
-#include "Zend/zend_virtual_cwd.h"
 #include "ext/standard/basic_functions.h"
-
-#define MAX_ARGUMENTS 16
-
-typedef struct {
-	zval handler;
-	zend_fcall_info_cache call;
-	surus_plan *plan;
-} route;
-
-struct surus_application {
-	zval value;     /* what the script returned */
-	route *routes;  /* of a Surus\App; else one */
-	size_t count;
-	bool psr15;
-};
 
 static zend_class_entry *(*next_autoload)(zend_string *, zend_string *);
 
@@ -59,7 +41,7 @@ void surus_application_start(void)
 	zend_autoload = autoload;
 }
 
-static void surus_mark_destructed(zend_objects_store *objects)
+void surus_mark_destructed(zend_objects_store *objects)
 {
 	for (uint32_t i = 1; objects->object_buckets && i < objects->top; i++) {
 		zend_object *object = objects->object_buckets[i];
@@ -78,7 +60,7 @@ ZEND_API void ZEND_FASTCALL zend_objects_store_mark_destructed(zend_objects_stor
 	}
 }
 
-static void log_exception(zend_object *exception)
+void surus_log_exception(zend_object *exception)
 {
 	zval object, text;
 	ZVAL_OBJ(&object, exception);
@@ -94,158 +76,6 @@ static void log_exception(zend_object *exception)
 	if (EG(exception)) {
 		zend_clear_exception();
 	}
-}
-
-static bool prepare_route(route *r, void *exchange, int64_t index, const char *methods, const char *pattern)
-{
-	char *why = NULL;
-	if (!zend_is_callable_ex(&r->handler, NULL, 0, NULL, &r->call, &why)) {
-		surus_logf(3, "The handler for \"%s\" cannot be called: %s", pattern, why ? why : "unknown reason");
-		if (why) {
-			efree(why);
-		}
-		return false;
-	}
-	char error[512];
-	r->plan = surus_plan_make(exchange, index, methods, r->call.function_handler, pattern, error, sizeof error);
-	if (!r->plan) {
-		surus_logf(3, "%s", error);
-		return false;
-	}
-	if (surus_plan_count(r->plan) > MAX_ARGUMENTS) {
-		surus_logf(3, "The handler for \"%s\" has more than %d parameters", pattern, MAX_ARGUMENTS);
-		return false;
-	}
-	return true;
-}
-
-/* A Surus\App lists its routes as [method, pattern, handler]. */
-static bool take_routes(struct surus_application *app, void *exchange)
-{
-	zval routes;
-	zend_call_method_with_0_params(Z_OBJ(app->value), Z_OBJCE(app->value), NULL, "routes", &routes);
-	if (EG(exception) || Z_TYPE(routes) != IS_ARRAY) {
-		zval_ptr_dtor(&routes);
-		return false;
-	}
-	app->routes = calloc(zend_hash_num_elements(Z_ARRVAL(routes)) + 1, sizeof *app->routes);
-	bool good = app->routes != NULL;
-	zval *item;
-	ZEND_HASH_FOREACH_VAL(Z_ARRVAL(routes), item) {
-		zval *method = zend_hash_index_find(Z_ARRVAL_P(item), 0);
-		zval *pattern = zend_hash_index_find(Z_ARRVAL_P(item), 1);
-		zval *handler = zend_hash_index_find(Z_ARRVAL_P(item), 2);
-		route *r = &app->routes[app->count];
-		ZVAL_COPY(&r->handler, handler);
-		good = good && prepare_route(r, exchange, (int64_t)app->count, Z_STRVAL_P(method), Z_STRVAL_P(pattern));
-		surus_rs_add_route(exchange, (surus_str){Z_STRVAL_P(method), Z_STRLEN_P(method)},
-			(surus_str){Z_STRVAL_P(pattern), Z_STRLEN_P(pattern)}, (int64_t)app->count);
-		app->count++;
-	} ZEND_HASH_FOREACH_END();
-	zval_ptr_dtor(&routes);
-	return good && surus_take_messages(exchange) && surus_make_openapi(exchange, &app->value);
-}
-
-static bool is_a(const zval *value, const char *lower_name)
-{
-	if (Z_TYPE_P(value) != IS_OBJECT) {
-		return false;
-	}
-	zend_class_entry *class = zend_hash_str_find_ptr(EG(class_table), lower_name, strlen(lower_name));
-	return class && instanceof_function(Z_OBJCE_P(value), class);
-}
-
-static bool take_application(surus_isolate *isolate, void *exchange, zval *value, const char *script)
-{
-	struct surus_application *app = calloc(1, sizeof *app);
-	ZVAL_COPY_VALUE(&app->value, value);
-	isolate->application = app;
-	if (is_a(value, "surus\\app")) {
-		return take_routes(app, exchange);
-	}
-	if (Z_TYPE_P(value) == IS_LONG || Z_TYPE_P(value) == IS_NULL || !zend_is_callable(value, 0, NULL)) {
-		surus_logf(3, "%s must return a Surus\\App, a closure that takes a request, or a callable; it returned %s", script, zend_zval_type_name(value));
-		return false;
-	}
-	app->routes = calloc(1, sizeof *app->routes);
-	app->count = 1;
-	ZVAL_COPY(&app->routes[0].handler, value);
-	return prepare_route(&app->routes[0], exchange, 0, "*", "");
-}
-
-surus_outcome surus_run_boot(surus_task *task)
-{
-	surus_isolate *isolate = task->isolate;
-	surus_request_info info;
-	surus_fill_request_info(task->exchange, &info);
-	SG(request_info).request_method = NULL;
-	if (php_request_startup() == FAILURE) {
-		php_request_shutdown(NULL);
-		return SURUS_FATAL;
-	}
-	SURUS_SET_STACK_LIMITS(task->stack.top, task->stack.base);
-	virtual_cwd_deactivate();
-	PG(during_request_startup) = false;
-	SG(headers_sent) = 1;
-	SG(request_info).no_headers = 1;
-	isolate->scanned_functions = isolate->scanned_classes = 0;
-
-	bool good = false;
-	zval value;
-	ZVAL_UNDEF(&value);
-	zend_first_try {
-		zend_file_handle script;
-		zend_stream_init_filename(&script, info.script.ptr);
-		script.primary_script = true;
-		VCWD_CHDIR_FILE(info.script.ptr);
-		bool ran = zend_execute_scripts(ZEND_REQUIRE, &value, 1, &script) == SUCCESS && Z_TYPE(value) != IS_UNDEF;
-		zend_destroy_file_handle(&script);
-		php_output_end_all();
-		if (ran) {
-			good = take_application(isolate, task->exchange, &value, info.script.ptr);
-		}
-		if (EG(exception)) {
-			zend_object *exception = EG(exception);
-			log_exception(exception);
-			good = false;
-		}
-	} zend_end_try();
-	if (!good) {
-		surus_run_unboot(task);
-		return SURUS_FATAL;
-	}
-	EG(current_execute_data) = NULL;
-	surus_superglobals_scan(isolate);
-	isolate->booted = true;
-	surus_fiber_take_idle(isolate);
-	return SURUS_OK;
-}
-
-surus_outcome surus_run_unboot(surus_task *task)
-{
-	surus_isolate *isolate = task->isolate;
-	struct surus_application *app = isolate->application;
-	isolate->application = NULL;
-	isolate->booted = false;
-	surus_fiber_drop_idle(isolate);
-	if (app) {
-		zend_try {
-			for (size_t i = 0; i < app->count; i++) {
-				surus_plan_free(app->routes[i].plan);
-				zval_ptr_dtor(&app->routes[i].handler);
-			}
-			zval_ptr_dtor(&app->value);
-		} zend_end_try();
-		free(app->routes);
-		free(app);
-	}
-	if (isolate->had_fatal) {
-		/* Objects of requests that failed are left over; their time is past. */
-		surus_mark_destructed(&EG(objects_store));
-	}
-	php_request_shutdown(NULL);
-	SG(server_context) = NULL;
-	return SURUS_OK;
 }
 
 /* ---- requests ---- */
@@ -266,13 +96,54 @@ static int exception_status(zend_object *exception)
 	return code >= 400 && code <= 599 ? (int)code : 500;
 }
 
-static surus_str as_str(const zval *text)
+static bool call(const callable *what, uint32_t count, zval *arguments, zval *result)
 {
-	return Z_TYPE_P(text) == IS_STRING ? (surus_str){Z_STRVAL_P(text), Z_STRLEN_P(text)} : (surus_str){"", 0};
+	zend_fcall_info info = {.size = sizeof info, .retval = result, .params = arguments, .param_count = count};
+	zend_fcall_info_cache cache = what->cache;
+	ZVAL_UNDEF(&info.function_name);
+	ZVAL_UNDEF(result);
+	zend_call_function(&info, &cache);
+	return !EG(exception);
+}
+
+static void need_request(surus_task *task, zval *request)
+{
+	if (Z_TYPE_P(request) == IS_UNDEF) {
+		surus_request_object(request, task->isolate->application->request_class, task->exchange);
+	}
+}
+
+/* What was printed before belongs to a page that did not come about. */
+static void discard_output(surus_task *task)
+{
+	while (OG(active) && OG(active) != task->output) {
+		php_output_discard();
+	}
+	php_output_clean();
+}
+
+/* The application's own answer to an exception. False: it has none, or its errors threw one in turn, which is pending. */
+static bool answer_exception(surus_task *task, zend_object *exception, zval *request)
+{
+	struct surus_application *app = task->isolate->application;
+	if (Z_TYPE(app->errors.value) == IS_UNDEF || SG(headers_sent)) {
+		return false;
+	}
+	need_request(task, request);
+	zval arguments[2], response;
+	ZVAL_OBJ(&arguments[0], exception);
+	ZVAL_COPY_VALUE(&arguments[1], request);
+	discard_output(task);
+	if (call(&app->errors, 2, arguments, &response)) {
+		discard_output(task);
+		surus_render(task, &response);
+	}
+	zval_ptr_dtor(&response);
+	return !EG(exception);
 }
 
 /* An exception that nobody caught. True when it was exit() or the end of a cancelled request. */
-static bool handle_exception(surus_task *task)
+static bool handle_exception(surus_task *task, zval *request)
 {
 	if (zend_is_unwind_exit(EG(exception)) || zend_is_graceful_exit(EG(exception))) {
 		zend_clear_exception();
@@ -291,11 +162,26 @@ static bool handle_exception(surus_task *task)
 	zend_object *exception = EG(exception);
 	GC_ADDREF(exception);
 	zend_clear_exception();
+	if (answer_exception(task, exception, request)) {
+		OBJ_RELEASE(exception);
+		return false;
+	}
+	if (EG(exception)) {
+		if (zend_is_unwind_exit(EG(exception)) || zend_is_graceful_exit(EG(exception))) {
+			zend_clear_exception();
+			OBJ_RELEASE(exception);
+			return true;
+		}
+		OBJ_RELEASE(exception);
+		exception = EG(exception);
+		GC_ADDREF(exception);
+		zend_clear_exception();
+	}
 	int status = exception_status(exception);
 	if (EG(exception)) {
 		zend_clear_exception();
 	}
-	log_exception(exception);
+	surus_log_exception(exception);
 	zval message, trace, place;
 	zval *text = zend_read_property(exception->ce, exception, "message", sizeof "message" - 1, true, &place);
 	ZVAL_COPY_DEREF(&message, text);
@@ -304,12 +190,8 @@ static bool handle_exception(surus_task *task)
 	if (EG(exception)) {
 		zend_clear_exception();
 	}
-	/* What was printed before belongs to a page that did not come about. */
-	while (OG(active) && OG(active) != task->output) {
-		php_output_discard();
-	}
-	php_output_clean();
-	surus_rs_exception(task->exchange, status, (surus_str){ZSTR_VAL(exception->ce->name), ZSTR_LEN(exception->ce->name)}, as_str(&message), as_str(&trace));
+	discard_output(task);
+	surus_rs_exception(task->exchange, status, (surus_str){ZSTR_VAL(exception->ce->name), ZSTR_LEN(exception->ce->name)}, surus_text_of(&message), surus_text_of(&trace));
 	SG(headers_sent) = 1;
 	SG(request_info).no_headers = 1;
 	zval_ptr_dtor(&message);
@@ -318,31 +200,50 @@ static bool handle_exception(surus_task *task)
 	return false;
 }
 
-static bool call_route(surus_task *task, route *r, zval *request)
+static route *route_of(surus_task *task)
 {
-	zval arguments[MAX_ARGUMENTS], result;
-	ZVAL_UNDEF(&result);
+	struct surus_application *app = task->isolate->application;
+	int64_t index = surus_rs_route(task->exchange);
+	return &app->routes[index < 0 || (size_t)index >= app->count ? 0 : index];
+}
+
+static bool call_planned(surus_task *task, const route *r, zval *request, zval *result)
+{
+	zval arguments[MAX_ARGUMENTS];
 	uint32_t count = surus_plan_count(r->plan);
+	ZVAL_UNDEF(result);
 	if (!surus_plan_fill(r->plan, task->exchange, request, arguments)) {
-		if (!EG(exception) && !SG(headers_sent)) {
-			zval not_found;
-			ZVAL_LONG(&not_found, 404);
-			surus_render(task, &not_found);
-		}
-		return true;
+		return false;
 	}
-	zend_fcall_info call = {.size = sizeof call, .retval = &result, .params = arguments, .param_count = count};
-	ZVAL_UNDEF(&call.function_name);
-	zend_fcall_info_cache cache = r->call;
-	zend_call_function(&call, &cache);
+	bool good = call(&r->handler, count, arguments, result);
 	for (uint32_t i = 0; i < count; i++) {
 		zval_ptr_dtor(&arguments[i]);
 	}
-	if (!EG(exception)) {
+	return good;
+}
+
+void surus_call_handler(zval *request, zval *result)
+{
+	surus_task *task = surus_running;
+	if (!task || !task->fiber || !task->isolate->application) {
+		zend_throw_error(NULL, "There is no request whose handler could be called");
+		return;
+	}
+	call_planned(task, route_of(task), request, result);
+}
+
+static void call_route(surus_task *task, zval *request)
+{
+	zval result;
+	const route *r = route_of(task);
+	bool piped = Z_TYPE(r->pipeline.value) != IS_UNDEF;
+	if (piped || r->needs_request) {
+		need_request(task, request);
+	}
+	if (piped ? call(&r->pipeline, 1, request, &result) : call_planned(task, r, request, &result)) {
 		surus_render(task, &result);
 	}
 	zval_ptr_dtor(&result);
-	return true;
 }
 
 /* After a fatal error. It was reported where it happened. What is left of the request goes with the isolate; until then
@@ -357,11 +258,10 @@ static void note_fatal(surus_task *task)
 
 surus_outcome surus_run_call(surus_task *task)
 {
-	struct surus_application *app = task->isolate->application;
 	zval request;
 	ZVAL_UNDEF(&request);
 	volatile surus_outcome outcome = SURUS_OK;
-	if (!task->fiber || !app) {
+	if (!task->fiber || !task->isolate->application || !task->isolate->application->count) {
 		return SURUS_FATAL;
 	}
 	/* Without a frame below it an exception that leaves the handler would be a fatal error at once. */
@@ -371,10 +271,9 @@ surus_outcome surus_run_call(surus_task *task)
 	zend_first_try {
 		surus_output_begin(task);
 		surus_superglobals_build(task);
-		int64_t index = surus_rs_route(task->exchange);
-		call_route(task, &app->routes[index < 0 || (size_t)index >= app->count ? 0 : index], &request);
+		call_route(task, &request);
 		if (EG(exception)) {
-			outcome = handle_exception(task) ? SURUS_OK : SURUS_EXCEPTION;
+			outcome = handle_exception(task, &request) ? SURUS_OK : SURUS_EXCEPTION;
 		}
 		if (SURUS_HAS_OOM()) {
 			SURUS_CLEAR_OOM();
@@ -400,7 +299,7 @@ surus_outcome surus_run_call(surus_task *task)
 	if (EG(exception)) {
 		zend_object *exception = EG(exception);
 		zend_try {
-			log_exception(exception);
+			surus_log_exception(exception);
 			OBJ_RELEASE(exception);
 		} zend_end_try();
 	}

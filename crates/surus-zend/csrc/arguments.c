@@ -1,98 +1,83 @@
-/* Handler arguments: planned once at boot from the signature, filled per request without reflection. */
+/* Handler arguments: planned once at boot (php/src/Internal/Planner.php), filled per request without reflection. */
 #include "internal.h"
 #include "hydrate.h"
 
-#include "Zend/zend_type_info.h"
+#include "Zend/zend_exceptions.h"
+#include "Zend/zend_interfaces.h"
 
-typedef enum { FROM_REQUEST, FROM_PATH, FROM_INPUT } source;
+/* As the constants of Surus\Internal\Argument. */
+typedef enum { FROM_REQUEST, FROM_PATH, FROM_QUERY, FROM_HEADER, FROM_COOKIE, FROM_CALL, CONSTANT, FROM_INPUT } source;
+typedef enum { TEXT, INTEGER, NUMBER, BOOLEAN, LIST } kind;
 
 typedef struct {
 	source source;
-	uint32_t index;    /* of the path parameter */
-	zend_uchar type;   /* IS_LONG, IS_DOUBLE, _IS_BOOL or IS_STRING */
+	kind kind;
+	bool required;
+	uint32_t index;    /* of the path parameter, or of the handler's parameter */
+	zend_string *name; /* of the others */
+	zval fallback;     /* where the request has no value */
+	zval make;         /* from the value, or the request, to the argument; UNDEF: the value is it */
+	zend_fcall_info_cache call;
 	surus_hydrator *hydrator;
 } argument;
 
+/* On the isolate's heap, as what it refers to. */
 struct surus_plan {
 	uint32_t count;
 	argument arguments[];
 };
 
-/* The position of `name` among the pattern's parameters, or -1. */
-static int path_index(const char *pattern, const char *name)
+static zval *field(zval *object, const char *name)
 {
-	int index = 0;
-	size_t length = strlen(name);
-	for (const char *open = strchr(pattern, '{'); open; open = strchr(open + 1, '{'), index++) {
-		const char *at = open + 1;
-		if (strncmp(at, name, length) == 0 && strchr(":}*?", at[length]) && at[length]) {
-			return index;
-		}
-	}
-	return -1;
+	zval unused;
+	zval *value = zend_read_property(Z_OBJCE_P(object), Z_OBJ_P(object), name, strlen(name), true, &unused);
+	ZVAL_DEREF(value);
+	return value;
 }
 
-static zend_uchar scalar_type(zend_type type)
+surus_plan *surus_plan_make(zval *list, void *exchange, int64_t route, const char *methods, const zend_function *function, char *error,
+	size_t error_size)
 {
-	uint32_t mask = ZEND_TYPE_PURE_MASK(type);
-	if (mask & MAY_BE_STRING || mask == 0) {
-		return IS_STRING;
-	}
-	return mask & MAY_BE_LONG ? IS_LONG : mask & MAY_BE_DOUBLE ? IS_DOUBLE : mask & MAY_BE_BOOL ? _IS_BOOL : IS_STRING;
-}
-
-surus_plan *surus_plan_make(void *exchange, int64_t route, const char *methods, const zend_function *function, const char *pattern,
-	char *error, size_t error_size)
-{
-	uint32_t declared = function->common.num_args;
-	surus_plan *plan = calloc(1, sizeof *plan + declared * sizeof(argument));
-	if (!plan) {
-		snprintf(error, error_size, "out of memory");
-		return NULL;
-	}
-	for (uint32_t i = 0; i < declared; i++) {
-		const zend_arg_info *info = &function->common.arg_info[i];
-		const char *name = function->type == ZEND_USER_FUNCTION ? ZSTR_VAL(info->name) : ((const zend_internal_arg_info *)info)->name;
-		argument *a = &plan->arguments[i];
-		surus_input_kind input;
-		bool is_class = ZEND_TYPE_IS_COMPLEX(info->type);
-		bool is_request = is_class && ZEND_TYPE_HAS_NAME(info->type)
-			&& zend_string_equals_ci(ZEND_TYPE_NAME(info->type), surus_request_class->name);
-		int index = path_index(pattern, name);
-		if (is_request || (declared == 1 && index < 0 && !is_class && !strchr(pattern, '{'))) {
-			a->source = FROM_REQUEST;
-		} else if (index >= 0 && !is_class) {
-			a->source = FROM_PATH;
-			a->index = (uint32_t)index;
-			a->type = scalar_type(info->type);
-		} else if ((input = surus_hydrator_make(exchange, route, methods, function, i, &a->hydrator, error, error_size)) != SURUS_NO_INPUT) {
-			a->source = FROM_INPUT;
-			if (input == SURUS_INPUT_WRONG) {
-				surus_plan_free(plan);
-				return NULL;
-			}
-		} else if (i >= function->common.required_num_args) {
-			/* Optional: PHP's default, and those of all behind it. */
-			break;
+	uint32_t count = zend_hash_num_elements(Z_ARRVAL_P(list));
+	surus_plan *plan = ecalloc(1, sizeof *plan + count * sizeof(argument));
+	zval *item;
+	ZEND_HASH_FOREACH_VAL(Z_ARRVAL_P(list), item) {
+		argument *a = &plan->arguments[plan->count++];
+		a->source = (source)Z_LVAL_P(field(item, "source"));
+		a->kind = (kind)Z_LVAL_P(field(item, "type"));
+		a->required = zend_is_true(field(item, "required"));
+		zval *key = field(item, "key");
+		if (Z_TYPE_P(key) == IS_STRING) {
+			a->name = zend_string_copy(Z_STR_P(key));
 		} else {
-			const char *file = function->type == ZEND_USER_FUNCTION ? ZSTR_VAL(function->op_array.filename) : "internal";
-			uint32_t line = function->type == ZEND_USER_FUNCTION ? function->op_array.line_start : 0;
-			snprintf(error, error_size, "%s:%u: parameter $%s of the handler for \"%s\" is neither a path parameter nor a %s",
-				file, line, name, pattern, ZSTR_VAL(surus_request_class->name));
+			a->index = (uint32_t)Z_LVAL_P(key);
+		}
+		ZVAL_COPY(&a->fallback, field(item, "default"));
+		zval *make = field(item, "make");
+		if (Z_TYPE_P(make) == IS_OBJECT && zend_is_callable_ex(make, NULL, 0, NULL, &a->call, NULL)) {
+			ZVAL_COPY(&a->make, make);
+		}
+		if (a->source == FROM_INPUT
+			&& (!function || surus_hydrator_make(exchange, route, methods, function, a->index, &a->hydrator, error, error_size) != SURUS_INPUT)) {
 			surus_plan_free(plan);
 			return NULL;
 		}
-		plan->count = i + 1;
-	}
+	} ZEND_HASH_FOREACH_END();
 	return plan;
 }
 
 void surus_plan_free(surus_plan *plan)
 {
-	for (uint32_t i = 0; plan && i < plan->count; i++) {
-		surus_hydrator_free(plan->arguments[i].hydrator);
+	for (uint32_t i = 0; i < plan->count; i++) {
+		argument *a = &plan->arguments[i];
+		if (a->name) {
+			zend_string_release(a->name);
+		}
+		zval_ptr_dtor(&a->fallback);
+		zval_ptr_dtor(&a->make);
+		surus_hydrator_free(a->hydrator);
 	}
-	free(plan);
+	efree(plan);
 }
 
 uint32_t surus_plan_count(const surus_plan *plan)
@@ -100,50 +85,190 @@ uint32_t surus_plan_count(const surus_plan *plan)
 	return plan->count;
 }
 
-static bool convert(zval *to, zend_uchar type, surus_str text)
+static const char *const sources[] = {"", "path parameter", "query parameter", "header", "cookie"};
+static const char *const kinds[] = {"a text", "an integer", "a number", "true or false", "a list"};
+
+void surus_throw_http(int status, zend_string *message)
 {
-	if (type == IS_STRING) {
+	zend_string *name = zend_string_init("Surus\\Http\\HttpException", sizeof "Surus\\Http\\HttpException" - 1, false);
+	zend_class_entry *class = zend_lookup_class(name);
+	zend_string_release(name);
+	zval exception, arguments[2], result;
+	if (class && object_init_ex(&exception, class) == SUCCESS) {
+		ZVAL_LONG(&arguments[0], status);
+		ZVAL_STR(&arguments[1], message);
+		zend_call_known_function(class->constructor, Z_OBJ(exception), class, &result, 2, arguments, NULL);
+		zval_ptr_dtor(&result);
+		zend_throw_exception_object(&exception);
+	}
+	zend_string_release(message);
+}
+
+/* A wrong path is one that is not there; anything else is a mistake that the client is told. */
+static void refuse(const argument *a, const char *what)
+{
+	if (a->source == FROM_PATH) {
+		surus_throw_http(404, zend_string_copy(ZSTR_EMPTY_ALLOC()));
+	} else {
+		surus_throw_http(400, zend_strpprintf(0, "The %s \"%s\" %s", sources[a->source], ZSTR_VAL(a->name), what));
+	}
+}
+
+static bool convert(zval *to, kind kind, surus_str text)
+{
+	if (kind == TEXT) {
 		ZVAL_STRINGL_FAST(to, text.ptr, text.len);
 		return true;
 	}
 	zend_long integer;
 	double number;
-	/* The text comes from Rust without a NUL behind it. */
+	/* The text may come without a NUL behind it. */
 	char copy[64];
 	if (text.len == 0 || text.len >= sizeof copy) {
 		return false;
 	}
 	memcpy(copy, text.ptr, text.len);
 	copy[text.len] = '\0';
+	if (kind == BOOLEAN) {
+		bool yes = strcmp(copy, "1") == 0 || zend_binary_strcasecmp(copy, text.len, "true", 4) == 0;
+		ZVAL_BOOL(to, yes);
+		return yes || strcmp(copy, "0") == 0 || zend_binary_strcasecmp(copy, text.len, "false", 5) == 0;
+	}
+	/* PHP's numbers may have white space around them. */
+	if (!strchr("-.0123456789", copy[0]) || !strchr(".0123456789", copy[text.len - 1])) {
+		return false;
+	}
 	zend_uchar found = is_numeric_string(copy, text.len, &integer, &number, false);
-	if (type == IS_LONG && found == IS_LONG) {
+	if (kind == INTEGER && found == IS_LONG) {
 		ZVAL_LONG(to, integer);
-	} else if (type == IS_DOUBLE && found) {
+	} else if (kind == NUMBER && found) {
 		ZVAL_DOUBLE(to, found == IS_LONG ? (double)integer : number);
-	} else if (type == _IS_BOOL && text.len == 1 && (copy[0] == '0' || copy[0] == '1')) {
-		ZVAL_BOOL(to, copy[0] == '1');
 	} else {
 		return false;
 	}
 	return true;
 }
 
+static bool call(const argument *a, zval *parameter, zval *to)
+{
+	zend_fcall_info info = {.size = sizeof info, .retval = to, .params = parameter, .param_count = 1};
+	zend_fcall_info_cache cache = a->call;
+	ZVAL_UNDEF(&info.function_name);
+	ZVAL_UNDEF(to);
+	zend_call_function(&info, &cache);
+	return !EG(exception);
+}
+
+/* From the text to the argument. */
+static bool take(const argument *a, surus_str text, zval *to)
+{
+	if (a->kind == LIST || !convert(to, a->kind, text)) {
+		char what[64];
+		snprintf(what, sizeof what, "must be %s", kinds[a->kind]);
+		refuse(a, what);
+		return false;
+	}
+	if (Z_TYPE(a->make) != IS_UNDEF) {
+		zval value;
+		ZVAL_COPY_VALUE(&value, to);
+		bool called = call(a, &value, to);
+		zval_ptr_dtor(&value);
+		if (called && Z_TYPE_P(to) == IS_NULL) {
+			refuse(a, "is none of the possible values");
+			return false;
+		}
+		return called;
+	}
+	return true;
+}
+
+static bool take_query(const argument *a, zval *request, zval *to, bool *found)
+{
+	zval *value = zend_symtable_find(surus_request_query(request), a->name);
+	*found = value != NULL;
+	if (!value) {
+		return true;
+	}
+	ZVAL_DEREF(value);
+	if (Z_TYPE_P(value) == IS_ARRAY && a->kind == LIST) {
+		ZVAL_COPY(to, value);
+		return true;
+	}
+	if (Z_TYPE_P(value) != IS_STRING) {
+		return take(a, (surus_str){"", 0}, to);
+	}
+	return take(a, (surus_str){Z_STRVAL_P(value), Z_STRLEN_P(value)}, to);
+}
+
+static bool take_cookie(const argument *a, zval *request, zval *to, bool *found)
+{
+	zval value, name;
+	ZVAL_STR(&name, a->name);
+	zend_call_method_with_1_params(Z_OBJ_P(request), Z_OBJCE_P(request), NULL, "cookie", &value, &name);
+	if (EG(exception)) {
+		return false;
+	}
+	*found = Z_TYPE(value) == IS_STRING;
+	bool good = !*found || take(a, (surus_str){Z_STRVAL(value), Z_STRLEN(value)}, to);
+	zval_ptr_dtor(&value);
+	return good;
+}
+
+static bool fill(const argument *a, void *exchange, zval *request, zval *to)
+{
+	surus_str name, text;
+	bool found = true, good = true;
+	switch (a->source) {
+		case FROM_REQUEST:
+			ZVAL_COPY(to, request);
+			return true;
+		case FROM_CALL:
+			return call(a, request, to);
+		case CONSTANT:
+			ZVAL_COPY(to, &a->fallback);
+			return true;
+		case FROM_INPUT:
+			return surus_hydrate(a->hydrator, exchange, to);
+		case FROM_PATH:
+			found = surus_rs_path_parameter(exchange, a->index, &name, &text) && text.len;
+			good = !found || take(a, text, to);
+			break;
+		case FROM_HEADER:
+			found = surus_rs_header(exchange, (surus_str){ZSTR_VAL(a->name), ZSTR_LEN(a->name)}, &text);
+			good = !found || take(a, text, to);
+			break;
+		case FROM_QUERY:
+			good = take_query(a, request, to, &found);
+			break;
+		case FROM_COOKIE:
+			good = take_cookie(a, request, to, &found);
+			break;
+	}
+	if (good && !found) {
+		if (a->required) {
+			refuse(a, "is missing");
+			return false;
+		}
+		ZVAL_COPY(to, &a->fallback);
+	}
+	return good;
+}
+
+bool surus_plan_needs_request(const surus_plan *plan)
+{
+	for (uint32_t i = 0; i < plan->count; i++) {
+		source source = plan->arguments[i].source;
+		if (source != FROM_PATH && source != FROM_HEADER && source != CONSTANT && source != FROM_INPUT) {
+			return true;
+		}
+	}
+	return false;
+}
+
 bool surus_plan_fill(const surus_plan *plan, void *exchange, zval *request, zval *arguments)
 {
 	for (uint32_t i = 0; i < plan->count; i++) {
-		const argument *a = &plan->arguments[i];
-		if (a->source == FROM_REQUEST) {
-			if (Z_TYPE_P(request) == IS_UNDEF) {
-				surus_request_object(request, exchange);
-			}
-			ZVAL_COPY(&arguments[i], request);
-			continue;
-		}
-		if (a->source == FROM_INPUT && surus_hydrate(a->hydrator, exchange, &arguments[i])) {
-			continue;
-		}
-		surus_str name, value;
-		if (a->source == FROM_INPUT || !surus_rs_path_parameter(exchange, a->index, &name, &value) || !convert(&arguments[i], a->type, value)) {
+		if (!fill(&plan->arguments[i], exchange, request, &arguments[i])) {
 			while (i-- > 0) {
 				zval_ptr_dtor(&arguments[i]);
 			}

@@ -152,7 +152,7 @@ bool surus_rs_server_variable(void *exchange, size_t i, surus_str *name, surus_s
 bool surus_rs_header(void *exchange, surus_str name, surus_str *value);
 /* The i-th request header; false behind the last one. */
 bool surus_rs_header_at(void *exchange, size_t i, surus_str *name, surus_str *value);
-/* The i-th path parameter of the matched route. */
+/* The i-th path parameter of the matched route; empty where an optional part was left out. */
 bool surus_rs_path_parameter(void *exchange, size_t i, surus_str *name, surus_str *value);
 /* Index of the matched route, or -1 when the application is one handler. */
 int64_t surus_rs_route(void *exchange);
@@ -173,8 +173,11 @@ void surus_rs_finish(void *exchange);
 /* An uncaught exception of a coroutine application; `trace` is empty outside of development. */
 void surus_rs_exception(void *exchange, int status, surus_str class_name, surus_str message, surus_str trace);
 
-/* At boot: one route of the application. */
-void surus_rs_add_route(void *exchange, surus_str method, surus_str pattern, int64_t index);
+/* At boot: one route of the application. `methods` has commas or is "*"; `headers` has a line for each condition.
+ * Without a pattern the route answers what no other does: `methods` is "404" or "405". */
+void surus_rs_add_route(void *exchange, surus_str methods, surus_str pattern, surus_str host, surus_str headers, int64_t index);
+/* Whether errors are shown to clients. */
+bool surus_rs_is_dev(void *exchange);
 
 /* Validated input: surus-schema's input.rs says what a cell is. */
 typedef enum {

@@ -105,6 +105,68 @@ static ZEND_FUNCTION(surus_schema_page)
 	RETURN_STRINGL(text.ptr, text.len);
 }
 
+
+/* ---- Surus\Internal: for the PHP classes that are part of the binary ---- */
+
+ZEND_FUNCTION(call_handler)
+{
+	zval *request;
+	ZEND_PARSE_PARAMETERS_START(1, 1)
+		Z_PARAM_OBJECT_OF_CLASS(request, surus_request_class)
+	ZEND_PARSE_PARAMETERS_END();
+	surus_call_handler(request, return_value);
+}
+
+ZEND_FUNCTION(report)
+{
+	zval *exception;
+	ZEND_PARSE_PARAMETERS_START(1, 1)
+		Z_PARAM_OBJECT_OF_CLASS(exception, zend_ce_throwable)
+	ZEND_PARSE_PARAMETERS_END();
+	surus_log_exception(Z_OBJ_P(exception));
+}
+
+ZEND_FUNCTION(request_header)
+{
+	zend_string *name;
+	ZEND_PARSE_PARAMETERS_START(1, 1)
+		Z_PARAM_STR(name)
+	ZEND_PARSE_PARAMETERS_END();
+	surus_str value;
+	if (surus_running && surus_running->exchange
+		&& surus_rs_header(surus_running->exchange, (surus_str){ZSTR_VAL(name), ZSTR_LEN(name)}, &value)) {
+		RETURN_STRINGL(value.ptr, value.len);
+	}
+}
+
+ZEND_FUNCTION(parse_upload)
+{
+	ZEND_PARSE_PARAMETERS_NONE();
+	array_init(return_value);
+	if (surus_running && surus_running->exchange) {
+		surus_superglobals_build_upload(surus_running);
+	}
+	static const int parts[] = {TRACK_VARS_POST, TRACK_VARS_FILES};
+	for (size_t i = 0; i < 2; i++) {
+		zval *part = &PG(http_globals)[parts[i]], copy;
+		if (Z_TYPE_P(part) == IS_ARRAY) {
+			ZVAL_COPY(&copy, part);
+		} else {
+			ZVAL_EMPTY_ARRAY(&copy);
+		}
+		add_next_index_zval(return_value, &copy);
+	}
+}
+
+ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_call_handler, 0, 1, IS_MIXED, 0)
+	ZEND_ARG_OBJ_INFO(0, request, Surus\\Internal\\NativeRequest, 0)
+ZEND_END_ARG_INFO()
+ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_report, 0, 1, IS_VOID, 0)
+	ZEND_ARG_OBJ_INFO(0, exception, Throwable, 0)
+ZEND_END_ARG_INFO()
+ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_request_header, 0, 1, IS_STRING, 1)
+	ZEND_ARG_TYPE_INFO(0, name, IS_STRING, 0)
+ZEND_END_ARG_INFO()
 ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_array, 0, 0, IS_ARRAY, 0)
 ZEND_END_ARG_INFO()
 ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_bool, 0, 0, _IS_BOOL, 0)
@@ -122,5 +184,9 @@ const zend_function_entry surus_functions[] = {
 	ZEND_FE(fastcgi_finish_request, arginfo_bool)
 	ZEND_FE(getallheaders, arginfo_array)
 	ZEND_FALIAS(apache_request_headers, getallheaders, arginfo_array)
+	ZEND_NS_FE("Surus\\Internal", call_handler, arginfo_call_handler)
+	ZEND_NS_FE("Surus\\Internal", report, arginfo_report)
+	ZEND_NS_FE("Surus\\Internal", request_header, arginfo_request_header)
+	ZEND_NS_FE("Surus\\Internal", parse_upload, arginfo_array)
 	ZEND_FE_END
 };

@@ -1,4 +1,5 @@
-/* Surus\Http\Request and Surus\Http\Response; their signatures are in stubs/http.stub.php. */
+/* What is native of Surus\Http\Request and Surus\Http\Response: the classes below them, Surus\Internal\NativeRequest and
+ * NativeResponse. Their signatures are in stubs/http.stub.php. */
 #include "internal.h"
 
 #include "Zend/zend_smart_str.h"
@@ -42,9 +43,9 @@ static void request_free(zend_object *object)
 	zend_object_std_dtor(object);
 }
 
-void surus_request_object(zval *to, void *exchange)
+void surus_request_object(zval *to, zend_class_entry *class, void *exchange)
 {
-	object_init_ex(to, surus_request_class);
+	object_init_ex(to, class);
 	REQUEST(Z_OBJ_P(to))->exchange = exchange;
 }
 
@@ -64,7 +65,7 @@ static request_object *live_request(zval *this)
 }
 
 #define INFO_METHOD(name, field)                                  \
-	ZEND_METHOD(Request, name)                                    \
+	ZEND_METHOD(NativeRequest, name)                                    \
 	{                                                             \
 		ZEND_PARSE_PARAMETERS_NONE();                             \
 		request_object *request = live_request(ZEND_THIS);        \
@@ -103,7 +104,17 @@ static void pick(zval *array, zend_string *name, zval *fallback, zval *return_va
 	}
 }
 
-ZEND_METHOD(Request, query)
+static zval *query_of(request_object *request)
+{
+	if (Z_TYPE(request->query) == IS_UNDEF) {
+		surus_request_info info;
+		surus_rs_request_info(request->exchange, &info);
+		parse_into(&request->query, info.query.ptr, info.query.len);
+	}
+	return &request->query;
+}
+
+ZEND_METHOD(NativeRequest, query)
 {
 	zend_string *name = NULL;
 	zval *fallback = NULL;
@@ -116,12 +127,12 @@ ZEND_METHOD(Request, query)
 	if (!request) {
 		return;
 	}
-	if (Z_TYPE(request->query) == IS_UNDEF) {
-		surus_request_info info;
-		surus_rs_request_info(request->exchange, &info);
-		parse_into(&request->query, info.query.ptr, info.query.len);
-	}
-	pick(&request->query, name, fallback, return_value);
+	pick(query_of(request), name, fallback, return_value);
+}
+
+HashTable *surus_request_query(zval *object)
+{
+	return Z_ARRVAL_P(query_of(REQUEST(Z_OBJ_P(object))));
 }
 
 static void read_body(request_object *request)
@@ -150,7 +161,7 @@ static void read_body(request_object *request)
 	}
 }
 
-ZEND_METHOD(Request, body)
+ZEND_METHOD(NativeRequest, body)
 {
 	ZEND_PARSE_PARAMETERS_NONE();
 	request_object *request = live_request(ZEND_THIS);
@@ -160,7 +171,28 @@ ZEND_METHOD(Request, body)
 	}
 }
 
-ZEND_METHOD(Request, json)
+ZEND_METHOD(NativeRequest, read)
+{
+	zend_long size;
+	ZEND_PARSE_PARAMETERS_START(1, 1)
+		Z_PARAM_LONG(size)
+	ZEND_PARSE_PARAMETERS_END();
+	request_object *request = live_request(ZEND_THIS);
+	if (!request) {
+		return;
+	}
+	if (size < 1 || size > 16 * 1024 * 1024) {
+		zend_argument_value_error(1, "must be from 1 to 16777216");
+		RETURN_THROWS();
+	}
+	zend_string *block = zend_string_alloc((size_t)size, false);
+	size_t got = surus_rs_read_body(request->exchange, ZSTR_VAL(block), (size_t)size);
+	block = zend_string_truncate(block, got, false);
+	ZSTR_VAL(block)[got] = '\0';
+	RETURN_NEW_STR(block);
+}
+
+ZEND_METHOD(NativeRequest, json)
 {
 	ZEND_PARSE_PARAMETERS_NONE();
 	request_object *request = live_request(ZEND_THIS);
@@ -170,7 +202,7 @@ ZEND_METHOD(Request, json)
 	}
 }
 
-ZEND_METHOD(Request, form)
+ZEND_METHOD(NativeRequest, form)
 {
 	zend_string *name = NULL;
 	zval *fallback = NULL;
@@ -190,7 +222,7 @@ ZEND_METHOD(Request, form)
 	pick(&request->form, name, fallback, return_value);
 }
 
-ZEND_METHOD(Request, header)
+ZEND_METHOD(NativeRequest, header)
 {
 	zend_string *name;
 	zval *fallback = NULL;
@@ -230,7 +262,7 @@ static void all_headers(void *exchange, zval *to)
 	}
 }
 
-ZEND_METHOD(Request, headers)
+ZEND_METHOD(NativeRequest, headers)
 {
 	ZEND_PARSE_PARAMETERS_NONE();
 	request_object *request = live_request(ZEND_THIS);
@@ -239,7 +271,7 @@ ZEND_METHOD(Request, headers)
 	}
 }
 
-ZEND_METHOD(Request, param)
+ZEND_METHOD(NativeRequest, param)
 {
 	zend_string *wanted;
 	zval *fallback = NULL;
@@ -254,7 +286,7 @@ ZEND_METHOD(Request, param)
 	}
 	surus_str name, value;
 	for (size_t i = 0; surus_rs_path_parameter(request->exchange, i, &name, &value); i++) {
-		if (name.len == ZSTR_LEN(wanted) && memcmp(name.ptr, ZSTR_VAL(wanted), name.len) == 0) {
+		if (value.len && name.len == ZSTR_LEN(wanted) && memcmp(name.ptr, ZSTR_VAL(wanted), name.len) == 0) {
 			RETURN_STRINGL(value.ptr, value.len);
 		}
 	}
@@ -263,7 +295,38 @@ ZEND_METHOD(Request, param)
 	}
 }
 
-ZEND_METHOD(Request, server)
+/* Left out parts of the path have no text, and no entry. */
+ZEND_METHOD(NativeRequest, params)
+{
+	ZEND_PARSE_PARAMETERS_NONE();
+	request_object *request = live_request(ZEND_THIS);
+	if (!request) {
+		return;
+	}
+	array_init(return_value);
+	surus_str name, value;
+	for (size_t i = 0; surus_rs_path_parameter(request->exchange, i, &name, &value); i++) {
+		if (value.len) {
+			add_assoc_stringl_ex(return_value, name.ptr, name.len, value.ptr, value.len);
+		}
+	}
+}
+
+ZEND_METHOD(NativeRequest, variables)
+{
+	ZEND_PARSE_PARAMETERS_NONE();
+	request_object *request = live_request(ZEND_THIS);
+	if (!request) {
+		return;
+	}
+	array_init(return_value);
+	surus_str name, value;
+	for (size_t i = 0; surus_rs_server_variable(request->exchange, i, &name, &value); i++) {
+		add_assoc_stringl_ex(return_value, name.ptr, name.len, value.ptr, value.len);
+	}
+}
+
+ZEND_METHOD(NativeRequest, server)
 {
 	zend_string *wanted;
 	ZEND_PARSE_PARAMETERS_START(1, 1)
@@ -281,7 +344,7 @@ ZEND_METHOD(Request, server)
 	}
 }
 
-ZEND_METHOD(Request, ip)
+ZEND_METHOD(NativeRequest, ip)
 {
 	ZEND_PARSE_PARAMETERS_NONE();
 	request_object *request = live_request(ZEND_THIS);
@@ -342,7 +405,7 @@ surus_response_view surus_response_read(zval *object)
 	return (surus_response_view){.status = response->status, .headers = &response->headers, .body = &response->body};
 }
 
-ZEND_METHOD(Response, __construct)
+ZEND_METHOD(NativeResponse, __construct)
 {
 	zval *body = NULL, *headers = NULL;
 	zend_long status = 200;
@@ -372,19 +435,19 @@ ZEND_METHOD(Response, __construct)
 	}
 }
 
-ZEND_METHOD(Response, status)
+ZEND_METHOD(NativeResponse, status)
 {
 	ZEND_PARSE_PARAMETERS_NONE();
 	RETURN_LONG(RESPONSE(Z_OBJ_P(ZEND_THIS))->status);
 }
 
-ZEND_METHOD(Response, body)
+ZEND_METHOD(NativeResponse, body)
 {
 	ZEND_PARSE_PARAMETERS_NONE();
 	RETURN_COPY(&RESPONSE(Z_OBJ_P(ZEND_THIS))->body);
 }
 
-ZEND_METHOD(Response, headers)
+ZEND_METHOD(NativeResponse, headers)
 {
 	ZEND_PARSE_PARAMETERS_NONE();
 	zval *headers = &RESPONSE(Z_OBJ_P(ZEND_THIS))->headers;
@@ -413,6 +476,9 @@ ZEND_END_ARG_INFO()
 ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_server, 0, 1, IS_STRING, 1)
 	ZEND_ARG_TYPE_INFO(0, name, IS_STRING, 0)
 ZEND_END_ARG_INFO()
+ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_read, 0, 1, IS_STRING, 0)
+	ZEND_ARG_TYPE_INFO(0, size, IS_LONG, 0)
+ZEND_END_ARG_INFO()
 ZEND_BEGIN_ARG_INFO_EX(arginfo_construct, 0, 0, 0)
 	ZEND_ARG_TYPE_INFO_WITH_DEFAULT_VALUE(0, body, IS_MIXED, 0, "null")
 	ZEND_ARG_TYPE_INFO_WITH_DEFAULT_VALUE(0, status, IS_LONG, 0, "200")
@@ -420,45 +486,48 @@ ZEND_BEGIN_ARG_INFO_EX(arginfo_construct, 0, 0, 0)
 ZEND_END_ARG_INFO()
 
 static const zend_function_entry request_methods[] = {
-	ZEND_ME(Request, method, arginfo_string, ZEND_ACC_PUBLIC)
-	ZEND_ME(Request, uri, arginfo_string, ZEND_ACC_PUBLIC)
-	ZEND_ME(Request, path, arginfo_string, ZEND_ACC_PUBLIC)
-	ZEND_ME(Request, queryString, arginfo_string, ZEND_ACC_PUBLIC)
-	ZEND_ME(Request, query, arginfo_pick, ZEND_ACC_PUBLIC)
-	ZEND_ME(Request, form, arginfo_pick, ZEND_ACC_PUBLIC)
-	ZEND_ME(Request, json, arginfo_mixed, ZEND_ACC_PUBLIC)
-	ZEND_ME(Request, body, arginfo_string, ZEND_ACC_PUBLIC)
-	ZEND_ME(Request, header, arginfo_named, ZEND_ACC_PUBLIC)
-	ZEND_ME(Request, headers, arginfo_array, ZEND_ACC_PUBLIC)
-	ZEND_ME(Request, param, arginfo_named, ZEND_ACC_PUBLIC)
-	ZEND_ME(Request, server, arginfo_server, ZEND_ACC_PUBLIC)
-	ZEND_ME(Request, ip, arginfo_string, ZEND_ACC_PUBLIC)
+	ZEND_ME(NativeRequest, method, arginfo_string, ZEND_ACC_PUBLIC)
+	ZEND_ME(NativeRequest, uri, arginfo_string, ZEND_ACC_PUBLIC)
+	ZEND_ME(NativeRequest, path, arginfo_string, ZEND_ACC_PUBLIC)
+	ZEND_ME(NativeRequest, queryString, arginfo_string, ZEND_ACC_PUBLIC)
+	ZEND_ME(NativeRequest, query, arginfo_pick, ZEND_ACC_PUBLIC)
+	ZEND_ME(NativeRequest, form, arginfo_pick, ZEND_ACC_PUBLIC)
+	ZEND_ME(NativeRequest, json, arginfo_mixed, ZEND_ACC_PUBLIC)
+	ZEND_ME(NativeRequest, body, arginfo_string, ZEND_ACC_PUBLIC)
+	ZEND_ME(NativeRequest, header, arginfo_named, ZEND_ACC_PUBLIC)
+	ZEND_ME(NativeRequest, headers, arginfo_array, ZEND_ACC_PUBLIC)
+	ZEND_ME(NativeRequest, param, arginfo_named, ZEND_ACC_PUBLIC)
+	ZEND_ME(NativeRequest, params, arginfo_array, ZEND_ACC_PUBLIC)
+	ZEND_ME(NativeRequest, variables, arginfo_array, ZEND_ACC_PUBLIC)
+	ZEND_ME(NativeRequest, read, arginfo_read, ZEND_ACC_PUBLIC)
+	ZEND_ME(NativeRequest, server, arginfo_server, ZEND_ACC_PUBLIC)
+	ZEND_ME(NativeRequest, ip, arginfo_string, ZEND_ACC_PUBLIC)
 	ZEND_FE_END
 };
 
 static const zend_function_entry response_methods[] = {
-	ZEND_ME(Response, __construct, arginfo_construct, ZEND_ACC_PUBLIC)
-	ZEND_ME(Response, status, arginfo_int, ZEND_ACC_PUBLIC)
-	ZEND_ME(Response, body, arginfo_mixed, ZEND_ACC_PUBLIC)
-	ZEND_ME(Response, headers, arginfo_array, ZEND_ACC_PUBLIC)
+	ZEND_ME(NativeResponse, __construct, arginfo_construct, ZEND_ACC_PUBLIC)
+	ZEND_ME(NativeResponse, status, arginfo_int, ZEND_ACC_PUBLIC)
+	ZEND_ME(NativeResponse, body, arginfo_mixed, ZEND_ACC_PUBLIC)
+	ZEND_ME(NativeResponse, headers, arginfo_array, ZEND_ACC_PUBLIC)
 	ZEND_FE_END
 };
 
 void surus_register_classes(void)
 {
 	zend_class_entry entry;
-	INIT_NS_CLASS_ENTRY(entry, "Surus\\Http", "Request", request_methods);
+	INIT_NS_CLASS_ENTRY(entry, "Surus\\Internal", "NativeRequest", request_methods);
 	surus_request_class = zend_register_internal_class(&entry);
-	surus_request_class->ce_flags |= ZEND_ACC_FINAL | ZEND_ACC_NO_DYNAMIC_PROPERTIES | ZEND_ACC_NOT_SERIALIZABLE;
+	surus_request_class->ce_flags |= ZEND_ACC_EXPLICIT_ABSTRACT_CLASS | ZEND_ACC_NO_DYNAMIC_PROPERTIES | ZEND_ACC_NOT_SERIALIZABLE;
 	surus_request_class->create_object = request_create;
 	memcpy(&request_handlers, &std_object_handlers, sizeof request_handlers);
 	request_handlers.offset = XtOffsetOf(request_object, std);
 	request_handlers.free_obj = request_free;
 	request_handlers.clone_obj = NULL;
 
-	INIT_NS_CLASS_ENTRY(entry, "Surus\\Http", "Response", response_methods);
+	INIT_NS_CLASS_ENTRY(entry, "Surus\\Internal", "NativeResponse", response_methods);
 	surus_response_class = zend_register_internal_class(&entry);
-	surus_response_class->ce_flags |= ZEND_ACC_NOT_SERIALIZABLE;
+	surus_response_class->ce_flags |= ZEND_ACC_EXPLICIT_ABSTRACT_CLASS | ZEND_ACC_NOT_SERIALIZABLE;
 	surus_response_class->create_object = response_create;
 	memcpy(&response_handlers, &std_object_handlers, sizeof response_handlers);
 	response_handlers.offset = XtOffsetOf(response_object, std);

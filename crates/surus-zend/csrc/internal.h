@@ -125,11 +125,16 @@ void surus_superglobals_start(void);
 void surus_superglobals_scan(surus_isolate *isolate);
 /* Fills in those that code refers to and the running request has not got yet. */
 void surus_superglobals_build(surus_task *task);
+/* $_POST and $_FILES of a form in any method's body, whether code refers to them or not. */
+void surus_superglobals_build_upload(surus_task *task);
 
 /* ---- http_classes.c ---- */
 void surus_register_classes(void);
 extern zend_class_entry *surus_request_class, *surus_response_class;
-void surus_request_object(zval *to, void *exchange);
+/* `class` extends surus_request_class. */
+void surus_request_object(zval *to, zend_class_entry *class, void *exchange);
+/* The parsed query string. */
+HashTable *surus_request_query(zval *request);
 /* The request has ended: what keeps the object finds it empty. */
 void surus_request_detach(zval *request);
 typedef struct { zend_long status; zval *headers; zval *body; } surus_response_view;
@@ -145,14 +150,19 @@ bool surus_output_is_base(const surus_task *task);
 
 /* ---- arguments.c ---- */
 typedef struct surus_plan surus_plan;
-/* How a handler's arguments are made; NULL with a message when its signature does not fit. */
-surus_plan *surus_plan_make(void *exchange, int64_t route, const char *methods, const zend_function *function, const char *pattern,
-	char *error, size_t error_size);
+/* From a list of Surus\Internal\Argument; `function` is what the handler leads to. NULL with a message if a class cannot be
+ * input. */
+surus_plan *surus_plan_make(zval *list, void *exchange, int64_t route, const char *methods, const zend_function *function, char *error,
+	size_t error_size);
 void surus_plan_free(surus_plan *plan);
-/* Fills `arguments` (room for surus_plan_count); false when a path parameter does not convert: 404, unless an
- * exception was thrown or the request is answered. */
-bool surus_plan_fill(const surus_plan *plan, void *exchange, zval *request, zval *arguments);
 uint32_t surus_plan_count(const surus_plan *plan);
+/* Whether `request` has to be there to fill it. */
+bool surus_plan_needs_request(const surus_plan *plan);
+/* Fills `arguments` (room for surus_plan_count). False: a value is missing or does not fit and an exception says so, or
+ * the request is answered. */
+bool surus_plan_fill(const surus_plan *plan, void *exchange, zval *request, zval *arguments);
+/* Throws a Surus\Http\HttpException; takes the message. */
+void surus_throw_http(int status, zend_string *message);
 
 /* ---- application.c ---- */
 void surus_application_start(void);
@@ -160,6 +170,9 @@ surus_outcome surus_run_boot(surus_task *task);
 surus_outcome surus_run_refresh(surus_task *task);
 surus_outcome surus_run_call(surus_task *task);
 surus_outcome surus_run_unboot(surus_task *task);
-
+/* Writes an exception to the log. */
+void surus_log_exception(zend_object *exception);
+/* Calls the handler of the running request's route with its planned arguments. */
+void surus_call_handler(zval *request, zval *result);
 
 #endif

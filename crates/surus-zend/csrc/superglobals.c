@@ -113,9 +113,9 @@ static void read_post_data(const char *content_type)
 	}
 }
 
-void surus_superglobals_build(surus_task *task)
+static void build(surus_task *task, uint32_t wanted, bool any_method)
 {
-	uint32_t wanted = task->isolate->superglobals & ~task->built_superglobals;
+	wanted &= ~task->built_superglobals;
 	if (!wanted) {
 		return;
 	}
@@ -135,7 +135,7 @@ void surus_superglobals_build(surus_task *task)
 		SG(request_info).cookie_data = (char *)info.cookie.ptr;
 		SG(request_info).proto_num = info.proto_num;
 		surus_fill_authorization(&info);
-		if (info.content_type.ptr && strcmp(info.method.ptr, "POST") == 0) {
+		if (info.content_type.ptr && (any_method || strcmp(info.method.ptr, "POST") == 0)) {
 			read_post_data(info.content_type.ptr);
 		}
 	}
@@ -150,4 +150,14 @@ void surus_superglobals_build(surus_task *task)
 			}
 		}
 	}
+}
+
+void surus_superglobals_build(surus_task *task)
+{
+	build(task, task->isolate->superglobals, false);
+}
+
+void surus_superglobals_build_upload(surus_task *task)
+{
+	build(task, 1u << 1 | 1u << 3, true);
 }

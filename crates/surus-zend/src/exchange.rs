@@ -21,6 +21,7 @@ use crate::{
     inputs::Inputs,
     pipe::Pipe,
     request::{Request, RequestBody, Script},
+    router::Declared,
     server_variables::{CStrings, ServerVariables},
     spill::{Spill, SpillSpace},
     ResponseBody,
@@ -35,7 +36,7 @@ pub(crate) struct Exchange {
     pub(crate) route: Cell<i64>,
     pub(crate) parameters: RefCell<Vec<(Rc<str>, Vec<u8>)>>,
     /// Routes that the application declares while it boots.
-    pub(crate) routes: RefCell<Vec<(String, String, i64)>>,
+    pub(crate) routes: RefCell<Vec<Declared>>,
     /// What its route takes as input; empty for most.
     pub(crate) inputs: OnceCell<Box<Inputs>>,
     pub(crate) started: Instant,

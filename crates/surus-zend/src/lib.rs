@@ -11,6 +11,7 @@
 //!  - `blocking` — libc calls that would block, as futures
 //!  - `classic`, `coroutine` — the ways to serve: each turns a [`Request`] into a response
 //!  - `refresh` — before a reload: files that have changed are forgotten
+//!  - `router` — from a request to a route of an application; `php_classes` — the PHP that is part of the binary
 //!  - `command_line` — scripts as php-cli runs them
 //!
 //! A suspended request is finished, never dropped: when the future that waits for a response is dropped, a task of the

@@ -13,6 +13,7 @@ use crate::{
     blocking::park_on,
     exchange::Exchange,
     ffi::{self, RequestInfo, Str},
+    router::Declared,
 };
 
 /// # Safety
@@ -183,15 +184,31 @@ unsafe extern "C" fn surus_rs_finish(raw: *mut c_void) {
 }
 
 #[no_mangle]
-unsafe extern "C" fn surus_rs_add_route(raw: *mut c_void, method: Str, pattern: Str, index: i64) {
+unsafe extern "C" fn surus_rs_add_route(
+    raw: *mut c_void,
+    methods: Str,
+    pattern: Str,
+    host: Str,
+    headers: Str,
+    index: i64,
+) {
     // SAFETY: as above.
     unsafe {
         let text = |s: Str| String::from_utf8_lossy(s.bytes()).into_owned();
-        exchange(raw)
-            .routes
-            .borrow_mut()
-            .push((text(method), text(pattern), index));
+        exchange(raw).routes.borrow_mut().push(Declared {
+            methods: text(methods),
+            pattern: text(pattern),
+            host: text(host),
+            headers: text(headers),
+            index,
+        });
     }
+}
+
+#[no_mangle]
+unsafe extern "C" fn surus_rs_is_dev(raw: *mut c_void) -> bool {
+    // SAFETY: as above.
+    unsafe { exchange(raw).dev }
 }
 
 #[no_mangle]

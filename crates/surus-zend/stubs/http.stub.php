@@ -4,17 +4,17 @@
  * What Surus adds to PHP natively: csrc/http_classes.c implements it. Editors and analysers read this file; PHP does not.
  */
 
-namespace Surus\Http {
+namespace Surus\Internal {
 
     /**
-     * The request that is being served: a view of it, from which nothing is copied before it is asked for.
+     * What is native of {@see \Surus\Http\Request}. Every method of a request that has ended throws an {@see \Error}. It
+     * cannot be cloned.
      *
-     * The server makes it. A handler gets it by declaring a parameter of this type. It must not outlive its request:
-     * every method of a request that has ended throws an {@see \Error}. It cannot be cloned.
+     * @internal
      *
      * @not-serializable
      */
-    final class Request
+    abstract class NativeRequest
     {
         /** The method as the client sent it: "GET", "POST", … */
         public function method(): string
@@ -49,7 +49,7 @@ namespace Surus\Http {
 
         /**
          * A value of a body of type application/x-www-form-urlencoded, decoded as for $_POST; all of them without a
-         * name. For multipart/form-data use $_POST and $_FILES. Waits for the body.
+         * name. Waits for the body.
          *
          * @param mixed $default what a name that is not there gives
          *
@@ -104,6 +104,33 @@ namespace Surus\Http {
         {
         }
 
+        /**
+         * All parameters of the matched route's path that are there.
+         *
+         * @return array<string, string>
+         */
+        public function params(): array
+        {
+        }
+
+        /**
+         * Up to so many bytes of the body as they come; "" at its end.
+         *
+         * @throws \ValueError for a size out of range
+         */
+        public function read(int $size): string
+        {
+        }
+
+        /**
+         * What $_SERVER has of this request.
+         *
+         * @return array<string, string>
+         */
+        public function variables(): array
+        {
+        }
+
         /** What $_SERVER has under this name; null if nothing. $_SERVER itself need not be built for it. */
         public function server(string $name): ?string
         {
@@ -116,10 +143,13 @@ namespace Surus\Http {
     }
 
     /**
-     * A response. Handlers that need no status or header of their own return a string, an array, an int or null instead.
-     * It cannot be cloned or changed: make another one.
+     * What is native of {@see \Surus\Http\Response}. It cannot be cloned or changed.
+     *
+     * @internal
+     *
+     * @not-serializable
      */
-    class Response
+    abstract class NativeResponse
     {
         /**
          * @param string|iterable<string|\Stringable>|null $body an iterable is streamed: each item leaves at once
@@ -147,6 +177,30 @@ namespace Surus\Http {
         public function headers(): array
         {
         }
+    }
+
+    /** Calls the handler of the running request's route with its planned arguments. */
+    function call_handler(NativeRequest $request): mixed
+    {
+    }
+
+    /** Writes an exception to the server's log. */
+    function report(\Throwable $exception): void
+    {
+    }
+
+    /** A header of the running request. */
+    function request_header(string $name): ?string
+    {
+    }
+
+    /**
+     * $_POST and $_FILES of the running request, made of its multipart body whatever its method is.
+     *
+     * @return array{array<array-key, mixed>, array<array-key, mixed>}
+     */
+    function parse_upload(): array
+    {
     }
 }
 

@@ -1,0 +1,38 @@
+/* Shared by boot.c and application.c. */
+#ifndef SURUS_APPLICATION_H
+#define SURUS_APPLICATION_H
+
+#include "internal.h"
+
+#define MAX_ARGUMENTS 16
+
+typedef struct {
+	zval value; /* UNDEF: there is none */
+	zend_fcall_info_cache cache;
+} callable;
+
+typedef struct {
+	callable handler;
+	callable pipeline; /* called instead, with the request: middleware around the handler */
+	surus_plan *plan;
+	bool needs_request;
+} route;
+
+/* On the isolate's heap, as what it refers to. */
+struct surus_application {
+	zval value;     /* what the script returned */
+	route *routes;
+	size_t count;
+	callable errors; /* from an exception and a request to a response */
+	zend_class_entry *request_class;
+};
+
+static inline surus_str surus_text_of(const zval *text)
+{
+	return text && Z_TYPE_P(text) == IS_STRING ? (surus_str){Z_STRVAL_P(text), Z_STRLEN_P(text)} : (surus_str){"", 0};
+}
+
+/* No destructor of these objects will run. */
+void surus_mark_destructed(zend_objects_store *objects);
+
+#endif

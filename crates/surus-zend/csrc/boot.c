@@ -1,0 +1,221 @@
+/* Boots a coroutine application: a script that runs once and returns what answers requests. */
+#include "application.h"
+#include "fiber_state.h"
+#include "hydrate.h"
+
+#include "Zend/zend_virtual_cwd.h"
+
+static bool is_a(zend_class_entry *class, const char *lower_name)
+{
+	zend_class_entry *wanted = zend_hash_str_find_ptr(EG(class_table), lower_name, strlen(lower_name));
+	return wanted && instanceof_function(class, wanted);
+}
+
+/* What is wrong with the application: its message names the place, a trace would only hide it. */
+static void log_boot_error(zend_object *exception)
+{
+	if (!is_a(exception->ce, "surus\\booterror")) {
+		surus_log_exception(exception);
+		return;
+	}
+	zval place;
+	GC_ADDREF(exception);
+	zend_clear_exception();
+	zval *message = zend_read_property(exception->ce, exception, "message", sizeof "message" - 1, true, &place);
+	surus_logf(3, "%s", Z_TYPE_P(message) == IS_STRING ? Z_STRVAL_P(message) : "it does not boot");
+	OBJ_RELEASE(exception);
+}
+
+static void take_callable(callable *to, zval *from)
+{
+	if (from && Z_TYPE_P(from) != IS_NULL && zend_is_callable_ex(from, NULL, 0, NULL, &to->cache, NULL)) {
+		ZVAL_COPY(&to->value, from);
+	}
+}
+
+static void drop_callable(callable *one)
+{
+	zval_ptr_dtor(&one->value);
+	ZVAL_UNDEF(&one->value);
+}
+
+static zval *element(zval *array, const char *name)
+{
+	return Z_TYPE_P(array) == IS_ARRAY ? zend_hash_str_find(Z_ARRVAL_P(array), name, strlen(name)) : NULL;
+}
+
+/* The function whose parameters the arguments are for: the handler's own, or what a closure around it calls, as
+ * [class, method]. */
+static const zend_function *signature(const route *r, zval *target)
+{
+	if (Z_TYPE_P(target) != IS_ARRAY) {
+		return r->handler.cache.function_handler;
+	}
+	zend_class_entry *class = zend_lookup_class(Z_STR_P(zend_hash_index_find(Z_ARRVAL_P(target), 0)));
+	zend_string *name = zend_string_tolower(Z_STR_P(zend_hash_index_find(Z_ARRVAL_P(target), 1)));
+	const zend_function *function = class ? zend_hash_find_ptr(&class->function_table, name) : NULL;
+	zend_string_release(name);
+	return function;
+}
+
+/* One row of Surus\Internal\Boot::compile(). */
+static bool take_route(struct surus_application *app, void *exchange, zval *row)
+{
+	zval *columns[8];
+	for (uint32_t i = 0; i < 8; i++) {
+		columns[i] = zend_hash_index_find(Z_ARRVAL_P(row), i);
+		if (!columns[i]) {
+			return false;
+		}
+	}
+	char error[1024] = "";
+	int64_t index = (int64_t)app->count;
+	surus_str methods = surus_text_of(columns[0]), pattern = surus_text_of(columns[1]);
+	route *r = &app->routes[app->count];
+	take_callable(&r->handler, columns[4]);
+	take_callable(&r->pipeline, columns[6]);
+	r->plan = surus_plan_make(columns[5], exchange, index, methods.ptr, signature(r, columns[7]), error, sizeof error);
+	app->count++;
+	if (!r->plan) {
+		surus_logf(3, "%s", error);
+		return false;
+	}
+	r->needs_request = surus_plan_needs_request(r->plan);
+	if (Z_TYPE(r->handler.value) == IS_UNDEF || surus_plan_count(r->plan) > MAX_ARGUMENTS) {
+		surus_logf(3, "The handler for \"%s\" cannot be called, or has more than %d parameters", pattern.ptr, MAX_ARGUMENTS);
+		return false;
+	}
+	/* A row of its own takes every request: there is nothing to match. */
+	if (pattern.len || methods.ptr[0] != '*') {
+		surus_rs_add_route(exchange, methods, pattern, surus_text_of(columns[2]), surus_text_of(columns[3]), index);
+	}
+	return true;
+}
+
+static zend_class_entry *load_class(const char *text)
+{
+	zend_string *name = zend_string_init(text, strlen(text), false);
+	zend_class_entry *class = zend_lookup_class(name);
+	zend_string_release(name);
+	return class;
+}
+
+/* Surus\Internal\Boot makes of what the script returned what is called here. */
+static bool take_application(surus_isolate *isolate, void *exchange, zval *value, const char *script)
+{
+	struct surus_application *app = ecalloc(1, sizeof *app);
+	ZVAL_COPY_VALUE(&app->value, value);
+	isolate->application = app;
+	zend_class_entry *boot = load_class("Surus\\Internal\\Boot");
+	app->request_class = load_class("Surus\\Http\\Request");
+	zend_function *compile = boot ? zend_hash_str_find_ptr(&boot->function_table, "compile", sizeof "compile" - 1) : NULL;
+	if (!compile || !app->request_class) {
+		return false;
+	}
+	zval arguments[3], compiled;
+	ZVAL_COPY_VALUE(&arguments[0], value);
+	ZVAL_STRING(&arguments[1], script);
+	ZVAL_BOOL(&arguments[2], surus_rs_is_dev(exchange));
+	ZVAL_UNDEF(&compiled);
+	/* Without a frame below it an exception would be a fatal error at once. */
+	static zend_function bottom_function = {ZEND_INTERNAL_FUNCTION};
+	zend_execute_data bottom = {.func = &bottom_function}, *above = EG(current_execute_data);
+	EG(current_execute_data) = &bottom;
+	zend_call_known_function(compile, NULL, boot, &compiled, 3, arguments, NULL);
+	EG(current_execute_data) = above;
+	zval_ptr_dtor(&arguments[1]);
+	zval *rows = element(&compiled, "routes"), *row;
+	bool good = !EG(exception) && rows && Z_TYPE_P(rows) == IS_ARRAY;
+	if (good) {
+		take_callable(&app->errors, element(&compiled, "errors"));
+		app->routes = ecalloc(zend_hash_num_elements(Z_ARRVAL_P(rows)) + 1, sizeof *app->routes);
+		ZEND_HASH_FOREACH_VAL(Z_ARRVAL_P(rows), row) {
+			good = good && take_route(app, exchange, row);
+		} ZEND_HASH_FOREACH_END();
+		good = good && surus_take_messages(exchange)
+			&& (Z_TYPE_P(value) != IS_OBJECT || !is_a(Z_OBJCE_P(value), "surus\\app") || surus_make_openapi(exchange, value));
+	}
+	zval_ptr_dtor(&compiled);
+	return good && !EG(exception);
+}
+
+surus_outcome surus_run_boot(surus_task *task)
+{
+	surus_isolate *isolate = task->isolate;
+	surus_request_info info;
+	surus_fill_request_info(task->exchange, &info);
+	SG(request_info).request_method = NULL;
+	if (php_request_startup() == FAILURE) {
+		php_request_shutdown(NULL);
+		return SURUS_FATAL;
+	}
+	SURUS_SET_STACK_LIMITS(task->stack.top, task->stack.base);
+	virtual_cwd_deactivate();
+	PG(during_request_startup) = false;
+	SG(headers_sent) = 1;
+	SG(request_info).no_headers = 1;
+	isolate->scanned_functions = isolate->scanned_classes = 0;
+
+	bool good = false;
+	zval value;
+	ZVAL_UNDEF(&value);
+	zend_first_try {
+		zend_file_handle script;
+		zend_stream_init_filename(&script, info.script.ptr);
+		script.primary_script = true;
+		VCWD_CHDIR_FILE(info.script.ptr);
+		bool ran = zend_execute_scripts(ZEND_REQUIRE, &value, 1, &script) == SUCCESS && Z_TYPE(value) != IS_UNDEF;
+		zend_destroy_file_handle(&script);
+		php_output_end_all();
+		if (ran) {
+			good = take_application(isolate, task->exchange, &value, info.script.ptr);
+		}
+		if (EG(exception)) {
+			zend_object *exception = EG(exception);
+			log_boot_error(exception);
+			good = false;
+		}
+	} zend_end_try();
+	if (!good) {
+		surus_run_unboot(task);
+		return SURUS_FATAL;
+	}
+	EG(current_execute_data) = NULL;
+	surus_superglobals_scan(isolate);
+	isolate->booted = true;
+	surus_fiber_take_idle(isolate);
+	return SURUS_OK;
+}
+
+surus_outcome surus_run_unboot(surus_task *task)
+{
+	surus_isolate *isolate = task->isolate;
+	struct surus_application *app = isolate->application;
+	isolate->application = NULL;
+	isolate->booted = false;
+	surus_fiber_drop_idle(isolate);
+	if (app) {
+		zend_try {
+			for (size_t i = 0; i < app->count; i++) {
+				drop_callable(&app->routes[i].handler);
+				drop_callable(&app->routes[i].pipeline);
+				if (app->routes[i].plan) {
+					surus_plan_free(app->routes[i].plan);
+				}
+			}
+			drop_callable(&app->errors);
+			zval_ptr_dtor(&app->value);
+			if (app->routes) {
+				efree(app->routes);
+			}
+			efree(app);
+		} zend_end_try();
+	}
+	if (isolate->had_fatal) {
+		/* Objects of requests that failed are left over; their time is past. */
+		surus_mark_destructed(&EG(objects_store));
+	}
+	php_request_shutdown(NULL);
+	SG(server_context) = NULL;
+	return SURUS_OK;
+}

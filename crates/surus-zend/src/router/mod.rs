@@ -1,0 +1,345 @@
+//! Routes of an application, matched before PHP is entered.
+//!
+//! A tree of segments: text leads to the next node by hash, parameters are tried in the order of how much they say.
+//! Where a branch ends without the method or a condition, the search goes back, so a special route never hides a general
+//! one. A path without parameters is found with one look-up, however many routes there are.
+
+mod condition;
+mod matcher;
+mod path;
+mod pattern;
+
+use std::{borrow::Cow, collections::HashMap, rc::Rc};
+
+use http::{HeaderMap, Method};
+
+use condition::Condition;
+use matcher::Matcher;
+use pattern::Segment;
+
+/// A route as the application declares it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Declared {
+    /// Separated by commas, or "*" for those without a route of their own. Without a pattern: "404" or "405" for the
+    /// route that answers what no other does.
+    pub(crate) methods: String,
+    pub(crate) pattern: String,
+    pub(crate) host: String,
+    /// One `name` or `name: value` a line.
+    pub(crate) headers: String,
+    pub(crate) index: i64,
+}
+
+/// What is matched of a request.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Target<'a> {
+    pub(crate) method: &'a Method,
+    pub(crate) path: &'a str,
+    pub(crate) host: Option<&'a str>,
+    pub(crate) headers: &'a HeaderMap,
+}
+
+/// What a request line leads to.
+#[derive(Debug)]
+pub(crate) enum Match {
+    Found {
+        index: i64,
+        /// A value is empty where an optional part was left out.
+        parameters: Vec<(Rc<str>, Vec<u8>)>,
+    },
+    NotFound,
+    NotAllowed {
+        allow: String,
+        /// The route that answers in this case.
+        index: Option<i64>,
+    },
+    /// The path is a route's but for a slash at its end.
+    Redirect {
+        path: String,
+    },
+    /// The path is not percent-encoded UTF-8.
+    Malformed,
+}
+
+/// What a path ends with.
+#[derive(Debug)]
+struct Endpoint {
+    methods: Vec<String>,
+    index: i64,
+    names: Rc<[Rc<str>]>,
+    condition: Option<Rc<Condition>>,
+}
+
+#[derive(Debug, Default)]
+struct Node {
+    texts: HashMap<Box<str>, Node>,
+    dynamic: Vec<(Matcher, Node)>,
+    rest: Vec<(Matcher, Vec<Endpoint>)>,
+    ends: Vec<Endpoint>,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Router {
+    root: Node,
+    /// Paths without parameters.
+    plain: HashMap<Box<str>, Vec<Endpoint>>,
+    not_found: Option<i64>,
+    not_allowed: Option<i64>,
+}
+
+const ANY: &str = "*";
+
+impl Router {
+    /// The error names the pattern that is wrong.
+    pub(crate) fn new(routes: &[Declared]) -> Result<Router, String> {
+        let mut router = Router::default();
+        for route in routes {
+            router.add(route)?;
+        }
+        Ok(router)
+    }
+
+    fn add(&mut self, route: &Declared) -> Result<(), String> {
+        if route.pattern.is_empty() {
+            match route.methods.as_str() {
+                "404" => self.not_found = Some(route.index),
+                _ => self.not_allowed = Some(route.index),
+            }
+            return Ok(());
+        }
+        let parsed = pattern::parse(&route.pattern)?;
+        let condition = Condition::new(&route.host, &route.headers)
+            .map_err(|error| format!("route {:?}: {error}", route.pattern))?;
+        let mut names = parsed.names;
+        names.extend(condition.host.iter().flat_map(|h| h.names.iter().cloned()));
+        let names: Rc<[Rc<str>]> = names.into();
+        let conditional = !route.host.is_empty() || !route.headers.is_empty();
+        let condition = conditional.then(|| Rc::new(condition));
+        for variant in parsed.variants {
+            let endpoint = || Endpoint {
+                methods: route.methods.split(',').map(str::to_owned).collect(),
+                index: route.index,
+                names: names.clone(),
+                condition: condition.clone(),
+            };
+            if let Some(path) = plain(&variant.segments) {
+                insert(self.plain.entry(path).or_default(), endpoint());
+            }
+            insert(self.root.ends(variant.segments), endpoint());
+        }
+        Ok(())
+    }
+
+    pub(crate) fn find(&self, target: &Target<'_>) -> Match {
+        let mut allow = Vec::new();
+        if let Some(ends) = self.plain.get(target.path) {
+            if let Some(found) = choose(ends, target, &[], &mut allow) {
+                return found;
+            }
+        }
+        let Some(segments) = path::segments(target.path) else {
+            return Match::Malformed;
+        };
+        if let Some(found) = self
+            .root
+            .find(target, &segments, &mut Vec::new(), &mut allow)
+        {
+            return found;
+        }
+        if !allow.is_empty() {
+            return Match::NotAllowed {
+                allow: allow_header(allow),
+                index: self.not_allowed,
+            };
+        }
+        if let Some(path) = self.other_slash(target) {
+            return Match::Redirect { path };
+        }
+        match self.not_found {
+            Some(index) => Match::Found {
+                index,
+                parameters: Vec::new(),
+            },
+            None => Match::NotFound,
+        }
+    }
+
+    /// The path with a slash at its end, or without the one it has, if that is a route's.
+    fn other_slash(&self, target: &Target<'_>) -> Option<String> {
+        let path = match target.path.strip_suffix('/') {
+            Some(path) => path.to_owned(),
+            None => format!("{}/", target.path),
+        };
+        // "//host/" and "/\host/" would lead a browser to another site.
+        if path.is_empty() || path[1..].starts_with(['/', '\\']) {
+            return None;
+        }
+        let segments = path::segments(&path)?;
+        let other = Target {
+            path: &path,
+            ..*target
+        };
+        self.root
+            .find(&other, &segments, &mut Vec::new(), &mut Vec::new())?;
+        Some(path)
+    }
+}
+
+/// The path that only these segments match.
+fn plain(segments: &[Segment]) -> Option<Box<str>> {
+    let mut path = String::new();
+    for segment in segments {
+        let Segment::Text(text) = segment else {
+            return None;
+        };
+        path.push('/');
+        path.push_str(text);
+    }
+    // A client would send it encoded.
+    (!path.contains('%')).then(|| path.into())
+}
+
+/// Those with a condition first: they say more.
+fn insert(ends: &mut Vec<Endpoint>, endpoint: Endpoint) {
+    let at = match endpoint.condition {
+        None => ends.len(),
+        Some(_) => ends.iter().take_while(|e| e.condition.is_some()).count(),
+    };
+    ends.insert(at, endpoint);
+}
+
+impl Node {
+    /// Where a path of these segments ends; makes the way to it.
+    fn ends(&mut self, segments: Vec<Segment>) -> &mut Vec<Endpoint> {
+        let mut node = self;
+        for segment in segments {
+            node = match segment {
+                Segment::Text(text) => node.texts.entry(text).or_default(),
+                Segment::Dynamic(matcher) => {
+                    let at = position(&mut node.dynamic, matcher);
+                    &mut node.dynamic[at].1
+                }
+                Segment::Rest(matcher) => {
+                    let at = position(&mut node.rest, matcher);
+                    return &mut node.rest[at].1;
+                }
+            };
+        }
+        &mut node.ends
+    }
+
+    fn find<'p>(
+        &self,
+        target: &Target<'_>,
+        segments: &[Cow<'p, str>],
+        values: &mut Vec<Cow<'p, str>>,
+        allow: &mut Vec<String>,
+    ) -> Option<Match> {
+        let Some((segment, others)) = segments.split_first() else {
+            return choose(&self.ends, target, values, allow);
+        };
+        if let Some(node) = self.texts.get(segment.as_ref()) {
+            if let Some(found) = node.find(target, others, values, allow) {
+                return Some(found);
+            }
+        }
+        let known = values.len();
+        for (matcher, node) in &self.dynamic {
+            if matcher.take(segment.clone(), values) {
+                if let Some(found) = node.find(target, others, values, allow) {
+                    return Some(found);
+                }
+                values.truncate(known);
+            }
+        }
+        if self.rest.is_empty() || segments.iter().any(|s| path::climbs(s)) {
+            return None;
+        }
+        let rest: Cow<'p, str> = Cow::Owned(segments.join("/"));
+        for (matcher, ends) in &self.rest {
+            if matcher.take(rest.clone(), values) {
+                if let Some(found) = choose(ends, target, values, allow) {
+                    return Some(found);
+                }
+                values.truncate(known);
+            }
+        }
+        None
+    }
+}
+
+/// The entry of this matcher; made at its place if there is none.
+fn position<T: Default>(entries: &mut Vec<(Matcher, T)>, matcher: Matcher) -> usize {
+    if let Some(at) = entries.iter().position(|(m, _)| m.shape == matcher.shape) {
+        return at;
+    }
+    let rank = matcher.rank();
+    let at = entries.iter().take_while(|(m, _)| m.rank() <= rank).count();
+    entries.insert(at, (matcher, T::default()));
+    at
+}
+
+/// The endpoint for the method, of those whose conditions hold; the methods of the others are noted.
+fn choose(
+    ends: &[Endpoint],
+    target: &Target<'_>,
+    values: &[Cow<'_, str>],
+    allow: &mut Vec<String>,
+) -> Option<Match> {
+    let method = target.method.as_str();
+    let has = |end: &Endpoint, name: &str| end.methods.iter().any(|m| m == name);
+    // Most ends have one endpoint without a condition.
+    let holds = |end: &Endpoint| match &end.condition {
+        None => Some(Vec::new()),
+        Some(condition) => condition.check(target.host, target.headers),
+    };
+    let names: &[&str] = if *target.method == Method::HEAD {
+        &["HEAD", "GET", ANY]
+    } else {
+        &[method, ANY]
+    };
+    for name in names {
+        for end in ends.iter().filter(|end| has(end, name)) {
+            if let Some(host) = holds(end) {
+                return Some(found(end, values, host));
+            }
+        }
+    }
+    for end in ends.iter().filter(|end| holds(end).is_some()) {
+        allow.extend(end.methods.iter().cloned());
+    }
+    None
+}
+
+fn found(end: &Endpoint, values: &[Cow<'_, str>], host: Vec<String>) -> Match {
+    let of_path = end.names.len() - host.len();
+    let mut parameters = Vec::with_capacity(end.names.len());
+    for (i, name) in end.names.iter().enumerate() {
+        let value = match i.checked_sub(of_path) {
+            Some(i) => host[i].as_bytes(),
+            None => values.get(i).map_or(&b""[..], |value| value.as_bytes()),
+        };
+        parameters.push((name.clone(), value.to_vec()));
+    }
+    Match::Found {
+        index: end.index,
+        parameters,
+    }
+}
+
+fn allow_header(mut methods: Vec<String>) -> String {
+    if methods.iter().any(|m| m == "GET") {
+        methods.push("HEAD".to_owned());
+    }
+    methods.push("OPTIONS".to_owned());
+    let mut seen: Vec<&str> = Vec::new();
+    for method in &methods {
+        if !seen.contains(&method.as_str()) {
+            seen.push(method);
+        }
+    }
+    seen.join(", ")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,11 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Surus\Attribute;
+
+/** The body, as JSON, as an object of the parameter's class. What does not fit is a 422. */
+#[\Attribute(\Attribute::TARGET_PARAMETER)]
+final class Body
+{
+}

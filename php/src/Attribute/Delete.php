@@ -1,0 +1,16 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Surus\Attribute;
+
+/** A method that handles DELETE requests to a path. */
+#[\Attribute(\Attribute::TARGET_METHOD | \Attribute::IS_REPEATABLE)]
+final class Delete extends Route
+{
+    /** @param list<callable|object|string> $use middleware */
+    public function __construct(string $path, string $name = '', array $use = [], string $host = '')
+    {
+        parent::__construct('DELETE', $path, $name, $use, $host);
+    }
+}

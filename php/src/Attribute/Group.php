@@ -1,0 +1,19 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Surus\Attribute;
+
+/** What the routes of a class have in common. */
+#[\Attribute(\Attribute::TARGET_CLASS)]
+final class Group
+{
+    /** @param list<callable|object|string> $use middleware */
+    public function __construct(
+        public readonly string $prefix = '',
+        public readonly string $name = '',
+        public readonly array $use = [],
+        public readonly string $host = '',
+    ) {
+    }
+}

@@ -1,0 +1,14 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Surus\Attribute;
+
+/** A header of the request as an argument; by the parameter's name unless another one is given. A value that does not fit is a 400. */
+#[\Attribute(\Attribute::TARGET_PARAMETER)]
+final class Header
+{
+    public function __construct(public readonly string $name = '')
+    {
+    }
+}

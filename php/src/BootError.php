@@ -1,0 +1,10 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Surus;
+
+/** The application cannot be served as it is written. The message names the place. */
+final class BootError extends \LogicException
+{
+}

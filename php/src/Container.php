@@ -1,0 +1,135 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Surus;
+
+use Psr\Container\ContainerInterface;
+use Surus\Http\Request;
+use Surus\Internal\Recipe;
+
+/**
+ * Services by class: declared, from a PSR-11 container, or made with what their constructors ask for.
+ *
+ * A service is shared by all requests of a worker, unless it is scoped: declared so, marked #[Scoped], or made with
+ * something that is. Shared ones serve many requests at a time and must not hold a connection.
+ */
+final class Container
+{
+    /** @var array<string, Recipe> */
+    private array $recipes = [];
+
+    /** @var array<string, mixed> */
+    private array $shared = [];
+
+    /** @var \WeakMap<Request, array<string, mixed>> */
+    private \WeakMap $perRequest;
+
+    private ?ContainerInterface $delegate = null;
+
+    public function __construct()
+    {
+        $this->perRequest = new \WeakMap();
+        $this->recipes[Request::class] = new Recipe(static fn (): mixed => null, true);
+        $this->set(self::class, $this);
+    }
+
+    /** A service that is there already. */
+    public function set(string $id, mixed $service): void
+    {
+        $this->shared[$id] = $service;
+        $this->recipes[$id] = new Recipe(static fn (): mixed => $service, false);
+    }
+
+    /** @param ?\Closure(Container, ?Request): mixed $factory without one, the class's constructor */
+    public function singleton(string $id, ?\Closure $factory = null): void
+    {
+        $this->recipes[$id] = $factory === null ? Recipe::of($this, $id, false) : new Recipe($factory, false);
+        unset($this->shared[$id]);
+    }
+
+    /** @param ?\Closure(Container, ?Request): mixed $factory without one, the class's constructor */
+    public function scoped(string $id, ?\Closure $factory = null): void
+    {
+        $this->recipes[$id] = $factory === null ? Recipe::of($this, $id, true) : new Recipe($factory, true);
+        unset($this->shared[$id]);
+    }
+
+    /** Asked for what is not declared here. */
+    public function delegate(ContainerInterface $container): void
+    {
+        $this->delegate = $container;
+        $this->set(ContainerInterface::class, $container);
+    }
+
+    /** @internal what a mounted application has declared; what is here already stays */
+    public function absorb(Container $other): void
+    {
+        $this->recipes += $other->recipes;
+        $this->shared += $other->shared;
+    }
+
+    public function has(string $id): bool
+    {
+        return isset($this->recipes[$id]) || $this->delegate?->has($id) || Recipe::isMakeable($id);
+    }
+
+    /** Whether each request has its own. */
+    public function isScoped(string $id): bool
+    {
+        return !$this->isDelegated($id) && $this->recipe($id)->scoped;
+    }
+
+    /**
+     * The service; a scoped one needs its request.
+     *
+     * @template T of object
+     *
+     * @param string|class-string<T> $id
+     *
+     * @return ($id is class-string<T> ? T : mixed)
+     */
+    public function get(string $id, ?Request $request = null): mixed
+    {
+        if (array_key_exists($id, $this->shared)) {
+            return $this->shared[$id];
+        }
+        if ($this->isDelegated($id)) {
+            // That container decides what is shared.
+            return $this->delegate?->get($id);
+        }
+        $recipe = $this->recipe($id);
+        if (!$recipe->scoped) {
+            $made = ($recipe->make)($this, null);
+            // Another request may have made it while this one waited.
+            return array_key_exists($id, $this->shared) ? $this->shared[$id] : $this->shared[$id] = $made;
+        }
+        if ($request === null) {
+            throw new \LogicException("$id belongs to a request: a service that all requests share cannot have it");
+        }
+        if ($id === Request::class) {
+            return $request;
+        }
+        $mine = $this->perRequest[$request] ?? [];
+        if (array_key_exists($id, $mine)) {
+            return $mine[$id];
+        }
+        $made = ($recipe->make)($this, $request);
+        $this->perRequest[$request] = [$id => $made] + ($this->perRequest[$request] ?? []);
+
+        return $made;
+    }
+
+    private function isDelegated(string $id): bool
+    {
+        return !isset($this->recipes[$id]) && $this->delegate !== null && $this->delegate->has($id);
+    }
+
+    private function recipe(string $id): Recipe
+    {
+        if (isset($this->recipes[$id])) {
+            return $this->recipes[$id];
+        }
+        return $this->recipes[$id] = Recipe::of($this, $id, null);
+    }
+}

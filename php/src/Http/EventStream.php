@@ -1,0 +1,34 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Surus\Http;
+
+/** @internal server-sent events, as HTML's standard writes them */
+final class EventStream
+{
+    /**
+     * @param iterable<mixed> $events
+     *
+     * @return \Generator<int, string>
+     */
+    public static function encode(iterable $events): \Generator
+    {
+        foreach ($events as $event) {
+            $fields = is_array($event) && array_key_exists('data', $event) ? $event : ['data' => $event];
+            $text = '';
+            foreach (['event', 'id', 'retry'] as $name) {
+                if (isset($fields[$name])) {
+                    // A line break would begin another field.
+                    $text .= "$name: " . str_replace(["\r", "\n", "\0"], '', (string) $fields[$name]) . "\n";
+                }
+            }
+            $data = $fields['data'];
+            $data = is_string($data) ? $data : json_encode($data, JSON_UNESCAPED_SLASHES | JSON_UNESCAPED_UNICODE | JSON_THROW_ON_ERROR);
+            foreach (preg_split('/\r\n|\r|\n/', $data) ?: [] as $line) {
+                $text .= "data: $line\n";
+            }
+            yield $text . "\n";
+        }
+    }
+}

@@ -1,0 +1,35 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Surus\Http;
+
+/** An exception that is a response: the message is its detail, and the client reads it. */
+class HttpException extends \RuntimeException
+{
+    /**
+     * @param int $status from 400 to 599
+     * @param array<string, string> $headers
+     * @param array<string, mixed> $members more of the problem document
+     */
+    public function __construct(
+        private readonly int $status,
+        string $message = '',
+        private readonly array $headers = [],
+        public readonly array $members = [],
+        ?\Throwable $previous = null,
+    ) {
+        parent::__construct($message, 0, $previous);
+    }
+
+    public function getStatusCode(): int
+    {
+        return $this->status;
+    }
+
+    /** @return array<string, string> */
+    public function getHeaders(): array
+    {
+        return $this->headers;
+    }
+}

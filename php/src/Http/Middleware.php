@@ -1,0 +1,16 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Surus\Http;
+
+/** Something around a handler. One object serves all requests, many at a time: it keeps nothing of them. */
+interface Middleware
+{
+    /**
+     * @param \Closure(Request): Response $next
+     *
+     * @return mixed what a handler may return
+     */
+    public function handle(Request $request, \Closure $next): mixed;
+}

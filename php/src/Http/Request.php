@@ -1,0 +1,222 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Surus\Http;
+
+use Surus\Internal\NativeRequest;
+
+use function Surus\Internal\parse_upload;
+
+/**
+ * The request that is being served: a view of it, from which nothing is copied before it is asked for.
+ *
+ * It must not outlive its request: every method that reads from one that has ended throws an Error.
+ */
+final class Request extends NativeRequest
+{
+    /** @var array<string, mixed> */
+    private array $attributes = [];
+
+    /** @var array<string, string>|null */
+    private ?array $cookies = null;
+
+    /** @var array{array<array-key, mixed>, array<array-key, mixed>}|null */
+    private ?array $upload = null;
+
+    /** @var array{ip?: string, host?: string, scheme?: string} what a trusted proxy says */
+    private array $forwarded = [];
+
+    /**
+     * A value of a form, urlencoded or multipart; all of them without a name. Waits for the body.
+     *
+     * @return ($name is null ? array<array-key, mixed> : mixed)
+     */
+    public function form(?string $name = null, mixed $default = null): mixed
+    {
+        if ($this->contentType() !== 'multipart/form-data') {
+            return parent::form($name, $default);
+        }
+        $fields = $this->upload()[0];
+
+        return $name === null ? $fields : $fields[$name] ?? $default;
+    }
+
+    /** An uploaded file; null if the form has none under this name. */
+    public function file(string $name): ?UploadedFile
+    {
+        $file = $this->files()[$name] ?? null;
+
+        return $file instanceof UploadedFile ? $file : null;
+    }
+
+    /**
+     * All uploaded files by name; several under one name, as `photos[]`, are an array.
+     *
+     * @return array<array-key, UploadedFile|array<array-key, mixed>>
+     */
+    public function files(): array
+    {
+        return $this->contentType() === 'multipart/form-data' ? $this->upload()[1] : [];
+    }
+
+    /** A cookie's value, decoded. */
+    public function cookie(string $name, ?string $default = null): ?string
+    {
+        return $this->cookies()[$name] ?? $default;
+    }
+
+    /**
+     * Of several with one name, the first: that of the most specific path.
+     *
+     * @return array<string, string>
+     */
+    public function cookies(): array
+    {
+        if ($this->cookies === null) {
+            $this->cookies = [];
+            foreach (preg_split('/[;,]\s*/', (string) $this->joined('cookie')) ?: [] as $pair) {
+                [$name, $value] = explode('=', $pair, 2) + [1 => null];
+                if ($value !== null && $name !== '') {
+                    $this->cookies[$name] ??= rawurldecode(trim($value, " \t\""));
+                }
+            }
+        }
+
+        return $this->cookies;
+    }
+
+    /** The type of the body, without parameters, in lower case; "" without one. */
+    public function contentType(): string
+    {
+        return strtolower(trim(explode(';', (string) $this->header('content-type', ''), 2)[0]));
+    }
+
+    /** Host name and port, as the client sees them; "" if the client has sent none, or nonsense. */
+    public function host(): string
+    {
+        $host = strtolower($this->forwarded['host'] ?? (string) $this->header('host', ''));
+
+        return preg_match('/^(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?$/D', $host) === 1 ? $host : '';
+    }
+
+    /** @return 'http'|'https' as the client sees it */
+    public function scheme(): string
+    {
+        return ($this->forwarded['scheme'] ?? ($this->server('HTTPS') === 'on' ? 'https' : 'http')) === 'https' ? 'https' : 'http';
+    }
+
+    public function isSecure(): bool
+    {
+        return $this->scheme() === 'https';
+    }
+
+    /** The whole address. */
+    public function url(): string
+    {
+        return $this->scheme() . '://' . $this->host() . $this->uri();
+    }
+
+    /** The client's address; behind a proxy only with {@see \Surus\Middleware\TrustedProxies}. */
+    public function ip(): string
+    {
+        return $this->forwarded['ip'] ?? parent::ip();
+    }
+
+    /** The token of `Authorization: Bearer`. */
+    public function bearer(): ?string
+    {
+        return preg_match('~^Bearer +([A-Za-z0-9._\~+/-]+=*) *$~Di', (string) $this->header('authorization', ''), $match) === 1 ? $match[1] : null;
+    }
+
+    /** Whether the client takes this media type. */
+    public function accepts(string $type): bool
+    {
+        return Negotiation::quality((string) $this->joined('accept'), $type) > 0;
+    }
+
+    /** Of these media types the one that the client likes best, the first of equals; null if it takes none. */
+    public function prefers(string ...$types): ?string
+    {
+        return Negotiation::best((string) $this->joined('accept'), array_values($types));
+    }
+
+    /** Of these languages the one that the client likes best; the first if it has no wish that can be met. */
+    public function language(string $first, string ...$others): string
+    {
+        return Negotiation::language((string) $this->joined('accept-language'), [$first, ...array_values($others)]);
+    }
+
+    /** What middleware has noted. */
+    public function attribute(string $name, mixed $default = null): mixed
+    {
+        return $this->attributes[$name] ?? $default;
+    }
+
+    /** @return array<string, mixed> */
+    public function attributes(): array
+    {
+        return $this->attributes;
+    }
+
+    /** Notes something for those behind. */
+    public function setAttribute(string $name, mixed $value): void
+    {
+        $this->attributes[$name] = $value;
+    }
+
+    /**
+     * The body as it comes, for what is too large to keep. What was read this way body() does not have.
+     *
+     * @return \Generator<int, string>
+     */
+    public function stream(): \Generator
+    {
+        while (($block = $this->read(65536)) !== '') {
+            yield $block;
+        }
+    }
+
+    /**
+     * @internal for the middleware that knows the proxies
+     *
+     * @param array{ip?: string, host?: string, scheme?: string} $values
+     */
+    public function forwarded(array $values): void
+    {
+        $this->forwarded = $values;
+    }
+
+    private function joined(string $name): ?string
+    {
+        return $this->headers()[$name] ?? null;
+    }
+
+    /** @return array{array<array-key, mixed>, array<array-key, mixed>} fields and files */
+    private function upload(): array
+    {
+        if ($this->upload === null) {
+            [$fields, $files] = parse_upload();
+            $this->upload = [$fields, array_map(
+                static fn (array $file): UploadedFile|array => self::uploaded($file['tmp_name'], $file['name'], $file['type'], $file['size'], $file['error']),
+                $files,
+            )];
+        }
+
+        return $this->upload;
+    }
+
+    /** @return UploadedFile|array<array-key, mixed> */
+    private static function uploaded(mixed $path, mixed $name, mixed $type, mixed $size, mixed $error): UploadedFile|array
+    {
+        if (!is_array($path)) {
+            return new UploadedFile($path, $name, $type, (int) $size, (int) $error);
+        }
+        $files = [];
+        foreach ($path as $key => $one) {
+            $files[$key] = self::uploaded($one, $name[$key], $type[$key], $size[$key], $error[$key]);
+        }
+
+        return $files;
+    }
+}

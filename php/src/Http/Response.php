@@ -1,0 +1,272 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Surus\Http;
+
+use Psr\Http\Message\ResponseInterface;
+use Surus\Internal\NativeResponse;
+use Surus\Psr\Bridge;
+
+/**
+ * A response. Handlers that need no status or header of their own return a string, an array, an int or null instead.
+ * It does not change: the with…() methods make another one.
+ */
+class Response extends NativeResponse
+{
+    private const JSON = JSON_UNESCAPED_SLASHES | JSON_UNESCAPED_UNICODE | JSON_THROW_ON_ERROR;
+
+    /** What a handler may return, as a response. */
+    public static function of(mixed $result): self
+    {
+        if ($result instanceof self) {
+            return $result;
+        }
+        if (is_string($result)) {
+            return new self($result);
+        }
+        if ($result === null) {
+            // What was echoed is the body; it is in the way of a status that has none.
+            return (int) ob_get_length() > 0 ? new self('') : new self(null, 204);
+        }
+        if (is_int($result)) {
+            return new self(null, $result);
+        }
+        if ($result instanceof \Traversable && !$result instanceof \JsonSerializable) {
+            return new self($result);
+        }
+        if ($result instanceof ResponseInterface) {
+            return Bridge::response($result);
+        }
+        if (is_array($result) || is_object($result)) {
+            return self::json($result);
+        }
+        throw new \TypeError('The handler returned ' . get_debug_type($result)
+            . ': return a string, array, object, status, Response, iterable or null');
+    }
+
+    /**
+     * @param array<string, string|list<string>> $headers
+     *
+     * @throws \JsonException if the value has no JSON form
+     */
+    public static function json(mixed $value, int $status = 200, array $headers = []): self
+    {
+        return new self(json_encode($value, self::JSON), $status, $headers + ['content-type' => 'application/json']);
+    }
+
+    /** @param array<string, string|list<string>> $headers */
+    public static function html(string $html, int $status = 200, array $headers = []): self
+    {
+        return new self($html, $status, $headers + ['content-type' => 'text/html; charset=UTF-8']);
+    }
+
+    /** @param array<string, string|list<string>> $headers */
+    public static function text(string $text, int $status = 200, array $headers = []): self
+    {
+        return new self($text, $status, $headers + ['content-type' => 'text/plain; charset=UTF-8']);
+    }
+
+    /**
+     * To another place: 302 and 303 turn a POST into a GET, 307 and 308 repeat it.
+     *
+     * @throws \InvalidArgumentException for an address with control characters
+     */
+    public static function redirect(string $to, int $status = 303): self
+    {
+        if (preg_match('/[\x00-\x20\x7f]/', $to) === 1) {
+            throw new \InvalidArgumentException('A redirect to an address with control characters or spaces');
+        }
+
+        return new self(null, $status, ['location' => $to]);
+    }
+
+    /**
+     * Back to a path of this site; anything that leads elsewhere becomes $otherwise. For addresses that clients send.
+     */
+    public static function redirectWithin(string $path, string $otherwise = '/', int $status = 303): self
+    {
+        // Browsers read a backslash as a slash: "/\host" is another site, as "//host" is.
+        $safe = preg_match('~^/(?![/\\\\])[^\x00-\x20\x7f\\\\]*$~D', $path) === 1;
+
+        return self::redirect($safe ? $path : $otherwise, $status);
+    }
+
+    /**
+     * A problem document (RFC 9457).
+     *
+     * @param array<string, mixed> $members more of it; "detail" is for the reader
+     * @param array<string, string|list<string>> $headers
+     */
+    public static function problem(int $status, string $type = 'about:blank', array $members = [], array $headers = []): self
+    {
+        $document = ['title' => self::reason($status), 'status' => $status] + $members;
+        if ($type !== 'about:blank') {
+            $document = ['type' => $type] + $document;
+        }
+        $text = json_encode($document, self::JSON | JSON_INVALID_UTF8_SUBSTITUTE);
+
+        return new self($text, $status, $headers + ['content-type' => 'application/problem+json']);
+    }
+
+    /**
+     * Each item leaves at once.
+     *
+     * @param iterable<string|\Stringable> $items
+     * @param array<string, string|list<string>> $headers
+     */
+    public static function stream(iterable $items, int $status = 200, array $headers = []): self
+    {
+        return new self($items, $status, $headers);
+    }
+
+    /**
+     * Server-sent events: strings are data, arrays have the fields data, event, id and retry, other data becomes JSON.
+     *
+     * @param iterable<mixed> $events
+     */
+    public static function events(iterable $events): self
+    {
+        return new self(EventStream::encode($events), 200, [
+            'content-type' => 'text/event-stream',
+            'cache-control' => 'no-store',
+            'x-accel-buffering' => 'no',
+        ]);
+    }
+
+    /**
+     * A file, with Range and the conditions of the running request. Never pass a path that a client has made up.
+     *
+     * @param array<string, string|list<string>> $headers
+     *
+     * @throws HttpException 404 if there is no such file
+     */
+    public static function file(string $path, array $headers = []): self
+    {
+        return FileResponse::make($path, $headers);
+    }
+
+    /**
+     * A file that the browser saves under a name.
+     *
+     * @param array<string, string|list<string>> $headers
+     */
+    public static function download(string $path, ?string $name = null, array $headers = []): self
+    {
+        return self::file($path, $headers + ['content-disposition' => self::attachment($name ?? basename($path))]);
+    }
+
+    /** The value of content-disposition for a file name in any script (RFC 6266). */
+    public static function attachment(string $name): string
+    {
+        $name = (string) preg_replace('~[/\\\\\x00-\x1f\x7f]~', '_', $name);
+        $plain = (string) preg_replace('/[^\x20-\x7e]|["%]/', '_', $name);
+
+        return "attachment; filename=\"$plain\"" . ($plain === $name ? '' : "; filename*=UTF-8''" . rawurlencode($name));
+    }
+
+    /** The first value of a header, in any case. */
+    public function header(string $name): ?string
+    {
+        foreach ($this->headers() as $key => $value) {
+            if (strcasecmp((string) $key, $name) === 0) {
+                return is_array($value) ? ($value[0] ?? null) : $value;
+            }
+        }
+
+        return null;
+    }
+
+    public function withStatus(int $status): self
+    {
+        return new self($this->body(), $status, $this->headers());
+    }
+
+    /** @param string|iterable<string|\Stringable>|null $body */
+    public function withBody(string|iterable|null $body): self
+    {
+        return new self($body, $this->status(), $this->headers());
+    }
+
+    /**
+     * In place of the headers with this name.
+     *
+     * @param string|list<string> $value
+     */
+    public function withHeader(string $name, string|array $value): self
+    {
+        $headers = $this->without($name);
+        $headers[strtolower($name)] = $value;
+
+        return new self($this->body(), $this->status(), $headers);
+    }
+
+    /** @param array<string, string|list<string>> $headers */
+    public function withHeaders(array $headers): self
+    {
+        $all = $this->headers();
+        foreach ($headers as $name => $value) {
+            $all = array_filter($all, static fn (string|int $key): bool => strcasecmp((string) $key, $name) !== 0, ARRAY_FILTER_USE_KEY);
+            $all[strtolower($name)] = $value;
+        }
+
+        return new self($this->body(), $this->status(), $all);
+    }
+
+    /** Beside the headers with this name. */
+    public function withAddedHeader(string $name, string $value): self
+    {
+        $values = [];
+        foreach ($this->headers() as $key => $old) {
+            if (strcasecmp((string) $key, $name) === 0) {
+                array_push($values, ...array_values((array) $old));
+            }
+        }
+
+        return $this->withHeader($name, [...$values, $value]);
+    }
+
+    /** With an item more in a list such as Vary, unless it is there. */
+    public function withListItem(string $name, string $item): self
+    {
+        $value = $this->header($name) ?? '';
+        $items = array_map(trim(...), explode(',', strtolower($value)));
+        if (in_array(strtolower($item), $items, true) || $value === '*') {
+            return $this;
+        }
+
+        return $this->withHeader($name, $value === '' ? $item : "$value, $item");
+    }
+
+    public function withoutHeader(string $name): self
+    {
+        return new self($this->body(), $this->status(), $this->without($name));
+    }
+
+    public function withCookie(Cookie $cookie): self
+    {
+        return $this->withAddedHeader('set-cookie', (string) $cookie);
+    }
+
+    /** Takes a cookie of this path and domain away from the browser. */
+    public function withoutCookie(string $name, string $path = '/', ?string $domain = null): self
+    {
+        return $this->withCookie(new Cookie($name, '', maxAge: 0, path: $path, domain: $domain));
+    }
+
+    /** The standard phrase for a status. */
+    public static function reason(int $status): string
+    {
+        return Reason::PHRASES[$status] ?? 'Error';
+    }
+
+    /** @return array<string, string|list<string>> */
+    private function without(string $name): array
+    {
+        return array_filter(
+            $this->headers(),
+            static fn (string|int $key): bool => strcasecmp((string) $key, $name) !== 0,
+            ARRAY_FILTER_USE_KEY,
+        );
+    }
+}

@@ -1,0 +1,44 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Surus\Internal;
+
+/**
+ * Where one argument of a handler comes from: csrc/arguments.c takes it apart at boot.
+ *
+ * @internal
+ */
+final class Argument
+{
+    /* The numbers are csrc/arguments.c's. */
+    public const REQUEST = 0;
+    public const PATH = 1;
+    public const QUERY = 2;
+    public const HEADER = 3;
+    public const COOKIE = 4;
+    public const CALL = 5;
+    public const CONSTANT = 6;
+    public const INPUT = 7;
+
+    public const STRING = 0;
+    public const INT = 1;
+    public const FLOAT = 2;
+    public const BOOL = 3;
+    public const LIST = 4;
+
+    /**
+     * @param int|string $key position of the path parameter, of the handler's parameter, or the name
+     * @param bool $required else `default`, where the request has no value
+     * @param ?\Closure $make from the value, or from the request, to the argument; null from a value: it does not fit
+     */
+    public function __construct(
+        public readonly int $source,
+        public readonly int|string $key = 0,
+        public readonly int $type = self::STRING,
+        public readonly bool $required = true,
+        public readonly mixed $default = null,
+        public readonly ?\Closure $make = null,
+    ) {
+    }
+}

@@ -1,0 +1,115 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Surus\Internal;
+
+use Surus\App;
+use Surus\BootError;
+use Surus\Container;
+use Surus\Http\HttpException;
+use Surus\Http\Request;
+use Surus\Http\Response;
+use Surus\Psr\Bridge;
+use Surus\Routing\Pattern;
+
+/**
+ * From what a script returned to what the server calls. Everything that needs reflection happens here.
+ *
+ * @internal csrc/application.c calls it once per boot
+ */
+final class Boot
+{
+    /**
+     * The routes as [methods, pattern, host, headers, handler, arguments, pipeline, target], and what answers exceptions.
+     * A route without a pattern takes every request, or those of which "404" or "405" is the answer.
+     *
+     * @return array{routes: list<array{string, string, string, string, callable, list<Argument>, ?\Closure, array{class-string, string}|null}>, errors: \Closure}
+     */
+    public static function compile(mixed $value, string $script, bool $dev): array
+    {
+        if ($value instanceof App) {
+            return (new self($value, $dev))->application();
+        }
+        if (is_int($value) || $value === null || !(is_callable($value) || (is_object($value) && Bridge::isHandler($value)))) {
+            throw new BootError("$script must return a Surus\\App, a closure that takes a request, or a PSR-15 handler; it returned " . get_debug_type($value));
+        }
+        $boot = new self(new App(), $dev);
+        $route = $boot->single('*', $value, "$script:1");
+
+        return ['routes' => [$boot->row($route, [], '')], 'errors' => $boot->errors->answer(...)];
+    }
+
+    private readonly Container $container;
+    private readonly Planner $planner;
+    private readonly Pipeline $pipeline;
+    private readonly Errors $errors;
+
+    /** @var list<callable|object|string> */
+    private readonly array $middleware;
+
+    /** @var array<int|class-string, callable> */
+    private readonly array $errorHandlers;
+
+    private readonly mixed $fallback;
+
+    private function __construct(private readonly App $app, bool $dev)
+    {
+        [$this->container, $this->middleware, $this->fallback, $this->errorHandlers] = $app->parts();
+        $this->planner = new Planner($this->container);
+        $this->errors = new Errors($this->errorHandlers, $dev);
+        $this->pipeline = new Pipeline($this->container, $this->errors);
+    }
+
+    /** @return array{routes: list<array{string, string, string, string, callable, list<Argument>, ?\Closure, array{class-string, string}|null}>, errors: \Closure} */
+    private function application(): array
+    {
+        $rows = [];
+        $preflights = new Preflights($this->pipeline);
+        foreach ($this->app->declared() as $route) {
+            $rows[] = $this->row($route, $route->middleware, (string) $route->pattern);
+            $preflights->note($route, [...$this->middleware, ...$route->middleware]);
+        }
+        foreach ($preflights->routes() as $route) {
+            $rows[] = $this->row($route, [], (string) $route->pattern, false);
+        }
+        // Names are checked at boot, not when the first path is made.
+        $this->container->get(\Surus\Routing\Urls::class);
+        if ($this->fallback !== null) {
+            $rows[] = $this->row($this->single('404', $this->fallback, ''), [], '');
+        } elseif ($this->errors->has(404)) {
+            $rows[] = $this->row($this->single('404', static fn (Request $request): never => throw new HttpException(404), ''), [], '');
+        }
+        if ($this->errors->has(405)) {
+            $rows[] = $this->row($this->single('405', static fn (Request $request): never => throw new HttpException(405), ''), [], '');
+        }
+
+        return ['routes' => $rows, 'errors' => $this->errors->answer(...)];
+    }
+
+    private function single(string $methods, mixed $handler, string $origin): Declared
+    {
+        return new Declared([$methods], new Pattern(''), $handler, '', '', [], [], $origin);
+    }
+
+    /**
+     * @param list<callable|object|string> $inner middleware of groups and the route
+     *
+     * @return array{string, string, string, string, callable, list<Argument>, ?\Closure, array{class-string, string}|null}
+     */
+    private function row(Declared $route, array $inner, string $pattern, bool $piped = true): array
+    {
+        $plan = $this->planner->plan($route);
+
+        return [
+            implode(',', $route->methods),
+            $pattern === '' ? '' : (string) $plan->pattern,
+            $route->host,
+            implode("\n", $route->headers),
+            $plan->handler,
+            $plan->arguments,
+            $piped ? $this->pipeline->make($this->middleware, $inner, $route->origin) : null,
+            $plan->target,
+        ];
+    }
+}

@@ -1,0 +1,91 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Surus\Internal;
+
+use Surus\Http\HttpException;
+use Surus\Http\Request;
+use Surus\Http\Response;
+
+/**
+ * Answers exceptions: the application's handlers, else problem+json or a page.
+ *
+ * @internal
+ */
+final class Errors
+{
+    /** @param array<int|class-string, callable> $handlers */
+    public function __construct(private readonly array $handlers, private readonly bool $dev)
+    {
+    }
+
+    /** Whether the application answers this status itself. */
+    public function has(int $status): bool
+    {
+        return isset($this->handlers[$status]) || isset($this->handlers[HttpException::class]);
+    }
+
+    public function answer(\Throwable $exception, Request $request): Response
+    {
+        $status = self::status($exception);
+        if ($status >= 500) {
+            report($exception);
+        }
+        foreach ($this->candidates($exception, $status) as $handler) {
+            $result = $handler($exception, $request);
+            if ($result !== null) {
+                $response = Response::of($result);
+
+                // A page that says nothing about its status is an error's all the same.
+                return $response->status() === 200 ? $response->withStatus($status) : $response;
+            }
+        }
+
+        return $this->plain($exception, $status, $request);
+    }
+
+    /** The status that an exception asks for with getStatusCode(). */
+    private static function status(\Throwable $exception): int
+    {
+        $status = method_exists($exception, 'getStatusCode') ? $exception->getStatusCode() : 500;
+
+        return is_int($status) && $status >= 400 && $status <= 599 ? $status : 500;
+    }
+
+    /** @return iterable<callable> the class before its parents and interfaces, then the status */
+    private function candidates(\Throwable $exception, int $status): iterable
+    {
+        $classes = [$exception::class, ...array_values(class_parents($exception)), ...array_values(class_implements($exception))];
+        foreach ([...$classes, $status] as $key) {
+            if (isset($this->handlers[$key])) {
+                yield $this->handlers[$key];
+            }
+        }
+    }
+
+    private function plain(\Throwable $exception, int $status, Request $request): Response
+    {
+        $headers = $exception instanceof HttpException ? $exception->getHeaders() : [];
+        $html = $request->prefers('application/json', 'text/html') === 'text/html';
+        if ($this->dev && $html) {
+            return Response::html(ErrorPage::of($exception, $request, $status), $status, $headers);
+        }
+        $detail = $exception instanceof HttpException ? $exception->getMessage() : '';
+        if ($html) {
+            $title = $status . ' ' . Response::reason($status);
+            $detail = htmlspecialchars($detail);
+
+            return Response::html("<!doctype html><title>$title</title><h1>$title</h1><p>$detail</p>", $status, $headers);
+        }
+        $members = $detail === '' ? [] : ['detail' => $detail];
+        if ($this->dev) {
+            $members = ['exception' => $exception::class, 'detail' => $exception->getMessage(), 'trace' => (string) $exception];
+        }
+        if ($exception instanceof HttpException) {
+            $members += $exception->members;
+        }
+
+        return Response::problem($status, members: $members, headers: $headers);
+    }
+}

@@ -1,0 +1,198 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Surus\Internal;
+
+use Psr\Http\Message\ServerRequestInterface;
+use Surus\Attribute;
+use Surus\BootError;
+use Surus\Container;
+use Surus\Http\Request;
+use Surus\Psr\Bridge;
+use Surus\Routing\Pattern;
+use Surus\Schema\Arguments;
+
+/**
+ * Makes the plan of a handler's arguments from its signature, once at boot.
+ *
+ * @internal
+ */
+final class Planner
+{
+    public function __construct(private readonly Container $container)
+    {
+    }
+
+    /** The handler as something that can be called, its arguments, and the pattern with what their types say. */
+    public function plan(Declared $route): Plan
+    {
+        [$callable, $function, $leading, $target] = $this->resolve($route);
+        $pattern = $route->pattern;
+        $arguments = $leading;
+        foreach ($function->getParameters() as $parameter) {
+            if ($parameter->isVariadic()) {
+                break;
+            }
+            $arguments[] = $this->argument($parameter, $pattern, $route, $function);
+        }
+
+        return new Plan($callable, $arguments, $pattern, $target);
+    }
+
+    /** @return array{callable, \ReflectionFunctionAbstract, list<Argument>, array{class-string, string}|null} */
+    private function resolve(Declared $route): array
+    {
+        $handler = $route->handler;
+        if (is_string($handler) && class_exists($handler)) {
+            $handler = [$handler, Bridge::isHandler($handler) ? 'handle' : '__invoke'];
+        } elseif (is_object($handler) && Bridge::isHandler($handler)) {
+            $handler = [$handler, 'handle'];
+        } elseif (is_string($handler) && str_contains($handler, '::')) {
+            $handler = explode('::', $handler, 2);
+        }
+        if ($handler instanceof \Closure || (is_string($handler) && function_exists($handler))) {
+            return [$handler, new \ReflectionFunction($handler), [], null];
+        }
+        if (is_object($handler)) {
+            $handler = [$handler, '__invoke'];
+        }
+        if (!is_array($handler) || !array_is_list($handler) || count($handler) !== 2 || !method_exists($handler[0], $handler[1])) {
+            $what = is_array($handler) && is_string($handler[1] ?? null)
+                ? (is_object($handler[0]) ? $handler[0]::class : (string) $handler[0]) . '::' . $handler[1]
+                : (is_string($handler) ? "\"$handler\"" : get_debug_type($handler));
+            throw new BootError("$route->origin: the handler for \"{$route->label()}\" cannot be called: $what");
+        }
+        $method = new \ReflectionMethod($handler[0], $handler[1]);
+        if (!$method->isPublic()) {
+            throw new BootError(Origin::of($method) . ": the handler for \"{$route->label()}\" is not public");
+        }
+        if (is_object($handler[0]) || $method->isStatic()) {
+            /** @var callable $handler */
+            return [$handler, $method, [], null];
+        }
+        [$class, $name] = $handler;
+        if (!$this->container->isScoped($class)) {
+            return [[$this->container->get($class), $name], $method, [], null];
+        }
+        $container = $this->container;
+        $call = static fn (Request $request, mixed ...$arguments): mixed => $container->get($class, $request)->$name(...$arguments);
+
+        return [$call, $method, [new Argument(Argument::REQUEST)], [$class, $name]];
+    }
+
+    private function argument(\ReflectionParameter $parameter, Pattern &$pattern, Declared $route, \ReflectionFunctionAbstract $function): Argument
+    {
+        $name = $parameter->getName();
+        $type = $parameter->getType();
+        $fail = static fn (string $why): BootError => new BootError(
+            Origin::of($function) . ": parameter \$$name of the handler for \"{$route->label()}\" $why",
+        );
+        if (Arguments::isInput($parameter)) {
+            return new Argument(Argument::INPUT, $parameter->getPosition());
+        }
+        $sources = [Attribute\Query::class => Argument::QUERY, Attribute\Header::class => Argument::HEADER, Attribute\Cookie::class => Argument::COOKIE];
+        foreach ($sources as $attribute => $source) {
+            $found = $parameter->getAttributes($attribute)[0] ?? null;
+            if ($found !== null) {
+                $key = $found->newInstance()->name;
+                if ($key === '') {
+                    $key = $source === Argument::HEADER ? strtolower(str_replace('_', '-', (string) preg_replace('/(?<=[a-z])(?=[A-Z])/', '-', $name))) : $name;
+                }
+
+                return $this->value($parameter, $source, $source === Argument::HEADER ? strtolower($key) : $key, $fail);
+            }
+        }
+        $inPath = $pattern->parameters[$name] ?? null;
+        if ($inPath !== null) {
+            $argument = $this->value($parameter, Argument::PATH, $inPath['position'], $fail);
+            if ($inPath['optional'] && $argument->required) {
+                throw $fail('is optional in the path: give it a default, or make it nullable');
+            }
+            if ($argument->type === Argument::INT && $inPath['constraint'] === '') {
+                $pattern = $pattern->constrained($name, 'int') ?? $pattern;
+            }
+
+            return $argument;
+        }
+        $position = $this->hostPosition($route, $name);
+        if ($position !== null) {
+            return $this->value($parameter, Argument::PATH, count($pattern->parameters) + $position, $fail);
+        }
+        if ($type === null && $function->getNumberOfParameters() === 1 && $pattern->parameters === []) {
+            return new Argument(Argument::REQUEST);
+        }
+
+        return $this->ofClass($parameter, $type) ?? throw $fail(
+            'is no parameter of the path, has no attribute such as #[Query], and its type is neither ' . Request::class . ' nor a service',
+        );
+    }
+
+    private function ofClass(\ReflectionParameter $parameter, ?\ReflectionType $type): ?Argument
+    {
+        $class = $type instanceof \ReflectionNamedType && !$type->isBuiltin() ? $type->getName() : null;
+        if ($class !== null && is_a($class, Request::class, true)) {
+            return new Argument(Argument::REQUEST);
+        }
+        if ($class !== null && is_a($class, ServerRequestInterface::class, true)) {
+            $bridge = new Bridge($this->container);
+
+            return new Argument(Argument::CALL, make: $bridge->request(...));
+        }
+        if ($class !== null && $this->container->has($class)) {
+            $container = $this->container;
+            if ($container->isScoped($class)) {
+                return new Argument(Argument::CALL, make: static fn (Request $request): mixed => $container->get($class, $request));
+            }
+
+            return new Argument(Argument::CALL, make: static fn (): mixed => $container->get($class));
+        }
+        if ($parameter->isDefaultValueAvailable()) {
+            return new Argument(Argument::CONSTANT, default: $parameter->getDefaultValue());
+        }
+
+        return $type?->allowsNull() === true ? new Argument(Argument::CONSTANT) : null;
+    }
+
+    /** A value that is text in the request. */
+    private function value(\ReflectionParameter $parameter, int $source, int|string $key, callable $fail): Argument
+    {
+        $type = $parameter->getType();
+        $required = !$parameter->isDefaultValueAvailable() && !($type !== null && $type->allowsNull());
+        $default = $parameter->isDefaultValueAvailable() ? $parameter->getDefaultValue() : null;
+        $names = array_map(
+            static fn (\ReflectionType $one): string => $one instanceof \ReflectionNamedType ? $one->getName() : '',
+            $type instanceof \ReflectionUnionType ? $type->getTypes() : ($type === null ? [] : [$type]),
+        );
+        $kinds = ['string' => Argument::STRING, 'int' => Argument::INT, 'float' => Argument::FLOAT, 'bool' => Argument::BOOL];
+        if ($source === Argument::QUERY) {
+            $kinds['array'] = Argument::LIST;
+        }
+        if ($names === [] || in_array('mixed', $names, true)) {
+            return new Argument($source, $key, Argument::STRING, $required, $default);
+        }
+        foreach ($kinds as $name => $kind) {
+            if (in_array($name, $names, true)) {
+                return new Argument($source, $key, $kind, $required, $default);
+            }
+        }
+        $enum = $names[0];
+        if (enum_exists($enum)) {
+            if (!is_a($enum, \BackedEnum::class, true)) {
+                throw $fail("is an enum without values: $enum");
+            }
+            $kind = (string) (new \ReflectionEnum($enum))->getBackingType() === 'int' ? Argument::INT : Argument::STRING;
+
+            return new Argument($source, $key, $kind, $required, $default, $enum::tryFrom(...));
+        }
+        throw $fail('has a type that no text in a request becomes: ' . $type);
+    }
+
+    private function hostPosition(Declared $route, string $name): ?int
+    {
+        preg_match_all('/\{(\w+)/', $route->host, $found);
+        $position = array_search($name, $found[1], true);
+
+        return $position === false ? null : (int) $position;
+    }
+}

@@ -1,0 +1,99 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Surus\Routing;
+
+/**
+ * The notation of a path, as far as PHP has to know it; the server checks and matches it.
+ *
+ * @internal
+ */
+final class Pattern implements \Stringable
+{
+    /* A name, marks, and a constraint in which braces are balanced. */
+    private const PARAMETER = '~\{(\w+)([?*]*)(?::((?:[^{}]|\{[^{}]*\})*))?\}~';
+
+    /** @var array<string, array{position: int, optional: bool, rest: bool, constraint: string}> */
+    public readonly array $parameters;
+
+    public function __construct(private readonly string $text)
+    {
+        $parameters = [];
+        preg_match_all(self::PARAMETER, $text, $found, PREG_SET_ORDER);
+        foreach ($found as $position => $match) {
+            $parameters[$match[1]] = [
+                'position' => $position,
+                'optional' => str_contains($match[2], '?'),
+                'rest' => str_contains($match[2], '*'),
+                'constraint' => $match[3] ?? '',
+            ];
+        }
+        $this->parameters = $parameters;
+    }
+
+    public function __toString(): string
+    {
+        return $this->text;
+    }
+
+    /** The same with another constraint; null without such a parameter. */
+    public function constrained(string $name, string $constraint): ?self
+    {
+        if (!isset($this->parameters[$name])) {
+            return null;
+        }
+
+        return new self((string) preg_replace_callback(
+            self::PARAMETER,
+            static fn (array $match): string => $match[1] === $name
+                ? '{' . $match[1] . $match[2] . ':' . $constraint . '}'
+                : $match[0],
+            $this->text,
+        ));
+    }
+
+    /**
+     * The path with these values; those that were used are taken out.
+     *
+     * @param array<string, string> $values
+     */
+    public function fill(array &$values): string
+    {
+        $path = (string) preg_replace_callback('~/?' . substr(self::PARAMETER, 1), function (array $match) use (&$values): string {
+            $slash = $match[0][0] === '/' ? '/' : '';
+            $name = $match[1];
+            $parameter = $this->parameters[$name];
+            $value = $values[$name] ?? '';
+            unset($values[$name]);
+            if ($value === '') {
+                if ($parameter['optional']) {
+                    return '';
+                }
+                throw new \InvalidArgumentException("The path $this->text needs a value for \"$name\"");
+            }
+            if (!self::fits($value, $parameter['constraint'])) {
+                throw new \InvalidArgumentException("\"$value\" is no value for \"$name\" in $this->text");
+            }
+
+            return $slash . ($parameter['rest']
+                ? implode('/', array_map(rawurlencode(...), explode('/', $value)))
+                : rawurlencode($value));
+        }, $this->text);
+
+        return $path === '' ? '/' : $path;
+    }
+
+    private static function fits(string $value, string $constraint): bool
+    {
+        $expression = match ($constraint) {
+            '' => '.+',
+            'int' => '-?[0-9]{1,19}',
+            'slug' => '[a-z0-9]+(?:-[a-z0-9]+)*',
+            'uuid' => '[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}',
+            default => $constraint,
+        };
+
+        return preg_match("\x01^(?:$expression)\$\x01Dsu", $value) === 1;
+    }
+}
