@@ -206,6 +206,9 @@ bool surus_rs_add_messages(void *exchange, surus_str json);
 bool surus_rs_input(void *exchange, uint32_t slot, surus_input *input);
 /* The answer to input that breaks rules written in PHP: a JSON list of violations. */
 void surus_rs_invalid(void *exchange, uint32_t slot, surus_str violations);
+/* Takes tokens from a bucket that all workers share: `rate` a second, at most `burst`. Times are seconds. */
+typedef struct { bool allowed; int64_t remaining; double retry_after, reset_after; } surus_taken;
+void surus_rs_take_tokens(surus_str key, double rate, double burst, double cost, surus_taken *taken);
 
 /* An OpenAPI document from what Surus\Schema\OpenApi says; false: the text is what is wrong. Valid until the next call. */
 bool surus_rs_openapi(surus_str routes, surus_str *text);

@@ -158,6 +158,32 @@ ZEND_FUNCTION(parse_upload)
 	}
 }
 
+ZEND_FUNCTION(take_tokens)
+{
+	zend_string *key;
+	double rate, burst, cost = 1;
+	ZEND_PARSE_PARAMETERS_START(3, 4)
+		Z_PARAM_STR(key)
+		Z_PARAM_DOUBLE(rate)
+		Z_PARAM_DOUBLE(burst)
+		Z_PARAM_OPTIONAL
+		Z_PARAM_DOUBLE(cost)
+	ZEND_PARSE_PARAMETERS_END();
+	surus_taken taken;
+	surus_rs_take_tokens((surus_str){ZSTR_VAL(key), ZSTR_LEN(key)}, rate, burst, cost, &taken);
+	array_init(return_value);
+	add_next_index_bool(return_value, taken.allowed);
+	add_next_index_long(return_value, taken.remaining);
+	add_next_index_double(return_value, taken.retry_after);
+	add_next_index_double(return_value, taken.reset_after);
+}
+
+ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_take_tokens, 0, 3, IS_ARRAY, 0)
+	ZEND_ARG_TYPE_INFO(0, key, IS_STRING, 0)
+	ZEND_ARG_TYPE_INFO(0, rate, IS_DOUBLE, 0)
+	ZEND_ARG_TYPE_INFO(0, burst, IS_DOUBLE, 0)
+	ZEND_ARG_TYPE_INFO_WITH_DEFAULT_VALUE(0, cost, IS_DOUBLE, 0, "1")
+ZEND_END_ARG_INFO()
 ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_call_handler, 0, 1, IS_MIXED, 0)
 	ZEND_ARG_OBJ_INFO(0, request, Surus\\Internal\\NativeRequest, 0)
 ZEND_END_ARG_INFO()
@@ -185,6 +211,7 @@ const zend_function_entry surus_functions[] = {
 	ZEND_FE(getallheaders, arginfo_array)
 	ZEND_FALIAS(apache_request_headers, getallheaders, arginfo_array)
 	ZEND_NS_FE("Surus\\Internal", call_handler, arginfo_call_handler)
+	ZEND_NS_FE("Surus\\Internal", take_tokens, arginfo_take_tokens)
 	ZEND_NS_FE("Surus\\Internal", report, arginfo_report)
 	ZEND_NS_FE("Surus\\Internal", request_header, arginfo_request_header)
 	ZEND_NS_FE("Surus\\Internal", parse_upload, arginfo_array)

@@ -113,7 +113,7 @@ static void read_post_data(const char *content_type)
 	}
 }
 
-static void build(surus_task *task, uint32_t wanted, bool any_method)
+static void build(surus_task *task, uint32_t wanted)
 {
 	wanted &= ~task->built_superglobals;
 	if (!wanted) {
@@ -135,7 +135,7 @@ static void build(surus_task *task, uint32_t wanted, bool any_method)
 		SG(request_info).cookie_data = (char *)info.cookie.ptr;
 		SG(request_info).proto_num = info.proto_num;
 		surus_fill_authorization(&info);
-		if (info.content_type.ptr && (any_method || strcmp(info.method.ptr, "POST") == 0)) {
+		if (info.content_type.ptr && strcmp(info.method.ptr, "POST") == 0) {
 			read_post_data(info.content_type.ptr);
 		}
 	}
@@ -154,10 +154,17 @@ static void build(surus_task *task, uint32_t wanted, bool any_method)
 
 void surus_superglobals_build(surus_task *task)
 {
-	build(task, task->isolate->superglobals, false);
+	build(task, task->isolate->superglobals);
 }
 
 void surus_superglobals_build_upload(surus_task *task)
 {
-	build(task, 1u << 1 | 1u << 3, true);
+	surus_request_info info;
+	build(task, 1u << 1 | 1u << 3);
+	surus_rs_request_info(task->exchange, &info);
+	/* PHP itself reads forms of POST requests only. */
+	if (info.content_type.ptr && strcmp(info.method.ptr, "POST") != 0 && !SG(request_info).post_entry) {
+		read_post_data(info.content_type.ptr);
+		sapi_module.treat_data(PARSE_POST, NULL, NULL);
+	}
 }

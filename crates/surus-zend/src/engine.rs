@@ -60,6 +60,7 @@ impl Engine {
         }
         let ini = CString::new(ini_text(config)?)
             .map_err(|_| StartError("a php.ini setting contains a NUL byte".to_string()))?;
+        crate::rate::start();
         let mut error = vec![0u8; 1024];
         // SAFETY: first call in this process; `error` has room for its size.
         let result = unsafe {

@@ -80,6 +80,15 @@ pub(crate) struct IsolateStats {
     pub(crate) memory_peak: usize,
 }
 
+/// `surus_taken`: seconds.
+#[repr(C)]
+pub(crate) struct Taken {
+    pub(crate) allowed: bool,
+    pub(crate) remaining: i64,
+    pub(crate) retry_after: f64,
+    pub(crate) reset_after: f64,
+}
+
 #[repr(C)]
 pub(crate) struct CommandLine {
     pub(crate) ini: *const c_char,

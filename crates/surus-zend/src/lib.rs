@@ -12,6 +12,7 @@
 //!  - `classic`, `coroutine` — the ways to serve: each turns a [`Request`] into a response
 //!  - `refresh` — before a reload: files that have changed are forgotten
 //!  - `router` — from a request to a route of an application; `php_classes` — the PHP that is part of the binary
+//!  - `rate` — token buckets that all workers share
 //!  - `command_line` — scripts as php-cli runs them
 //!
 //! A suspended request is finished, never dropped: when the future that waits for a response is dropped, a task of the
@@ -31,6 +32,7 @@ mod isolate;
 mod line;
 mod php_classes;
 mod pipe;
+mod rate;
 mod refresh;
 mod request;
 mod router;

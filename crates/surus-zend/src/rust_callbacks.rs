@@ -206,6 +206,26 @@ unsafe extern "C" fn surus_rs_add_route(
 }
 
 #[no_mangle]
+unsafe extern "C" fn surus_rs_take_tokens(
+    key: Str,
+    rate: f64,
+    burst: f64,
+    cost: f64,
+    taken: *mut crate::ffi::Taken,
+) {
+    // SAFETY: C passes readable bytes and a place for the answer.
+    unsafe {
+        let found = crate::rate::take(key.bytes(), rate, burst, cost);
+        taken.write(crate::ffi::Taken {
+            allowed: found.allowed,
+            remaining: i64::try_from(found.remaining).unwrap_or(i64::MAX),
+            retry_after: found.retry_after.as_secs_f64(),
+            reset_after: found.reset_after.as_secs_f64(),
+        });
+    }
+}
+
+#[no_mangle]
 unsafe extern "C" fn surus_rs_is_dev(raw: *mut c_void) -> bool {
     // SAFETY: as above.
     unsafe { exchange(raw).dev }

@@ -189,6 +189,19 @@ namespace Surus\Internal {
     {
     }
 
+    /**
+     * Takes tokens from a bucket that all workers of the server share.
+     *
+     * @param float $rate tokens that it gains, a second
+     * @param float $burst tokens that it holds
+     *
+     * @return array{bool, int, float, float} whether they were there, how many are left, seconds until it would be
+     *     allowed, seconds until the bucket is full
+     */
+    function take_tokens(string $key, float $rate, float $burst, float $cost = 1): array
+    {
+    }
+
     /** A header of the running request. */
     function request_header(string $name): ?string
     {

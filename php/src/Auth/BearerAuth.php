@@ -1,0 +1,34 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Surus\Auth;
+
+use Surus\Http\HttpException;
+use Surus\Http\Middleware;
+use Surus\Http\Request;
+use Surus\Http\Response;
+
+/** A token in the header Authorization (RFC 6750). One in the address is not read: addresses are logged. */
+final class BearerAuth implements Middleware
+{
+    /** @param \Closure(string): mixed $verify the user of this token, or null: {@see Jwt::verify()}, or a look-up by the token's hash */
+    public function __construct(private readonly \Closure $verify)
+    {
+    }
+
+    public function handle(Request $request, \Closure $next): Response
+    {
+        $token = $request->bearer();
+        if ($token === null) {
+            throw new HttpException(401, '', ['www-authenticate' => 'Bearer']);
+        }
+        $user = ($this->verify)($token);
+        if ($user === null || $user === false) {
+            throw new HttpException(401, '', ['www-authenticate' => 'Bearer error="invalid_token"']);
+        }
+        User::set($request, $user);
+
+        return $next($request);
+    }
+}

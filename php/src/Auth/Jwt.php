@@ -1,0 +1,74 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Surus\Auth;
+
+use Surus\Security\Vault;
+
+/**
+ * Verifies signed JSON Web Tokens (RFC 7519). What a key is for is the key's own word, never the token's: "none", and a
+ * public key that is taken for a secret, get nowhere.
+ */
+final class Jwt
+{
+    /**
+     * @param Keys $keys
+     * @param string $issuer what `iss` must be
+     * @param string $audience what `aud` must be or have
+     * @param int $leeway seconds by which clocks may differ
+     */
+    public function __construct(
+        private readonly Keys $keys,
+        private readonly string $issuer,
+        private readonly string $audience,
+        private readonly int $leeway = 30,
+    ) {
+    }
+
+    /** @return array<string, mixed>|null the claims; null if anything is not right */
+    public function verify(#[\SensitiveParameter] string $token): ?array
+    {
+        $parts = explode('.', $token);
+        if (count($parts) !== 3 || strlen($token) > 16_384) {
+            return null;
+        }
+        $header = self::json($parts[0]);
+        $signature = Vault::decode($parts[2]);
+        // Extensions that must be understood are not.
+        if ($header === null || $signature === null || isset($header['crit']) || !is_string($header['alg'] ?? null)) {
+            return null;
+        }
+        $id = $header['kid'] ?? null;
+        foreach ($this->keys->find($header['alg'], is_string($id) ? $id : null) as $key) {
+            if ($key->verifies("$parts[0].$parts[1]", $signature)) {
+                $claims = self::json($parts[1]);
+
+                return $claims !== null && $this->holds($claims) ? $claims : null;
+            }
+        }
+
+        return null;
+    }
+
+    /** @param array<string, mixed> $claims */
+    private function holds(array $claims): bool
+    {
+        $now = time();
+        $until = $claims['exp'] ?? null;
+        $from = $claims['nbf'] ?? 0;
+
+        return (is_int($until) || is_float($until)) && $until > $now - $this->leeway
+            && (is_int($from) || is_float($from)) && $from <= $now + $this->leeway
+            && ($claims['iss'] ?? null) === $this->issuer
+            && in_array($this->audience, (array) ($claims['aud'] ?? []), true);
+    }
+
+    /** @return array<string, mixed>|null */
+    private static function json(string $part): ?array
+    {
+        $value = json_decode(Vault::decode($part) ?? '', true, 16);
+
+        return is_array($value) ? $value : null;
+    }
+}

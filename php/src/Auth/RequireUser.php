@@ -1,0 +1,31 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Surus\Auth;
+
+use Surus\Http\HttpException;
+use Surus\Http\Middleware;
+use Surus\Http\Request;
+use Surus\Http\Response;
+
+/** Lets nobody through who is not known: to the login page with a browser, 401 otherwise. */
+final class RequireUser implements Middleware
+{
+    public function __construct(private readonly ?string $login = null)
+    {
+    }
+
+    public function handle(Request $request, \Closure $next): Response
+    {
+        if (User::of($request) !== null) {
+            return $next($request)->withListItem('cache-control', 'private');
+        }
+        $reads = in_array($request->method(), ['GET', 'HEAD'], true) && $request->prefers('application/json', 'text/html') === 'text/html';
+        if ($this->login === null || !$reads) {
+            throw new HttpException(401);
+        }
+
+        return Response::redirect($this->login . '?' . http_build_query(['back' => $request->uri()]));
+    }
+}

@@ -1,0 +1,51 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Surus\Auth;
+
+use Surus\Http\Middleware;
+use Surus\Http\Request;
+use Surus\Http\Response;
+use Surus\Middleware\Sessions;
+
+/** Who has logged in, remembered by the session. Behind {@see Sessions}; whether somebody must be is {@see RequireUser}'s. */
+final class SessionAuth implements Middleware
+{
+    private const KEY = '_user';
+
+    /** @param \Closure(string|int): mixed $find the user with this id, or null if there is none any more */
+    public function __construct(private readonly \Closure $find)
+    {
+    }
+
+    /** After the password was right. The session gets another id: one that an attacker has planted is worth nothing. */
+    public static function login(Request $request, string|int $id, mixed $user): void
+    {
+        $session = Sessions::of($request);
+        $session->regenerate();
+        $session->set(self::KEY, $id);
+        User::set($request, $user);
+    }
+
+    public static function logout(Request $request): void
+    {
+        Sessions::of($request)->destroy();
+        User::set($request, null);
+    }
+
+    public function handle(Request $request, \Closure $next): Response
+    {
+        $session = Sessions::of($request);
+        $id = $session->get(self::KEY);
+        if (is_string($id) || is_int($id)) {
+            $user = ($this->find)($id);
+            if ($user === null) {
+                $session->destroy();
+            }
+            User::set($request, $user);
+        }
+
+        return $next($request);
+    }
+}

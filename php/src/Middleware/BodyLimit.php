@@ -1,0 +1,31 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Surus\Middleware;
+
+use Surus\Http\HttpException;
+use Surus\Http\Middleware;
+use Surus\Http\Request;
+use Surus\Http\Response;
+
+/** Less than the server allows, for some routes. A body without a length is refused: how long it gets is not known. */
+final class BodyLimit implements Middleware
+{
+    /** @param int $bytes */
+    public function __construct(private readonly int $bytes)
+    {
+    }
+
+    public function handle(Request $request, \Closure $next): Response
+    {
+        if ($request->header('transfer-encoding') !== null) {
+            throw new HttpException(411);
+        }
+        if ((int) $request->header('content-length', '0') > $this->bytes) {
+            throw new HttpException(413, "The body may have $this->bytes bytes");
+        }
+
+        return $next($request);
+    }
+}

@@ -1,0 +1,51 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Surus\Middleware;
+
+use Surus\Http\Cookie;
+use Surus\Http\HttpException;
+use Surus\Http\Middleware;
+use Surus\Http\Request;
+use Surus\Http\Response;
+
+/** While a file exists, everybody gets 503, except who knows the key: `/?maintenance=KEY` opens the site for a browser. */
+final class Maintenance implements Middleware
+{
+    /** @param ?string $key nobody gets in without one */
+    public function __construct(
+        private readonly string $file,
+        private readonly int $retryAfter = 300,
+        #[\SensitiveParameter] private readonly ?string $key = null,
+    ) {
+    }
+
+    public function handle(Request $request, \Closure $next): Response
+    {
+        // PHP remembers files that are there, not ones that are missing: the end must be seen at once.
+        clearstatcache(true, $this->file);
+        if (!file_exists($this->file)) {
+            return $next($request);
+        }
+        $given = $request->query('maintenance');
+        if ($this->knows($given)) {
+            return $next($request)->withCookie(new Cookie('maintenance', $this->mark(), secure: $request->isSecure()));
+        }
+        if ($this->key !== null && hash_equals($this->mark(), $request->cookie('maintenance') ?? '')) {
+            return $next($request);
+        }
+        throw new HttpException(503, 'The site is being worked on', ['retry-after' => (string) $this->retryAfter, 'cache-control' => 'no-store']);
+    }
+
+    private function knows(mixed $given): bool
+    {
+        return $this->key !== null && is_string($given) && hash_equals($this->key, $given);
+    }
+
+    /** Not the key itself: cookies are seen in more places. */
+    private function mark(): string
+    {
+        return hash_hmac('sha256', 'maintenance', (string) $this->key);
+    }
+}

@@ -1,0 +1,64 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Surus\Session;
+
+/** A file for each session. One in a hundred writes looks for old ones. */
+final class FileStore implements Store
+{
+    public function __construct(private readonly string $folder)
+    {
+        if (!is_dir($folder) && !@mkdir($folder, 0700, true) && !is_dir($folder)) {
+            throw new \RuntimeException("The folder for sessions cannot be made: $folder");
+        }
+    }
+
+    public function read(string $id): ?string
+    {
+        $data = @file_get_contents($this->path($id));
+        if ($data === false || strlen($data) < 8) {
+            return null;
+        }
+        $until = unpack('J', $data);
+
+        return $until !== false && $until[1] >= time() ? substr($data, 8) : null;
+    }
+
+    public function write(string $id, string $data, int $seconds): void
+    {
+        $path = $this->path($id);
+        $new = $path . '.' . bin2hex(random_bytes(4));
+        $mask = umask(0077);
+        $written = file_put_contents($new, pack('J', time() + $seconds) . $data);
+        umask($mask);
+        // Who reads meanwhile gets all of the old one or all of the new one.
+        if ($written === false || !rename($new, $path)) {
+            throw new \RuntimeException("The session cannot be written to $this->folder");
+        }
+        if (random_int(1, 100) === 1) {
+            $this->sweep();
+        }
+    }
+
+    public function delete(string $id): void
+    {
+        @unlink($this->path($id));
+    }
+
+    /** Deletes what is too old. */
+    public function sweep(): void
+    {
+        foreach (glob("$this->folder/session-*") ?: [] as $file) {
+            $until = unpack('J', (string) @file_get_contents($file, length: 8) . "\0\0\0\0\0\0\0\0");
+            if ($until !== false && $until[1] < time()) {
+                @unlink($file);
+            }
+        }
+    }
+
+    private function path(string $id): string
+    {
+        return "$this->folder/session-" . preg_replace('/[^A-Za-z0-9_-]/', '', $id);
+    }
+}

@@ -1,0 +1,88 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Surus\Session;
+
+/** What is remembered of a visitor between requests. Values are what JSON can hold. */
+final class Session
+{
+    private bool $changed = false;
+    private bool $regenerated = false;
+    private bool $destroyed = false;
+
+    /**
+     * @internal {@see \Surus\Middleware\Sessions} makes it
+     *
+     * @param array<string, mixed> $values
+     * @param array<string, mixed> $flash of the request before
+     */
+    public function __construct(private array $values, private array $flash, private readonly int $begun)
+    {
+    }
+
+    public function get(string $name, mixed $default = null): mixed
+    {
+        return $this->values[$name] ?? $this->flash[$name] ?? $default;
+    }
+
+    public function has(string $name): bool
+    {
+        return isset($this->values[$name]) || isset($this->flash[$name]);
+    }
+
+    public function set(string $name, mixed $value): void
+    {
+        $this->values[$name] = $value;
+        $this->changed = true;
+    }
+
+    public function remove(string $name): void
+    {
+        unset($this->values[$name], $this->flash[$name]);
+        $this->changed = true;
+    }
+
+    /** For the next request only. */
+    public function flash(string $name, mixed $value): void
+    {
+        $next = $this->values['_flash'] ?? [];
+        $next[$name] = $value;
+        $this->set('_flash', $next);
+    }
+
+    /** Another id with the same values: whenever somebody logs in or gets more rights. */
+    public function regenerate(): void
+    {
+        $this->regenerated = $this->changed = true;
+    }
+
+    /** Forgets everything, here and in the browser. */
+    public function destroy(): void
+    {
+        $this->values = $this->flash = [];
+        $this->destroyed = true;
+    }
+
+    /** @return array<string, mixed> */
+    public function all(): array
+    {
+        return array_diff_key($this->values, ['_flash' => 1]) + $this->flash;
+    }
+
+    /**
+     * @internal
+     *
+     * @return array{changed: bool, regenerated: bool, destroyed: bool, values: array<string, mixed>, begun: int}
+     */
+    public function state(): array
+    {
+        return [
+            'changed' => $this->changed || $this->flash !== [],
+            'regenerated' => $this->regenerated,
+            'destroyed' => $this->destroyed,
+            'values' => $this->values,
+            'begun' => $this->begun,
+        ];
+    }
+}

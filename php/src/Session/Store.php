@@ -1,0 +1,17 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Surus\Session;
+
+/** Where sessions are. Ids are hashes: who can read the store cannot be a visitor. */
+interface Store
+{
+    /** The data; null if there is none, or it is too old. */
+    public function read(string $id): ?string;
+
+    /** @param int $seconds how long it is kept */
+    public function write(string $id, string $data, int $seconds): void;
+
+    public function delete(string $id): void;
+}
