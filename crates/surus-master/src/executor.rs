@@ -315,6 +315,7 @@ impl<'a> Master<'a> {
                         events.push(Event::PrepareFailed(id, reload, error));
                     }
                     Report::Status { question, status } => process.answered(question, status, now),
+                    Report::Worn { why } => events.push(Event::Recycle(id, why)),
                     Report::Changed { file } => {
                         eprintln!("surus: {file} has changed");
                         events.push(Event::Reload(u64::MAX));

@@ -59,6 +59,10 @@ pub enum Report {
         question: u64,
         status: Value,
     },
+    /// It should be replaced.
+    Worn {
+        why: String,
+    },
     /// Files of the application have changed: a reload is due (development).
     Changed {
         file: String,

@@ -50,3 +50,4 @@ pub use engine::{BootError, Engine, EngineConfig, StartError};
 pub use isolate::{measure, Internals};
 pub use request::{Limits, Request, RequestBody, Script};
 pub use self_test::SelfTest;
+pub use task::{giving_up, has_given_up};

@@ -1,6 +1,13 @@
 //! A stack that runs PHP in an isolate, driven as a future.
 
-use std::{ffi::CString, rc::Rc, task::Poll};
+use std::{
+    ffi::CString,
+    rc::Rc,
+    sync::atomic::{AtomicBool, Ordering},
+    task::Poll,
+};
+
+use tokio::sync::Notify;
 
 use crate::{
     blocking::{take_parked, Parked},
@@ -95,6 +102,7 @@ impl Task {
         if event != ffi::DONE {
             tracing::error!("C stack overflow: what ran cannot go on");
             self.isolate.mark_unclean();
+            note_given_up();
             return Turn::Done(Outcome::Abandoned);
         }
         // SAFETY: the task is alive.
@@ -195,6 +203,7 @@ impl Task {
         unsafe { ffi::surus_task_give_up(self.raw) };
         self.isolate.release(self.raw);
         self.isolate.mark_unclean();
+        note_given_up();
         Outcome::Abandoned
     }
 
@@ -214,6 +223,26 @@ impl Task {
         // SAFETY: the task is parked or pre-empted.
         unsafe { ffi::surus_task_backtrace(self.raw, title.as_ptr()) };
     }
+}
+
+static GIVEN_UP: AtomicBool = AtomicBool::new(false);
+static GIVING_UP: Notify = Notify::const_new();
+
+fn note_given_up() {
+    GIVEN_UP.store(true, Ordering::Relaxed);
+    GIVING_UP.notify_one();
+}
+
+/// Whether an isolate of this process was given up: files, connections and locks that it had stay open until the process
+/// ends.
+#[must_use]
+pub fn has_given_up() -> bool {
+    GIVEN_UP.load(Ordering::Relaxed)
+}
+
+/// Returns once an isolate was given up. For one task of the process.
+pub async fn giving_up() {
+    GIVING_UP.notified().await;
 }
 
 impl Drop for Task {

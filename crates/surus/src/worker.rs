@@ -1,5 +1,6 @@
 //! A worker's life: one thread, one event loop, one application.
 
+use std::cell::Cell;
 use std::io;
 use std::net::TcpListener;
 use std::rc::Rc;
@@ -121,14 +122,20 @@ async fn one_at_a_time(
         *ready = true;
         seat.master.send(&Report::Ready);
     };
+    let told = Cell::new(false);
+    let served = || {
+        if surus_zend::has_given_up() && !told.replace(true) {
+            seat.master.send(&worn());
+        }
+    };
     match &app.entry {
         Entry::Coroutine { .. } => {
             let app = backend::boot(engine, app).await?;
-            process::serve(line, &app, wait, drain, tell).await?;
+            process::serve(line, &app, wait, drain, tell, served).await?;
         }
         Entry::Classic { .. } => {
             let isolates = Isolates::new(engine, app)?;
-            process::serve(line, &isolates.pool, wait, drain, tell).await?;
+            process::serve(line, &isolates.pool, wait, drain, tell, served).await?;
         }
     }
     Ok(())
@@ -187,6 +194,11 @@ async fn serve_with<B: Php>(
     let orders = Rc::new(orders);
     orders.report(&Report::Ready);
     let following = spawn_local(Rc::clone(&orders).follow());
+    let watched = Rc::clone(&orders);
+    let wearing = spawn_local(async move {
+        surus_zend::giving_up().await;
+        watched.report(&worn());
+    });
     let drained = surus_edge::serve(edge, own, changes, async {
         terminate.recv().await;
         counted.leave();
@@ -201,7 +213,14 @@ async fn serve_with<B: Php>(
     }
     finish(&*backend).await;
     following.abort();
+    wearing.abort();
     Ok(())
+}
+
+/// What an isolate that was given up had open stays open until its process ends.
+fn worn() -> Report {
+    let why = "an isolate of it was given up".to_owned();
+    Report::Worn { why }
 }
 
 /// After the drain: lets PHP end the requests whose clients have left.

@@ -96,6 +96,33 @@ fn the_death_of_a_process_is_one_requests_failure() {
     assert!(!pids.contains(&victim));
 }
 
+/// Each overflow of the C stack wears out one process; the server goes on with others.
+#[test]
+fn a_process_whose_isolate_was_given_up_is_replaced() {
+    let root = fixture("process");
+    let config = format!(
+        "[app.site]\nmode = \"process\"\nroot = \"{}\"\nprocesses = 2",
+        root.display()
+    );
+    let server = Surus::serve(&root).config(&config).start();
+    let ask = |query: &str| Request::get(&format!("/?{query}")).send(server.address());
+    let before: HashSet<String> = (0..20)
+        .map(|_| ask("case=pid").expect(200).text())
+        .collect();
+    for _ in 0..10 {
+        ask("case=recurse&how=closures").expect(500);
+    }
+    let begun = Instant::now();
+    while before.contains(&ask("case=pid").expect(200).text()) {
+        assert!(
+            begun.elapsed() < Duration::from_secs(10),
+            "{}",
+            server.log()
+        );
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
 #[test]
 fn what_stands_in_line_is_served_before_the_end() {
     let mut server = server(1, "").start();

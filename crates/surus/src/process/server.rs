@@ -41,19 +41,23 @@ pub(crate) trait Runs {
 }
 
 /// Serves from the line until the server ends and no worker is left, at most `drain` long. Who has stood in line for
-/// longer than `wait` is refused.
+/// longer than `wait` is refused. `served` is called after each request.
 pub(crate) async fn serve<P: Runs>(
     line: &Line,
     php: &P,
     wait: Duration,
     drain: Duration,
     ready: impl FnOnce(),
+    served: impl Fn(),
 ) -> io::Result<()> {
     let Signals { ending, replaced } = watch_signals()?;
     ready();
     while !ending.get() && !replaced.get() {
         match line.accept()? {
-            Some(stream) => one(stream, php, wait).await,
+            Some(stream) => {
+                one(stream, php, wait).await;
+                served();
+            }
             // Perhaps for a signal: the event loop has to look.
             None => tokio::time::sleep(Duration::from_millis(1)).await,
         }
