@@ -18,6 +18,7 @@ use crate::{
     request::{Limits, Request, Script},
     spill::SpillSpace,
     task::{Outcome, Task, Turn},
+    watch::note_slow_end,
     BootError, Engine, ResponseBody,
 };
 
@@ -87,6 +88,7 @@ impl Classic {
         task.assign(ffi::RUN_CLASSIC, &exchange);
         let turn = task.resume();
         if let Turn::Done(outcome) = turn {
+            note_slow_end(&exchange, &self.pool.config.limits);
             self.pool.done(task, &exchange, outcome);
             return exchange.take_ready().unwrap_or_else(|| plain_answer(500));
         }

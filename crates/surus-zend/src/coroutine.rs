@@ -24,6 +24,7 @@ use crate::{
     request::{Limits, Request},
     router::{Match, Router, Target},
     task::{Outcome, Task, Turn},
+    watch::note_slow_end,
     BootError, Engine, ResponseBody,
 };
 
@@ -188,6 +189,7 @@ impl Coroutine {
             Some(task.resume())
         };
         if let Some(Turn::Done(outcome)) = turn {
+            note_slow_end(&exchange, &app.limits);
             app.done(&version, task, &exchange, outcome);
             return exchange.take_ready().unwrap_or_else(|| plain_answer(500));
         }

@@ -159,7 +159,10 @@ impl Task {
     ) -> Outcome {
         loop {
             match turn {
-                Turn::Done(outcome) => return outcome,
+                Turn::Done(outcome) => {
+                    watch.check_end();
+                    return outcome;
+                }
                 Turn::Preempted | Turn::Yielded => {
                     if matches!(turn, Turn::Preempted) && !limits.preempt_fibers {
                         self.isolate.hold(self.raw);

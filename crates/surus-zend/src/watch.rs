@@ -32,6 +32,26 @@ pub(crate) struct Watch<'a> {
     client: bool,
 }
 
+/// Of a request that has ended without anybody looking at it: it waited for nothing that can be waited for elsewhere.
+pub(crate) fn note_slow_end(exchange: &Exchange, limits: &Limits) {
+    if limits
+        .slow_log
+        .is_some_and(|limit| exchange.started.elapsed() >= limit)
+    {
+        note_slow(exchange);
+    }
+}
+
+fn note_slow(exchange: &Exchange) {
+    let request = &exchange.request;
+    tracing::warn!(
+        "slow request: {} {} took {:?}, in calls that cannot be left",
+        request.method,
+        request.uri,
+        exchange.started.elapsed()
+    );
+}
+
 impl<'a> Watch<'a> {
     pub(crate) fn new(exchange: &'a Exchange, limits: &Limits) -> Self {
         Watch {
@@ -118,6 +138,13 @@ impl<'a> Watch<'a> {
                 request.uri,
                 self.exchange.started.elapsed()
             ));
+        }
+    }
+
+    /// At the end of a request: one that was slow in a call that could not be left has not been looked at.
+    pub(crate) fn check_end(&self) {
+        if self.slow.is_some_and(|at| at <= Instant::now()) {
+            note_slow(self.exchange);
         }
     }
 

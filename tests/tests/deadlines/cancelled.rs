@@ -254,3 +254,20 @@ fn slow_requests_are_logged_with_their_backtrace() {
         }
     }
 }
+
+/// A request that is slow in a call that cannot be left is known when it ends.
+#[test]
+fn slow_calls_that_cannot_be_left_are_logged_at_the_end() {
+    for mode in Mode::ALL {
+        let server = server(mode, "slow_log = \"200ms\"").start();
+        ask(&server, "case=sleep&seconds=0.05").expect(200);
+        ask(&server, "case=child").expect(200);
+        let log = server.log();
+        assert_eq!(
+            log.matches("slow request: GET /?case=child took").count(),
+            1,
+            "{log}"
+        );
+        assert!(!log.contains("case=sleep"), "{log}");
+    }
+}
