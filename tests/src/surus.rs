@@ -39,6 +39,7 @@ pub struct Options {
     arguments: Vec<OsString>,
     config: Option<String>,
     workers: usize,
+    variables: Vec<(String, String)>,
 }
 
 impl Options {
@@ -59,6 +60,12 @@ impl Options {
 
     pub fn workers(mut self, count: usize) -> Self {
         self.workers = count;
+        self
+    }
+
+    /// A variable of its environment.
+    pub fn env(mut self, name: &str, value: &str) -> Self {
+        self.variables.push((name.to_owned(), value.to_owned()));
         self
     }
 
@@ -89,6 +96,7 @@ impl Options {
             .args(&self.arguments)
             .args(["--workers", &self.workers.to_string()])
             .args(["--listen", &address.to_string()])
+            .envs(self.variables.iter().map(|(name, value)| (name, value)))
             .env("TMPDIR", folder.path())
             .env("RUNTIME_DIRECTORY", folder.path().join(CONTROL));
         if let Some(text) = &self.config {
@@ -124,6 +132,7 @@ impl Surus {
             arguments: vec![path.into()],
             config: None,
             workers: 1,
+            variables: Vec::new(),
         }
     }
 
