@@ -270,6 +270,11 @@ impl Connection {
         self.head().map(|(status, _)| status)
     }
 
+    /// The same with its headers.
+    pub fn interim_head(&mut self) -> io::Result<(u16, Vec<(String, String)>)> {
+        self.head()
+    }
+
     fn head(&mut self) -> io::Result<(u16, Vec<(String, String)>)> {
         let line = self.line()?;
         let status = line

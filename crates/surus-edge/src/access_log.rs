@@ -1,96 +1,224 @@
-use std::io::Write;
+//! One line on standard output for each request, when its response has ended.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::net::IpAddr;
 use std::time::{Duration, Instant, SystemTime};
 
-use http::{Method, Request, StatusCode, Uri};
+use http::header::{HeaderName, HeaderValue, REFERER, USER_AGENT};
+use http::{Method, Request, StatusCode, Uri, Version};
 
-use crate::Connection;
+/// How a line looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogFormat {
+    /// `127.0.0.1 [Sun, 06 Nov 1994 08:49:37 GMT] "GET /path" 200 1234B 1.234ms`, for eyes.
+    Text,
+    /// A JSON object, for programs.
+    Json,
+}
 
-/// One line per request on standard output:
-/// `127.0.0.1 [Sun, 06 Nov 1994 08:49:37 GMT] "GET /path" 200 1.234ms`, where the time runs to the response's head.
-///
-/// Off unless asked for: it costs a system call and two small copies per request.
-#[derive(Debug, Default)]
-pub struct AccessLog(());
+/// Off unless asked for: it costs a system call, an allocation and some copies per request.
+#[derive(Clone, Copy, Debug)]
+pub struct AccessLog {
+    format: LogFormat,
+}
 
-/// What is noted of a request before the backend takes it apart.
+/// What is noted of a request before the backend takes it apart, and then of its response.
 #[derive(Debug)]
 pub(crate) struct Entry {
+    format: LogFormat,
+    client: IpAddr,
     method: Method,
     uri: Uri,
+    version: Version,
+    agent: Option<HeaderValue>,
+    referer: Option<HeaderValue>,
+    id: Option<HeaderValue>,
     begun: Instant,
+    status: StatusCode,
+    bytes: u64,
+    /// The body has not been sent whole.
+    broken_off: bool,
 }
 
 impl AccessLog {
-    pub fn stdout() -> Self {
-        AccessLog(())
+    pub fn new(format: LogFormat) -> Self {
+        AccessLog { format }
     }
 
-    pub(crate) fn begin<B>(&self, request: &Request<B>) -> Entry {
-        Entry {
+    pub(crate) fn begin<B>(&self, request: &Request<B>, client: IpAddr) -> Box<Entry> {
+        let header = |name: HeaderName| request.headers().get(name).cloned();
+        let json = self.format == LogFormat::Json;
+        Box::new(Entry {
+            format: self.format,
+            client,
             method: request.method().clone(),
             uri: request.uri().clone(),
+            version: request.version(),
+            agent: header(USER_AGENT).filter(|_| json),
+            referer: header(REFERER).filter(|_| json),
+            id: None,
             begun: Instant::now(),
+            status: gone(),
+            bytes: 0,
+            broken_off: true,
+        })
+    }
+}
+
+impl Entry {
+    /// The response's head has come.
+    pub(crate) fn respond(&mut self, status: StatusCode, id: Option<&HeaderValue>) {
+        self.status = status;
+        self.id = id.cloned();
+    }
+
+    pub(crate) fn add(&mut self, bytes: usize) {
+        self.bytes += bytes as u64;
+    }
+
+    pub(crate) fn complete(&mut self) {
+        self.broken_off = false;
+    }
+
+    fn line(&self, took: Duration, now: SystemTime) -> String {
+        match self.format {
+            LogFormat::Text => self.text(took, now),
+            LogFormat::Json => self.json(took, now),
         }
     }
 
-    pub(crate) fn end(&self, entry: Entry, connection: &Connection, status: StatusCode) {
-        let line = line(
-            &entry,
-            connection,
-            status,
-            entry.begun.elapsed(),
-            SystemTime::now(),
+    fn target(&self) -> &str {
+        self.uri
+            .path_and_query()
+            .map_or("*", |target| target.as_str())
+    }
+
+    fn text(&self, took: Duration, now: SystemTime) -> String {
+        let id = self.id.as_ref().and_then(|id| id.to_str().ok());
+        format!(
+            "{} [{}] \"{} {}\" {} {}B {:.3}ms{}{}{}\n",
+            self.client,
+            httpdate::fmt_http_date(now),
+            self.method,
+            self.target(),
+            self.status.as_u16(),
+            self.bytes,
+            took.as_secs_f64() * 1000.0,
+            if id.is_some() { " " } else { "" },
+            id.unwrap_or_default(),
+            if self.broken_off { " broken off" } else { "" },
+        )
+    }
+
+    fn json(&self, took: Duration, now: SystemTime) -> String {
+        let since = now
+            .duration_since(SystemTime::UNIX_EPOCH)
+            .unwrap_or_default();
+        let mut line = String::with_capacity(256);
+        let _ = write!(
+            line,
+            "{{\"time\":{}.{:03},\"client\":\"{}\",\"method\":",
+            since.as_secs(),
+            since.subsec_millis(),
+            self.client
         );
+        quote(&mut line, self.method.as_str().as_bytes());
+        line.push_str(",\"target\":");
+        quote(&mut line, self.target().as_bytes());
+        let _ = write!(
+            line,
+            ",\"protocol\":\"{:?}\",\"status\":{},\"bytes\":{},\"duration_ms\":{:.3}",
+            self.version,
+            self.status.as_u16(),
+            self.bytes,
+            took.as_secs_f64() * 1000.0
+        );
+        let headers = [
+            ("request_id", &self.id),
+            ("user_agent", &self.agent),
+            ("referer", &self.referer),
+        ];
+        for (name, value) in headers {
+            if let Some(value) = value {
+                let _ = write!(line, ",\"{name}\":");
+                quote(&mut line, value.as_bytes());
+            }
+        }
+        if self.broken_off {
+            line.push_str(",\"broken_off\":true");
+        }
+        line.push_str("}\n");
+        line
+    }
+}
+
+impl Drop for Entry {
+    fn drop(&mut self) {
+        let line = self.line(self.begun.elapsed(), SystemTime::now());
         // One write per line keeps the lines of several workers apart. A closed log must not end requests.
         let _ = std::io::stdout().write_all(line.as_bytes());
     }
 }
 
-fn line(
-    entry: &Entry,
-    connection: &Connection,
-    status: StatusCode,
-    took: Duration,
-    now: SystemTime,
-) -> String {
-    let target = entry
-        .uri
-        .path_and_query()
-        .map_or("*", |target| target.as_str());
-    format!(
-        "{} [{}] \"{} {}\" {} {:.3}ms\n",
-        connection.peer.ip(),
-        httpdate::fmt_http_date(now),
-        entry.method,
-        target,
-        status.as_u16(),
-        took.as_secs_f64() * 1000.0,
-    )
+/// The client has left before there was a response: nginx's number for it.
+fn gone() -> StatusCode {
+    StatusCode::from_u16(499).unwrap_or(StatusCode::BAD_REQUEST)
+}
+
+/// A JSON string. What is not UTF-8 is taken for Latin-1, so that nothing is lost.
+fn quote(line: &mut String, bytes: &[u8]) {
+    line.push('"');
+    let text = match std::str::from_utf8(bytes) {
+        Ok(text) => text.to_owned(),
+        Err(_) => bytes.iter().map(|&byte| char::from(byte)).collect(),
+    };
+    for each in text.chars() {
+        match each {
+            '"' => line.push_str("\\\""),
+            '\\' => line.push_str("\\\\"),
+            each if u32::from(each) < 0x20 || each == '\u{7f}' => {
+                let _ = write!(line, "\\u{:04x}", u32::from(each));
+            }
+            each => line.push(each),
+        }
+    }
+    line.push('"');
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn line(format: LogFormat) -> String {
+        let request = Request::get("http://h/a?b=%22")
+            .header(
+                USER_AGENT,
+                HeaderValue::from_bytes(b"a \"b\" \\ \xe9\t").unwrap(),
+            )
+            .body(())
+            .unwrap();
+        let mut entry = AccessLog::new(format).begin(&request, "192.0.2.7".parse().unwrap());
+        entry.respond(
+            StatusCode::NOT_FOUND,
+            Some(&HeaderValue::from_static("id-1")),
+        );
+        entry.add(12);
+        entry.complete();
+        entry.line(Duration::from_micros(1234), SystemTime::UNIX_EPOCH)
+    }
+
     #[test]
     fn a_line_names_client_time_request_status_and_duration() {
-        let request = Request::get("http://h/a?b=%22").body(()).unwrap();
-        let entry = AccessLog::stdout().begin(&request);
-        let address = "192.0.2.7:4711".parse().unwrap();
-        let connection = Connection {
-            peer: address,
-            local: address,
-        };
-        let line = line(
-            &entry,
-            &connection,
-            StatusCode::NOT_FOUND,
-            Duration::from_micros(1234),
-            SystemTime::UNIX_EPOCH,
+        assert_eq!(
+            line(LogFormat::Text),
+            "192.0.2.7 [Thu, 01 Jan 1970 00:00:00 GMT] \"GET /a?b=%22\" 404 12B 1.234ms id-1\n"
         );
         assert_eq!(
-            line,
-            "192.0.2.7 [Thu, 01 Jan 1970 00:00:00 GMT] \"GET /a?b=%22\" 404 1.234ms\n"
+            line(LogFormat::Json),
+            "{\"time\":0.000,\"client\":\"192.0.2.7\",\"method\":\"GET\",\"target\":\"/a?b=%22\",\
+            \"protocol\":\"HTTP/1.1\",\"status\":404,\"bytes\":12,\"duration_ms\":1.234,\
+            \"request_id\":\"id-1\",\"user_agent\":\"a \\\"b\\\" \\\\ é\\u0009\"}\n"
         );
     }
 }

@@ -11,18 +11,19 @@
 //! The phases are noted here with plain cells and judged once a second by [`crate::sweep`]: a timer of its own for each
 //! request would cost an allocation and two visits to the timer wheel.
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::future::{poll_fn, Future};
 use std::io::{self, IoSlice};
 use std::pin::{pin, Pin};
-use std::rc::Rc;
-use std::task::{Context, Poll, Waker};
-use std::time::Duration;
+use std::rc::{Rc, Weak};
+use std::task::{ready, Context, Poll, Waker};
 
+use http::{HeaderMap, StatusCode};
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 
 use crate::output::Output;
+use crate::stall::Stall;
 use crate::{Connection, Limits};
 
 /// Bounds how much of a refused request is read for the sake of the client that is still sending it.
@@ -54,19 +55,12 @@ pub(crate) enum Command {
     Abort,
 }
 
-/// How long a client has not taken what waits for it: ticks of the sweep that found the output blocked, less those that
-/// did not.
-#[derive(Debug, Default)]
-struct Stall {
-    ticks: Cell<u32>,
-    /// Bytes sent before it began.
-    sent_before: Cell<u64>,
-}
-
 /// Shared by a connection's task, its socket, its bodies and the sweep. Single-threaded: plain cells.
 #[derive(Debug)]
 pub(crate) struct State {
     pub(crate) addresses: Connection,
+    /// What the PROXY protocol has said instead.
+    pub(crate) proxied: OnceCell<Connection>,
     pub(crate) phase: Cell<Phase>,
     /// When `phase` was entered, in ticks of the sweep's clock (seconds).
     pub(crate) since: Cell<u32>,
@@ -76,7 +70,13 @@ pub(crate) struct State {
     pub(crate) finishing: Cell<bool>,
     output: RefCell<Output>,
     header_timed_out: Cell<bool>,
-    stall: Stall,
+    pub(crate) stall: Stall,
+    /// Several requests at a time, and no phases of one.
+    http2: Cell<bool>,
+    /// Requests that are being answered.
+    requests: Cell<u32>,
+    /// Nothing of what hyper has written is left in hyper: other bytes may follow.
+    flushed: Cell<bool>,
     command: Cell<Option<Command>>,
     task: RefCell<Option<Waker>>,
     clock: Rc<Cell<u32>>,
@@ -84,23 +84,80 @@ pub(crate) struct State {
 
 impl State {
     pub(crate) fn new(
-        addresses: Connection,
+        mut addresses: Connection,
         output: OwnedWriteHalf,
         clock: Rc<Cell<u32>>,
     ) -> Rc<Self> {
-        Rc::new(State {
-            addresses,
-            phase: Cell::new(Phase::New),
-            since: Cell::new(clock.get()),
-            linger: Cell::new(false),
-            finishing: Cell::new(false),
-            output: RefCell::new(Output::new(output)),
-            header_timed_out: Cell::new(false),
-            stall: Stall::default(),
-            command: Cell::new(None),
-            task: RefCell::new(None),
-            clock,
+        Rc::new_cyclic(|weak: &Weak<State>| {
+            let state = weak.clone();
+            addresses.interim = Some(Rc::new(move |status, headers| {
+                state
+                    .upgrade()
+                    .is_some_and(|state| state.send_interim(status, headers))
+            }));
+            State {
+                addresses,
+                proxied: OnceCell::new(),
+                phase: Cell::new(Phase::New),
+                since: Cell::new(clock.get()),
+                linger: Cell::new(false),
+                finishing: Cell::new(false),
+                output: RefCell::new(Output::new(output)),
+                header_timed_out: Cell::new(false),
+                stall: Stall::default(),
+                http2: Cell::new(false),
+                requests: Cell::new(0),
+                flushed: Cell::new(true),
+                command: Cell::new(None),
+                task: RefCell::new(None),
+                clock,
+            }
         })
+    }
+
+    /// Who is at the other end.
+    pub(crate) fn client(&self) -> &Connection {
+        self.proxied.get().unwrap_or(&self.addresses)
+    }
+
+    pub(crate) fn is_http2(&self) -> bool {
+        self.http2.get()
+    }
+
+    /// From here on it is judged as HTTP/2.
+    pub(crate) fn speaks_http2(&self) {
+        self.http2.set(true);
+        self.enter(Phase::Idle);
+    }
+
+    pub(crate) fn begin_request(&self) {
+        self.requests.set(self.requests.get() + 1);
+        self.enter(Phase::Busy);
+    }
+
+    pub(crate) fn end_request(&self) {
+        self.requests.set(self.requests.get() - 1);
+        if self.requests.get() == 0 {
+            self.enter(Phase::Idle);
+        }
+    }
+
+    /// Not in the middle of another response, and not to HTTP/2, for which hyper has no means.
+    fn send_interim(&self, status: StatusCode, headers: &HeaderMap) -> bool {
+        if self.is_http2() || !self.flushed.get() || self.phase.get() != Phase::Busy {
+            return false;
+        }
+        let mut head = format!("HTTP/1.1 {status}\r\n").into_bytes();
+        for (name, value) in headers {
+            head.extend_from_slice(name.as_str().as_bytes());
+            head.extend_from_slice(b": ");
+            head.extend_from_slice(value.as_bytes());
+            head.extend_from_slice(b"\r\n");
+        }
+        head.extend_from_slice(b"\r\n");
+        self.output.borrow_mut().push(&head);
+        self.wake();
+        true
     }
 
     pub(crate) fn enter(&self, phase: Phase) {
@@ -147,18 +204,7 @@ impl State {
 
     /// Counts a tick of the clock. True if the client has held up its response for longer than it may.
     pub(crate) fn stalls(&self, limits: &Limits) -> bool {
-        let output = self.output.borrow();
-        let ticks = self.stall.ticks.get();
-        if !output.is_blocked() {
-            self.stall.ticks.set(ticks.saturating_sub(1));
-            return false;
-        }
-        if ticks == 0 {
-            self.stall.sent_before.set(output.sent());
-        }
-        self.stall.ticks.set(ticks + 1);
-        let sent = output.sent() - self.stall.sent_before.get();
-        Duration::from_secs(ticks.into()) > limits.patience(limits.write_timeout, sent)
+        self.stall.tick(&self.output.borrow(), limits)
     }
 
     /// Writes what waits. Not done as long as this is pending; an error ends the connection.
@@ -202,7 +248,13 @@ pub(crate) struct Socket {
     state: Rc<State>,
     /// The client has closed its side behind a request; hyper is about to be told.
     at_end: bool,
+    /// What was read before it was known whom it is for, from `start` on.
+    first: Vec<u8>,
+    start: usize,
 }
+
+/// Bytes that are read at once of what comes first.
+const FIRST: usize = 8 * 1024;
 
 const REQUEST_TIMEOUT: &[u8] =
     b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
@@ -213,7 +265,44 @@ impl Socket {
             input,
             state,
             at_end: false,
+            first: Vec::new(),
+            start: 0,
         }
+    }
+
+    /// What has come and nobody has had yet.
+    pub(crate) fn first(&self) -> &[u8] {
+        &self.first[self.start..]
+    }
+
+    pub(crate) fn skip(&mut self, count: usize) {
+        self.start += count;
+    }
+
+    /// Adds to what [`Socket::first`] gives; how many bytes.
+    pub(crate) fn poll_first(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
+        self.check_timeout()?;
+        loop {
+            ready!(self.input.as_ref().poll_read_ready(cx))?;
+            self.first.reserve(FIRST);
+            match self.input.try_read_buf(&mut self.first) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                read => {
+                    if self.state.phase.get().is_between() {
+                        self.state.enter(Phase::Head);
+                    }
+                    return Poll::Ready(read);
+                }
+            }
+        }
+    }
+
+    fn check_timeout(&self) -> io::Result<()> {
+        if self.state.header_timed_out.get() {
+            self.state.output.borrow_mut().push(REQUEST_TIMEOUT);
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        Ok(())
     }
 }
 
@@ -223,9 +312,21 @@ impl AsyncRead for Socket {
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        if self.state.header_timed_out.get() {
-            self.state.output.borrow_mut().push(REQUEST_TIMEOUT);
-            return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+        self.check_timeout()?;
+        if !self.first.is_empty() {
+            let count = self.first().len().min(buf.remaining());
+            buf.put_slice(&self.first()[..count]);
+            self.skip(count);
+            if self.first().is_empty() {
+                self.first = Vec::new();
+                self.start = 0;
+            }
+            if count > 0 {
+                return Poll::Ready(Ok(()));
+            }
+        }
+        if self.state.is_http2() {
+            return Pin::new(&mut self.input).poll_read(cx, buf);
         }
         let before = buf.filled().len();
         let polled = Pin::new(&mut self.input).poll_read(cx, buf);
@@ -252,6 +353,7 @@ impl AsyncWrite for Socket {
         cx: &mut Context<'_>,
         buf: &[u8],
     ) -> Poll<io::Result<usize>> {
+        self.state.flushed.set(false);
         self.state
             .output
             .borrow_mut()
@@ -263,6 +365,7 @@ impl AsyncWrite for Socket {
         cx: &mut Context<'_>,
         bufs: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
+        self.state.flushed.set(false);
         self.state.output.borrow_mut().poll_write(cx, bufs)
     }
 
@@ -270,8 +373,9 @@ impl AsyncWrite for Socket {
         true
     }
 
-    /// The connection's task does it, at the end of its turn.
+    /// The connection's task does it, at the end of its turn. hyper calls this when it has written all that it has.
     fn poll_flush(self: Pin<&mut Self>, _cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.state.flushed.set(true);
         Poll::Ready(Ok(()))
     }
 

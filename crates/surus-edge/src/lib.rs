@@ -1,7 +1,7 @@
 //! The edge of Surus: everything between a client's socket and a backend.
 //!
 //! One edge runs on one thread, on a current-thread tokio runtime inside a `LocalSet`. It accepts connections, speaks
-//! HTTP/1.1 through hyper and hands each request to a [`Backend`]. It knows nothing about PHP.
+//! HTTP/1 and HTTP/2 through hyper and hands each request to a [`Backend`]. It knows nothing about PHP.
 //!
 //! ```text
 //! listener ──► server.rs ──► connection.rs ──► hyper ──► service.rs ──► Backend ──► reply.rs ──► socket
@@ -10,7 +10,9 @@
 //! ```
 //!
 //! - [`server`]: the accept loops, the bound on connections, the drain at shutdown
-//! - [`connection`]: the state of one connection; [`sweep`]: the timeouts of all of them, once a second
+//! - [`opening`], [`proxy_protocol`]: the first bytes of a connection decide what it speaks
+//! - [`proxies`], [`ids`]: who the client is, and what its request is called
+//! - [`connection`]: the state of one connection; [`sweep`], [`stall`]: the timeouts of all of them, once a second
 //! - [`output`]: writes, gathered
 //! - [`backend`]: what a backend is; [`request_body`], [`reply`]: the bodies on both sides of it
 //! - [`spool`]: request bodies read to their end first, in memory or in a file
@@ -28,27 +30,35 @@ mod connection;
 mod encoding;
 mod files;
 mod fs;
+mod ids;
 mod limits;
 mod mime;
+mod opening;
 mod output;
 mod path;
+mod proxies;
+mod proxy_protocol;
 mod range;
 mod reply;
 mod request_body;
 mod server;
 mod service;
+mod settings;
 mod site;
 mod spool;
+mod stall;
 mod sweep;
 
-pub use access_log::AccessLog;
-pub use backend::{Backend, Connection};
+pub use access_log::{AccessLog, LogFormat};
+pub use backend::{Backend, Connection, SendInterim};
 pub use files::{serve_file, serve_file_with};
 pub use fs::{CachedDisk, Disk, FileSystem, Kind, Stat};
 pub use limits::Limits;
+pub use proxies::{Network, Proxies};
 pub use reply::{plain, Reply};
 pub use request_body::{BodyError, RequestBody};
 pub use server::{serve, Drained, Edge, Intake};
+pub use settings::{Health, Settings};
 pub use site::{Resolution, Script, Site};
 pub use spool::{Spool, SpoolLimits, Spooled, SpooledFile};
 

@@ -93,6 +93,8 @@ pub enum BodyError {
     TimedOut,
     /// There is no room to keep it in.
     NoRoom,
+    /// It cannot be understood, or the client has broken it off. What has come must not be taken for the whole.
+    Broken,
 }
 
 impl BodyError {
@@ -101,6 +103,7 @@ impl BodyError {
             BodyError::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             BodyError::TimedOut => StatusCode::REQUEST_TIMEOUT,
             BodyError::NoRoom => StatusCode::SERVICE_UNAVAILABLE,
+            BodyError::Broken => StatusCode::BAD_REQUEST,
         }
     }
 }
@@ -110,6 +113,7 @@ impl fmt::Display for BodyError {
         f.write_str(match self {
             BodyError::TooLarge => "the request body is larger than allowed",
             BodyError::TimedOut => "the request body took too long",
+            BodyError::Broken => "the request body is broken",
             BodyError::NoRoom => "there is no room to keep the request body in",
         })
     }
@@ -189,7 +193,11 @@ impl Body for RequestBody {
                 let bytes = frame.data_ref().map_or(0, |data| data.len() as u64);
                 Poll::Ready(Some(watch.came(bytes).map(|()| frame)))
             }
-            Poll::Ready(other) => Poll::Ready(other.map(|result| result.map_err(Into::into))),
+            Poll::Ready(None) => Poll::Ready(None),
+            Poll::Ready(Some(Err(error))) => {
+                watch.verdict.set(Some(BodyError::Broken));
+                Poll::Ready(Some(Err(error.into())))
+            }
             Poll::Pending => watch.poll_patience(cx).map(|error| Some(Err(error))),
         }
     }

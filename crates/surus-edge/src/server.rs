@@ -4,15 +4,14 @@ use std::cell::Cell;
 use std::future::{poll_fn, Future};
 use std::io;
 use std::net::SocketAddr;
-use std::pin::pin;
+use std::pin::{pin, Pin};
 use std::rc::Rc;
 use std::task::Poll;
 use std::time::Duration;
 
-use http_body::Body;
-use hyper::body::Incoming;
-use hyper::server::conn::http1;
-use hyper::service::{service_fn, HttpService};
+use hyper::rt::Executor;
+use hyper::server::conn::{http1, http2};
+use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -21,9 +20,10 @@ use tokio::task::coop::unconstrained;
 use tokio::task::{spawn_local, JoinHandle};
 
 use crate::connection::{Command, Socket, State};
+use crate::opening::{self, Protocol};
 use crate::service::respond;
 use crate::sweep::Table;
-use crate::{AccessLog, Backend, BoxError, Connection, Limits};
+use crate::{Backend, Connection, Limits, Settings};
 
 /// Clients that are being told 503 at the same time; further ones are just closed.
 const REFUSALS: usize = 64;
@@ -44,10 +44,11 @@ content-type: text/plain; charset=utf-8\r\ncontent-length: 19\r\n\r\nService Una
 pub struct Edge<B> {
     pub backend: Rc<B>,
     pub limits: Limits,
-    pub access_log: Option<AccessLog>,
-    /// Whether responses are compressed for clients that take it.
-    pub compression: bool,
+    pub settings: Settings,
+    /// About to end: takes no new connections.
+    pub(crate) draining: Cell<bool>,
     http: http1::Builder,
+    http2: http2::Builder<Local>,
     table: Table,
     refusals: Cell<usize>,
 }
@@ -60,7 +61,7 @@ pub struct Drained {
 }
 
 impl<B: Backend> Edge<B> {
-    pub fn new(backend: Rc<B>, limits: Limits, access_log: Option<AccessLog>) -> Self {
+    pub fn new(backend: Rc<B>, limits: Limits, settings: Settings) -> Self {
         let mut http = http1::Builder::new();
         // The sweep has the timeouts; hyper's own would box a timer per request. `output.rs` has the pipeline's flushing.
         http.keep_alive(true)
@@ -70,12 +71,21 @@ impl<B: Backend> Edge<B> {
         if limits.header_count != 100 {
             http.max_headers(limits.header_count);
         }
+        let mut http2 = http2::Builder::new(Local);
+        // What one connection may make the server keep: bodies that are not read yet, output, headers, streams.
+        http2
+            .initial_stream_window_size(256 * 1024)
+            .initial_connection_window_size(1024 * 1024)
+            .max_send_buf_size(64 * 1024)
+            .max_concurrent_streams(128)
+            .max_header_list_size(u32::try_from(limits.header_bytes).unwrap_or(u32::MAX));
         Edge {
             backend,
             limits,
-            access_log,
-            compression: true,
+            settings,
+            draining: Cell::new(false),
             http,
+            http2,
             table: Table::default(),
             refusals: Cell::new(0),
         }
@@ -134,6 +144,7 @@ pub async fn serve<B: Backend>(
         }
     }
 
+    edge.draining.set(true);
     for each in accepting {
         each.task.abort();
         // Clients in the accept queue have connected; closing the listener would reset them.
@@ -247,7 +258,7 @@ fn open<B: Backend>(
     spawn_local(run(
         Rc::clone(edge),
         stream,
-        Connection { peer, local },
+        Connection::new(peer, local),
         draining,
     ));
 }
@@ -277,27 +288,64 @@ fn run<B: Backend>(
         edge,
     };
     async move {
-        let socket = TokioIo::new(Socket::new(input, Rc::clone(&state)));
+        let mut socket = Socket::new(input, Rc::clone(&state));
+        let settings = &seat.edge.settings;
+        let from = state.addresses.peer.ip();
+        let opened = if settings.proxy_protocol
+            && !settings.proxies.is_empty()
+            && !settings.proxies.trusts(from)
+        {
+            Ok(None)
+        } else {
+            opening::open(&mut socket, &state, settings.proxy_protocol).await
+        };
+        let socket = TokioIo::new(socket);
         let service = {
             let (edge, state) = (Rc::clone(&seat.edge), Rc::clone(&state));
             service_fn(move |request| respond(Rc::clone(&edge), Rc::clone(&state), request))
         };
-        let connection = if draining {
-            // Not `Finish`, which would close it before its first request is read.
-            state.finishing.set(true);
-            seat.edge
-                .http
-                .clone()
-                .keep_alive(false)
-                .serve_connection(socket, service)
-        } else {
-            seat.edge.http.serve_connection(socket, service)
+        let end = match opened {
+            // What comes is not what was expected, or nothing does; a 408 may be waiting.
+            Ok(None) | Err(_) => End::Closed,
+            Ok(Some(Protocol::Http1)) => {
+                let connection = if draining {
+                    // Not `Finish`, which would close it before its first request is read.
+                    state.finishing.set(true);
+                    seat.edge
+                        .http
+                        .clone()
+                        .keep_alive(false)
+                        .serve_connection(socket, service)
+                } else {
+                    seat.edge.http.serve_connection(socket, service)
+                };
+                drive(connection, &state, http1::Connection::graceful_shutdown).await
+            }
+            Ok(Some(Protocol::Http2)) => {
+                state.speaks_http2();
+                let connection = seat.edge.http2.serve_connection(socket, service);
+                drive(connection, &state, http2::Connection::graceful_shutdown).await
+            }
         };
-        if drive(connection, &state).await == End::Closed {
+        if end == End::Closed {
             // What a client that does not read its response misses is its own affair.
             let _ = tokio::time::timeout(LINGER, state.close()).await;
         }
         drop(seat);
+    }
+}
+
+/// Runs the requests of an HTTP/2 connection beside it, on this thread.
+#[derive(Clone, Copy, Debug)]
+struct Local;
+
+impl<F> Executor<F> for Local
+where
+    F: Future + 'static,
+    F::Output: 'static,
+{
+    fn execute(&self, future: F) {
+        spawn_local(future);
     }
 }
 
@@ -309,20 +357,15 @@ enum End {
     Aborted,
 }
 
-async fn drive<S, B>(connection: http1::Connection<TokioIo<Socket>, S>, state: &State) -> End
+async fn drive<C>(connection: C, state: &State, finish: impl Fn(Pin<&mut C>)) -> End
 where
-    S: HttpService<Incoming, ResBody = B>,
-    S::Error: Into<BoxError>,
-    B: Body + 'static,
-    B::Error: Into<BoxError>,
+    C: Future<Output = hyper::Result<()>>,
 {
     let mut connection = pin!(connection);
     poll_fn(|cx| {
         match state.poll_order(cx) {
             Some(Command::Abort) => return Poll::Ready(End::Aborted),
-            Some(Command::Finish) if !state.finishing.replace(true) => {
-                connection.as_mut().graceful_shutdown()
-            }
+            Some(Command::Finish) if !state.finishing.replace(true) => finish(connection.as_mut()),
             Some(Command::Finish) | None => {}
         }
         match connection.as_mut().poll(cx) {

@@ -161,6 +161,10 @@ fn judge(state: &State, now: u32, limits: &Limits) {
         Phase::Head if age > header_timeout => state.time_out(),
         Phase::New if age > header_timeout => state.order(Command::Finish),
         Phase::Idle if !state.finishing.get() && age > keep_alive => state.order(Command::Finish),
+        // HTTP/2 has been told to go, and does not.
+        Phase::Idle if state.finishing.get() && age > keep_alive.saturating_mul(2) => {
+            state.order(Command::Abort)
+        }
         Phase::New | Phase::Head | Phase::Idle | Phase::Busy => {}
     }
 }

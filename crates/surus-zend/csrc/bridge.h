@@ -164,6 +164,8 @@ bool surus_rs_nap_for_lock(unsigned tries);
 
 /* Response. The head goes first, once; writing may park while the client is slow. False: the client has left. */
 void surus_rs_send_head(void *exchange, int status);
+/* An interim response (1xx) with "Name: value" lines; false if it cannot be sent now. */
+bool surus_rs_interim(void *exchange, int status, surus_str lines);
 void surus_rs_add_header(void *exchange, surus_str line_or_name, surus_str value);
 bool surus_rs_write(void *exchange, const char *data, size_t size);
 bool surus_rs_flush(void *exchange);

@@ -1,6 +1,7 @@
 /* Functions that scripts expect from their server: those of php-fpm. */
 #include "internal.h"
 
+#include "Zend/zend_smart_str.h"
 #include "ext/standard/head.h"
 
 #include <ctype.h>
@@ -16,6 +17,36 @@ ZEND_FUNCTION(fastcgi_finish_request)
 	php_header();
 	surus_rs_finish(exchange);
 	RETURN_TRUE;
+}
+
+/* FrankenPHP's, which Symfony looks for: an interim response such as 103 with the headers so far, or the head itself. */
+ZEND_FUNCTION(headers_send)
+{
+	zend_long status = 200;
+	ZEND_PARSE_PARAMETERS_START(0, 1)
+		Z_PARAM_OPTIONAL
+		Z_PARAM_LONG(status)
+	ZEND_PARSE_PARAMETERS_END();
+	void *exchange = surus_current_exchange();
+	if (!exchange || SG(headers_sent)) {
+		RETURN_LONG(SAPI_HEADER_SEND_FAILED);
+	}
+	if (status < 100 || status > 199) {
+		SG(sapi_headers).http_response_code = (int)status;
+		RETURN_LONG(sapi_send_headers() == SUCCESS ? SAPI_HEADER_SENT_SUCCESSFULLY : SAPI_HEADER_SEND_FAILED);
+	}
+	smart_str lines = {0};
+	zend_llist_position position;
+	for (sapi_header_struct *header = zend_llist_get_first_ex(&SG(sapi_headers).headers, &position); header;
+		header = zend_llist_get_next_ex(&SG(sapi_headers).headers, &position)) {
+		smart_str_appendl(&lines, header->header, header->header_len);
+		smart_str_appendc(&lines, '\n');
+	}
+	smart_str_0(&lines);
+	bool sent = surus_rs_interim(exchange, (int)status,
+		lines.s ? (surus_str){ZSTR_VAL(lines.s), ZSTR_LEN(lines.s)} : (surus_str){"", 0});
+	smart_str_free(&lines);
+	RETURN_LONG(sent ? SAPI_HEADER_SENT_SUCCESSFULLY : SAPI_HEADER_SEND_FAILED);
 }
 
 /* `accept-language` as `Accept-Language`: php-fpm's spelling, whatever the client's was. */
@@ -203,11 +234,15 @@ ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_document, 0, 1, IS_STRING, 0)
 ZEND_END_ARG_INFO()
 ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_string, 0, 0, IS_STRING, 0)
 ZEND_END_ARG_INFO()
+ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_headers_send, 0, 0, IS_LONG, 0)
+	ZEND_ARG_TYPE_INFO_WITH_DEFAULT_VALUE(0, status, IS_LONG, 0, "200")
+ZEND_END_ARG_INFO()
 
 const zend_function_entry surus_functions[] = {
 	ZEND_NS_NAMED_FE("Surus\\Schema", document, ZEND_FN(surus_schema_document), arginfo_document)
 	ZEND_NS_NAMED_FE("Surus\\Schema", page, ZEND_FN(surus_schema_page), arginfo_string)
 	ZEND_FE(fastcgi_finish_request, arginfo_bool)
+	ZEND_FE(headers_send, arginfo_headers_send)
 	ZEND_FE(getallheaders, arginfo_array)
 	ZEND_FALIAS(apache_request_headers, getallheaders, arginfo_array)
 	ZEND_NS_FE("Surus\\Internal", call_handler, arginfo_call_handler)

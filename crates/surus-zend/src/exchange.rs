@@ -121,6 +121,7 @@ impl Exchange {
             peer: nobody,
             local: nobody,
             https: false,
+            interim: None,
             body: RequestBody::Empty,
         };
         let script = Script {
@@ -235,6 +236,36 @@ impl Exchange {
     }
 
     // ---- the response, PHP's side
+
+    /// Sends an interim response, if none other has begun and the client understands it.
+    pub(crate) fn send_interim(&self, status: c_int, lines: &[u8]) -> bool {
+        let status = u16::try_from(status)
+            .ok()
+            .and_then(|status| StatusCode::from_u16(status).ok());
+        // 100 is the server's own, 101 needs another protocol.
+        let Some(status) = status.filter(|status| (102..200).contains(&status.as_u16())) else {
+            return false;
+        };
+        let begun = !matches!(self.response.borrow().state, State::Collecting);
+        if begun || self.request.version != http::Version::HTTP_11 {
+            return false;
+        }
+        let mut headers = HeaderMap::new();
+        for line in lines.split(|&byte| byte == b'\n') {
+            let Some(colon) = line.iter().position(|&byte| byte == b':') else {
+                continue;
+            };
+            let name = HeaderName::from_bytes(&line[..colon]);
+            let value = HeaderValue::from_bytes(line[colon + 1..].trim_ascii());
+            if let (Ok(name), Ok(value)) = (name, value) {
+                headers.append(name, value);
+            }
+        }
+        match &self.request.interim {
+            Some(interim) => (interim.0)(status, &headers),
+            None => false,
+        }
+    }
 
     pub(crate) fn add_header(&self, name: &[u8], value: &[u8]) {
         let parsed = if name.eq_ignore_ascii_case(b"content-type") {

@@ -48,6 +48,6 @@ pub use classic::{Classic, ClassicConfig};
 pub use coroutine::{Coroutine, Prepared};
 pub use engine::{BootError, Engine, EngineConfig, StartError};
 pub use isolate::{measure, Internals};
-pub use request::{Limits, Request, RequestBody, Script};
+pub use request::{Interim, Limits, Request, RequestBody, Script};
 pub use self_test::SelfTest;
 pub use task::{giving_up, has_given_up};

@@ -32,6 +32,7 @@ impl Engine {
             peer: nobody,
             local: nobody,
             https: false,
+            interim: None,
             body: RequestBody::Empty,
         };
         let script = Script {

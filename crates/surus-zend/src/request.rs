@@ -16,7 +16,20 @@ pub struct Request {
     pub peer: SocketAddr,
     pub local: SocketAddr,
     pub https: bool,
+    pub interim: Option<Interim>,
     pub body: RequestBody,
+}
+
+type SendInterim = dyn Fn(http::StatusCode, &http::HeaderMap) -> bool;
+
+/// Sends an interim response (1xx) to the client; false if that cannot be done now.
+#[derive(Clone)]
+pub struct Interim(pub std::rc::Rc<SendInterim>);
+
+impl fmt::Debug for Interim {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Interim")
+    }
 }
 
 /// The body of a request. PHP parks while it waits for a streamed one.

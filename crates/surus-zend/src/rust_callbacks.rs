@@ -140,6 +140,17 @@ unsafe extern "C" fn surus_rs_send_head(raw: *mut c_void, status: c_int) {
 }
 
 #[no_mangle]
+unsafe extern "C" fn surus_rs_interim(raw: *mut c_void, status: c_int, lines: Str) -> bool {
+    // SAFETY: as above.
+    let sent = unsafe { exchange(raw).send_interim(status, lines.bytes()) };
+    if sent {
+        // The event loop sends while PHP is parked: let it have a turn.
+        let _ = park_on(tokio::task::yield_now());
+    }
+    sent
+}
+
+#[no_mangle]
 unsafe extern "C" fn surus_rs_add_header(raw: *mut c_void, name: Str, value: Str) {
     // SAFETY: as above.
     unsafe { exchange(raw).add_header(name.bytes(), value.bytes()) };

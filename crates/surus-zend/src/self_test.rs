@@ -125,6 +125,7 @@ async fn run(path: &Path, id: usize) -> Result<String, BootError> {
         peer: nobody,
         local: nobody,
         https: false,
+        interim: None,
         body: RequestBody::Empty,
     };
     let script = Script {

@@ -225,6 +225,15 @@ namespace {
     }
 
     /**
+     * Sends an interim response (102 to 199) with the headers so far, before the response itself: 103 for early hints.
+     * With any other status: the head of the response. 1 if it was sent; 3 if it cannot be now, or if the client would
+     * not understand it.
+     */
+    function headers_send(int $status = 200): int
+    {
+    }
+
+    /**
      * All request headers under names such as "Content-Type".
      *
      * @return array<string, string>

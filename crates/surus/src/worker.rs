@@ -6,7 +6,7 @@ use std::net::TcpListener;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use surus_edge::{AccessLog, Edge};
+use surus_edge::Edge;
 use surus_master::{Channel, Report, Seat};
 use surus_zend::Engine;
 use tokio::signal::unix::{signal, SignalKind};
@@ -172,12 +172,10 @@ async fn serve_with<B: Php>(
     // the end of a terminal.
     let _interrupt = signal(SignalKind::interrupt())?;
     let _hangup = signal(SignalKind::hangup())?;
-    let access_log = config.access_log.then(AccessLog::stdout);
     let backend = Rc::new(backend);
     let counted = Rc::new(Counted::new(Rc::clone(&backend)));
     let files = Rc::new(Files::new(Rc::clone(&counted), &config.app)?);
-    let mut edge = Edge::new(files, config.edge.clone(), access_log);
-    edge.compression = config.compression;
+    let edge = Edge::new(files, config.edge.clone(), config.settings.clone());
     let own = seat.listeners[seat.index]
         .iter()
         .map(TcpListener::try_clone)

@@ -102,6 +102,7 @@ fn request(plan: &Plan, world: &World) -> Request {
         peer: world.peer,
         local: world.peer,
         https: false,
+        interim: None,
         body,
     }
 }

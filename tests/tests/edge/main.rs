@@ -4,6 +4,8 @@
 mod compression;
 mod files;
 mod limits;
+mod log;
+mod protocol;
 mod queue;
 mod streams;
 mod uploads;

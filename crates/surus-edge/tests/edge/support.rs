@@ -16,7 +16,7 @@ use http::{Request, Response, StatusCode};
 use http_body_util::{BodyExt, Empty};
 use surus_edge::{
     plain, serve, serve_file, Backend, BoxError, Connection, Drained, Edge, Limits, Reply,
-    RequestBody,
+    RequestBody, Settings,
 };
 use tokio::sync::oneshot;
 use tokio::task::LocalSet;
@@ -117,7 +117,7 @@ impl Server {
                 .enable_all()
                 .build()
                 .unwrap();
-            let edge = Edge::new(Rc::new(backend), limits, None);
+            let edge = Edge::new(Rc::new(backend), limits, Settings::default());
             let (_intake, changes) = tokio::sync::mpsc::unbounded_channel();
             let serving = serve(edge, vec![listener], changes, async {
                 let _ = stopped.await;

@@ -69,6 +69,7 @@ pub(crate) fn request(method: Method, target: &str, body: RequestBody) -> Reques
         peer: nobody,
         local: nobody,
         https: false,
+        interim: None,
         body,
     }
 }

@@ -16,7 +16,7 @@ use serde_json::Value;
 use surus_edge::{
     plain, Backend, BodyError, BoxError, Connection, Reply, RequestBody, Spool, Spooled,
 };
-use surus_zend::Limits;
+use surus_zend::{Interim, Limits};
 
 use crate::config::App;
 
@@ -103,7 +103,8 @@ async fn request(
         headers: head.headers,
         peer: connection.peer,
         local: connection.local,
-        https: false,
+        https: connection.https,
+        interim: connection.interim().cloned().map(Interim),
         body,
     })
 }

@@ -1,11 +1,12 @@
 //! What of the configuration is the edge's.
 
 use std::collections::BTreeMap;
+use std::io::IsTerminal;
 use std::path::PathBuf;
 
-use surus_edge::{Limits, SpoolLimits};
+use surus_edge::{AccessLog, Health, Limits, LogFormat, Proxies, Settings, SpoolLimits};
 
-use super::tables::{App, IniValue, Server};
+use super::tables::{App, IniValue, Log, LogAs, Server};
 use super::units::{Size, Span};
 use super::{absolute, at_least_one, fill, ConfigError};
 
@@ -84,4 +85,37 @@ pub(super) fn folder(path: &mut Option<PathBuf>) -> Result<Option<PathBuf>, Conf
         *path = absolute(path)?;
     }
     Ok(path.clone())
+}
+
+/// What the edge does beside passing requests on.
+pub(super) fn settings(server: &mut Server) -> Result<Settings, ConfigError> {
+    let format = match fill(&mut server.access_log, Log::Switch(false)) {
+        Log::Switch(false) => None,
+        Log::Switch(true) if std::io::stdout().is_terminal() => Some(LogFormat::Text),
+        Log::Switch(true) | Log::As(LogAs::Json) => Some(LogFormat::Json),
+        Log::As(LogAs::Text) => Some(LogFormat::Text),
+    };
+    let networks = fill(&mut server.trusted_proxies, Vec::new());
+    let proxies = networks
+        .iter()
+        .map(|text| text.parse())
+        .collect::<Result<_, String>>()
+        .map_err(|error| ConfigError::new(format!("trusted_proxies: {error}")))?;
+    for path in [&server.liveness, &server.readiness].into_iter().flatten() {
+        if !path.starts_with('/') {
+            let message = format!("{path:?} is no path: it must begin with a slash");
+            return Err(ConfigError::new(message));
+        }
+    }
+    Ok(Settings {
+        access_log: format.map(AccessLog::new),
+        compression: fill(&mut server.compression, true),
+        proxies: Proxies(proxies),
+        proxy_protocol: fill(&mut server.proxy_protocol, false),
+        request_ids: fill(&mut server.request_ids, false),
+        health: Health {
+            live: server.liveness.clone(),
+            ready: server.readiness.clone(),
+        },
+    })
 }

@@ -29,9 +29,8 @@ use units::{Size, Span};
 pub(crate) struct Config {
     pub(crate) listen: Vec<SocketAddr>,
     pub(crate) workers: usize,
-    pub(crate) access_log: bool,
     pub(crate) master: Master,
-    pub(crate) compression: bool,
+    pub(crate) settings: surus_edge::Settings,
     pub(crate) edge: surus_edge::Limits,
     pub(crate) app: App,
     /// Settings for php.ini, in order.
@@ -257,9 +256,8 @@ fn finish(
 ) -> Result<Config, ConfigError> {
     let listen = fill(&mut server.listen, Listen::One("127.0.0.1:8080".to_owned()));
     let workers = fill(&mut server.workers, Workers::Auto);
-    let access_log = fill(&mut server.access_log, false);
     let master = master::settings(&mut server);
-    let compression = fill(&mut server.compression, true);
+    let settings = edge::settings(&mut server)?;
 
     // What is served, and how, is a classic site's.
     let in_processes = app.mode == Some(Mode::Process);
@@ -304,9 +302,8 @@ fn finish(
     Ok(Config {
         listen: addresses(&listen)?,
         workers: workers.count(),
-        access_log,
         master,
-        compression,
+        settings,
         edge,
         app: App {
             entry,

@@ -41,7 +41,16 @@ table! {
     Server {
         listen: Listen,
         workers: Workers,
-        access_log: bool,
+        access_log: Log,
+        /// Addresses and networks of proxies whose Forwarded and X-Forwarded-* count.
+        trusted_proxies: Vec<String>,
+        /// Connections begin with a header of the PROXY protocol.
+        proxy_protocol: bool,
+        /// X-Request-Id and traceparent.
+        request_ids: bool,
+        /// Paths that are answered without PHP.
+        liveness: String,
+        readiness: String,
         /// Compressing responses for clients that take it.
         compression: bool,
         /// Client connections per worker.
@@ -141,6 +150,21 @@ impl Listen {
             Listen::Many(addresses) => addresses.iter(),
         }
     }
+}
+
+/// Whether and how requests are logged. `true`: for eyes on a terminal, else as JSON.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
+#[serde(untagged, expecting = "expected true, false, \"text\" or \"json\"")]
+pub(crate) enum Log {
+    Switch(bool),
+    As(LogAs),
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum LogAs {
+    Text,
+    Json,
 }
 
 /// `[[route]]`

@@ -151,7 +151,7 @@ fn defaults() {
         config.workers,
         std::thread::available_parallelism().unwrap().get()
     );
-    assert!(!config.dev && !config.access_log);
+    assert!(!config.dev && config.settings.access_log.is_none());
     assert_eq!(config.app.max_requests_in_flight, 1024);
     assert_eq!(config.app.request_timeout, Some(Duration::from_secs(30)));
     assert_eq!(config.app.slow_log, None);
@@ -176,6 +176,30 @@ fn the_edges_limits_are_keys_like_all_others() {
     assert_eq!(edge.min_rate, 0);
     assert_eq!(config.app.max_queue, 7);
     assert_eq!(config.app.queue_timeout, Duration::from_secs(1));
+}
+
+#[test]
+fn what_the_edge_does_beside() {
+    let text = "[server]\naccess_log = \"json\"\ntrusted_proxies = [\"10.0.0.0/8\", \"::1\"]\nliveness = \"/livez\"";
+    let folder = Folder::with(&[("app.php", ""), ("surus.toml", text)]);
+    let settings = folder
+        .serve("{}", &[("SURUS_REQUEST_IDS", "true")])
+        .unwrap()
+        .settings;
+    assert!(settings.access_log.is_some() && settings.request_ids && settings.compression);
+    assert_eq!(settings.proxies.0.len(), 2);
+    assert_eq!(settings.health.live.as_deref(), Some("/livez"));
+    let off = folder
+        .serve("{}", &[("SURUS_ACCESS_LOG", "false")])
+        .unwrap();
+    assert!(off.settings.access_log.is_none());
+    for wrong in [
+        ("SURUS_TRUSTED_PROXIES", "[\"10.0.0.0/99\"]"),
+        ("SURUS_READINESS", "readyz"),
+        ("SURUS_ACCESS_LOG", "xml"),
+    ] {
+        folder.serve("{}", &[wrong]).unwrap_err();
+    }
 }
 
 #[test]

@@ -108,6 +108,7 @@ pub(crate) fn read_request(mut from: Bytes) -> Option<Arrived> {
         peer,
         local,
         https,
+        interim: None,
         body: RequestBody::Empty,
     };
     Some(Arrived {
@@ -201,6 +202,7 @@ mod tests {
             peer: "[::1]:4000".parse().unwrap(),
             local: "127.0.0.1:80".parse().unwrap(),
             https: true,
+            interim: None,
             body: RequestBody::Full(Bytes::from_static(b"x")),
         }
     }
