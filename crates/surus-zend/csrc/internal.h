@@ -72,7 +72,7 @@ struct surus_task {
 	uint32_t switches;               /* of the script's that are left */
 };
 
-extern surus_task *surus_running;
+extern __thread surus_task *surus_running;
 
 /* No task of the entered isolate is inside a destructor, the compiler or the collector of cycles: one that was has ended
  * without leaving it. */

@@ -255,7 +255,7 @@ static void fresh_globals(void)
 		region *r = &regions[i];
 		zend_pcre_globals *pcre = pcre_globals_of(r);
 		if (pcre) {
-			if (!pcre->per_request_cache) {
+			if (!SURUS_PCRE_CACHE_IS_OF_REQUEST(pcre)) {
 				zend_hash_init(&pcre->pcre_cache, 0, NULL, pcre->pcre_cache.pDestructor, 1);
 			}
 		} else if (r->module && r->module->globals_ctor) {
@@ -327,7 +327,7 @@ void surus_isolate_free(surus_isolate *isolate, bool clean)
 		} zend_end_try();
 		for (size_t i = 0; i < region_count; i++) {
 			zend_pcre_globals *pcre = pcre_globals_of(&regions[i]);
-			if (pcre && !pcre->per_request_cache) {
+			if (pcre && !SURUS_PCRE_CACHE_IS_OF_REQUEST(pcre)) {
 				zend_hash_destroy(&pcre->pcre_cache);
 			} else if (!pcre && regions[i].module && regions[i].module->globals_dtor) {
 				regions[i].module->globals_dtor(regions[i].address);

@@ -4,7 +4,7 @@
 #include "fiber_state.h"
 #include "hidden_find.h"
 
-surus_task *surus_running;
+__thread surus_task *surus_running;
 
 /* Waits refused in a row after which a task yields. */
 #define MANY_REFUSALS 100

@@ -44,6 +44,13 @@
 #define SURUS_CLEAR_OOM() ((void)0)
 #endif
 
+/* Up to 8.3, php-cli's cache of patterns lies on the heap of its one request. */
+#if PHP_VERSION_ID >= 80400
+#define SURUS_PCRE_CACHE_IS_OF_REQUEST(globals) ((void)(globals), false)
+#else
+#define SURUS_PCRE_CACHE_IS_OF_REQUEST(globals) ((globals)->per_request_cache)
+#endif
+
 /* Properties with hooks are not written at their place. */
 #if PHP_VERSION_ID >= 80400
 #define SURUS_IS_PLAIN_PROPERTY(property) ((property)->hooks == NULL)

@@ -12,6 +12,7 @@ mod descriptor;
 mod load;
 mod lock;
 mod multiplex;
+mod names;
 mod ready;
 mod real;
 mod sleep;
