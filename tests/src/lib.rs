@@ -18,7 +18,7 @@ pub mod browser;
 pub mod http;
 pub mod mariadb;
 pub mod parallel;
-mod ports;
+pub mod ports;
 pub mod postgres;
 pub mod process;
 pub mod redis;

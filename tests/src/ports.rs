@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 const RANGE: std::ops::Range<u32> = 10_000..32_000;
 
 /// A port on 127.0.0.1 that nobody listens on; never the same twice in one process.
-pub(crate) fn free() -> u16 {
+pub fn free() -> u16 {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let size = RANGE.end - RANGE.start;
     // Test binaries that run at the same time start far apart.

@@ -3,9 +3,11 @@
 use std::env;
 use std::ffi::OsString;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use command_fds::{CommandFdExt, FdMapping};
 use nix::sys::signal::Signal;
 
 use crate::ports;
@@ -40,6 +42,7 @@ pub struct Options {
     config: Option<String>,
     workers: usize,
     variables: Vec<(String, String)>,
+    socket: Option<OwnedFd>,
 }
 
 impl Options {
@@ -76,14 +79,22 @@ impl Options {
 
     /// Starts what cannot be served, waits for its end, and returns what it has said.
     pub fn boot_error(self) -> String {
+        let control = TempDir::new("boot");
         let output = Command::new(binary())
             .arg("serve")
             .args(&self.arguments)
+            .env("RUNTIME_DIRECTORY", control.path())
             .args(["--workers", "1", "--listen", "127.0.0.1:0"])
             .output()
             .expect("the server can be started");
         assert_eq!(output.status.code(), Some(1), "it has booted");
         String::from_utf8_lossy(&output.stderr).into_owned()
+    }
+
+    /// A listening socket that it inherits as descriptor 3 (`LISTEN_FDS`).
+    pub fn socket(mut self, socket: OwnedFd) -> Self {
+        self.socket = Some(socket);
+        self
     }
 
     /// Starts it and waits until it is ready.
@@ -99,6 +110,16 @@ impl Options {
             .envs(self.variables.iter().map(|(name, value)| (name, value)))
             .env("TMPDIR", folder.path())
             .env("RUNTIME_DIRECTORY", folder.path().join(CONTROL));
+        if let Some(parent_fd) = self.socket {
+            command.env("LISTEN_FDS", "1");
+            let mapping = FdMapping {
+                parent_fd,
+                child_fd: 3,
+            };
+            command
+                .fd_mappings(vec![mapping])
+                .expect("pass a socket on");
+        }
         if let Some(text) = &self.config {
             command.arg("--config").arg(folder.file("surus.toml", text));
         }
@@ -133,6 +154,7 @@ impl Surus {
             config: None,
             workers: 1,
             variables: Vec::new(),
+            socket: None,
         }
     }
 
@@ -151,14 +173,12 @@ impl Surus {
 
     /// What a command such as `surus reload` makes of this server: its exit code, and what it wrote to both outputs.
     pub fn command(&self, arguments: &[&str]) -> (Option<i32>, String) {
-        let output = Command::new(binary())
-            .args(arguments)
-            .env("RUNTIME_DIRECTORY", self.folder.path().join(CONTROL))
-            .output()
-            .expect("run a command");
-        let mut text = String::from_utf8_lossy(&output.stdout).into_owned();
-        text.push_str(&String::from_utf8_lossy(&output.stderr));
-        (output.status.code(), text)
+        run(arguments, &self.folder.path().join(CONTROL))
+    }
+
+    /// A command without a server.
+    pub fn run(arguments: &[&str]) -> (Option<i32>, String) {
+        run(arguments, Path::new("/nonexistent"))
     }
 
     /// `surus status --json`.
@@ -183,6 +203,17 @@ impl Surus {
     pub fn folder(&self) -> &Path {
         self.folder.path()
     }
+}
+
+fn run(arguments: &[&str], control: &Path) -> (Option<i32>, String) {
+    let output = Command::new(binary())
+        .args(arguments)
+        .env("RUNTIME_DIRECTORY", control)
+        .output()
+        .expect("run a command");
+    let mut text = String::from_utf8_lossy(&output.stdout).into_owned();
+    text.push_str(&String::from_utf8_lossy(&output.stderr));
+    (output.status.code(), text)
 }
 
 /// `SURUS_BIN`, or what `cargo build --release` makes. No binary is a failure: nothing is skipped.

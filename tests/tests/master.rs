@@ -1,8 +1,12 @@
 //! The master: reloads, upgrades and deaths under load, and what an operator sees of them.
 #![forbid(unsafe_code)]
 
+#[path = "master/admin.rs"]
+mod admin;
 #[path = "master/commands.rs"]
 mod commands;
+#[path = "master/dev.rs"]
+mod dev;
 #[path = "master/failures.rs"]
 mod failures;
 #[path = "master/load.rs"]
@@ -11,3 +15,7 @@ mod load;
 mod recycle;
 #[path = "master/reload.rs"]
 mod reload;
+#[path = "master/soak.rs"]
+mod soak;
+#[path = "master/system.rs"]
+mod system;

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
+use std::net::SocketAddr;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::panic::{catch_unwind, AssertUnwindSafe};
@@ -17,13 +18,17 @@ use nix::sys::wait::{waitpid, WaitPidFlag, WaitStatus};
 use nix::unistd::{getpid, getppid, ForkResult, Pid};
 use serde_json::Value;
 
+use crate::admin::Admin;
+use crate::board::Board;
 use crate::control::{outcome, Control, Request};
 use crate::fork::fork;
+use crate::identity::Identity;
+use crate::notify::Manager;
 use crate::process::{unix_time, Process};
 use crate::protocol::{Order, Report};
 use crate::seat::Channel;
 use crate::state::{Action, Death, Event, Id, Now, Outcome, State};
-use crate::status::{Question, Reloads};
+use crate::status::{Asker, Question, Reloads};
 use crate::upgrade::{Predecessor, Program};
 use crate::{Listeners, Seat};
 
@@ -38,6 +43,12 @@ pub struct Config {
     /// A worker whose event loop stands still for longer is killed.
     pub watchdog: Option<Duration>,
     pub recycle: Recycle,
+    /// Who workers are; else who the master is.
+    pub identity: Option<Identity>,
+    /// Where metrics and the dashboard are served.
+    pub admin: Option<SocketAddr>,
+    /// What workers count.
+    pub board: Board,
     /// What SIGUSR2 starts.
     pub program: Program,
     /// The master that this one replaces.
@@ -85,8 +96,11 @@ pub(crate) struct Master<'a> {
     mask: SigSet,
     pub(crate) started: Instant,
     control: Option<Control>,
+    pub(crate) admin: Option<Admin>,
+    pub(crate) manager: Manager,
     /// The new master, until it serves.
     upgrade: Option<Pid>,
+    taken_over: bool,
     pub(crate) questions: VecDeque<Question>,
     pub(crate) last_question: u64,
     /// When the workers are looked after next.
@@ -123,6 +137,10 @@ impl<'a> Master<'a> {
                 })
                 .ok()
         });
+        let admin = match config.admin {
+            Some(address) => Some(Admin::bind(address, config.predecessor.is_some())?),
+            None => None,
+        };
         Ok(Master {
             config,
             state: State::new(
@@ -138,7 +156,10 @@ impl<'a> Master<'a> {
             mask,
             started: Instant::now(),
             control,
+            admin,
+            manager: Manager::from_env(),
             upgrade: None,
+            taken_over: false,
             questions: VecDeque::new(),
             last_question: 0,
             next_look: Some(Duration::ZERO),
@@ -154,6 +175,8 @@ impl<'a> Master<'a> {
                 match action {
                     Action::Announce => {
                         announce();
+                        let pid = std::process::id();
+                        self.manager.tell(&format!("READY=1\nMAINPID={pid}\n"));
                         if let Some(predecessor) = self.config.predecessor {
                             predecessor.retire();
                         }
@@ -177,7 +200,13 @@ impl<'a> Master<'a> {
     fn act(&mut self, action: Action) -> io::Result<Option<Event>> {
         match action {
             Action::Spawn { seat, id } => self.spawn(seat, id)?,
-            Action::CloseListeners => self.listeners.close(),
+            Action::CloseListeners => {
+                self.listeners.close();
+                self.admin = None;
+                if self.upgrade.is_none() && !self.taken_over {
+                    self.manager.tell("STOPPING=1\n");
+                }
+            }
             Action::Terminate(id) => self.signal(id, Signal::SIGTERM),
             Action::Retire(id) => self.signal(id, Signal::SIGUSR1),
             Action::Kill(id) => self.signal(id, Signal::SIGKILL),
@@ -206,6 +235,7 @@ impl<'a> Master<'a> {
             Action::Upgraded(result) => {
                 if let Some(control) = &mut self.control {
                     if result.is_ok() {
+                        self.taken_over = true;
                         control.leave_behind();
                     }
                     control.answer_all(Request::Upgrade, &outcome(result));
@@ -261,7 +291,12 @@ impl<'a> Master<'a> {
         let channels = self.processes.values().filter_map(Process::channel);
         fds.extend(channels.map(|channel| PollFd::new(channel.as_fd(), PollFlags::POLLIN)));
         let control = self.control.iter().flat_map(Control::descriptors);
-        fds.extend(control.map(|fd| PollFd::new(fd, PollFlags::POLLIN)));
+        let admin = self.admin.iter().flat_map(Admin::descriptors);
+        fds.extend(
+            control
+                .chain(admin)
+                .map(|fd| PollFd::new(fd, PollFlags::POLLIN)),
+        );
         match poll(&mut fds, timeout) {
             Ok(_) | Err(Errno::EINTR) => {}
             Err(error) => return Err(error.into()),
@@ -285,6 +320,7 @@ impl<'a> Master<'a> {
         // to stop before deaths: workers may have got it as well, from a terminal or a service manager.
         self.read_reports(&mut events);
         self.read_control(&mut events);
+        self.read_admin();
         if stop {
             events.push(Event::Stop);
         }
@@ -337,17 +373,25 @@ impl<'a> Master<'a> {
                     events.push(Event::Stop);
                     control.answer(client, &outcome(Ok(())));
                 }
-                Request::Status => self.questions.push_back(Question::new(client)),
+                Request::Status => {
+                    self.questions
+                        .push_back(Question::new(Asker::Control(client)));
+                }
             }
         }
     }
 
     /// Answers the clients whose question every worker has answered, or has had the time to.
     fn answer_questions(&mut self) {
-        while let Some(client) = self.answerable() {
+        while let Some(asker) = self.answerable() {
             let status = self.status();
-            if let Some(control) = &mut self.control {
-                control.answer(client, &status);
+            match asker {
+                Asker::Control(client) => {
+                    if let Some(control) = &mut self.control {
+                        control.answer(client, &status);
+                    }
+                }
+                Asker::Admin(client, page) => self.answer_admin(client, page, &status),
             }
         }
     }
@@ -406,6 +450,16 @@ impl<'a> Master<'a> {
 
     /// In the child.
     fn live(&mut self, index: usize, channel: UnixStream, master: Pid) -> i32 {
+        if let Err(error) = self
+            .config
+            .identity
+            .as_ref()
+            .map_or(Ok(()), Identity::assume)
+        {
+            let error = format!("cannot become the user that workers run as: {error}");
+            Channel::new(channel).send(&Report::BootFailed { error });
+            return PANICKED;
+        }
         // A worker must not outlive its master, however that one dies. If it died before this call, nothing will come.
         if prctl::set_pdeathsig(Signal::SIGKILL).is_err() || getppid() != master {
             return PANICKED;
@@ -415,6 +469,7 @@ impl<'a> Master<'a> {
         if let Some(control) = self.control.take() {
             control.forget();
         }
+        self.admin = None;
         if self.mask.thread_set_mask().is_err() {
             return PANICKED;
         }
@@ -425,6 +480,7 @@ impl<'a> Master<'a> {
             listeners,
             held,
             refresh,
+            tally: self.config.board.tally(index),
             master: Channel::new(channel),
         };
         catch_unwind(AssertUnwindSafe(|| (self.worker)(seat))).unwrap_or(PANICKED)

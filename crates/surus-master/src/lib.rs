@@ -7,17 +7,22 @@
 //!
 //! Beside them: [`listen`] binds before the fork, [`seat`] is what a worker gets, [`protocol`] what it and the master
 //! tell each other, [`process`] a worker as the master sees it, [`look`] its health, [`child`] tries something out before
-//! there are workers, [`upgrade`] is a new binary, [`control`] and [`status`] what an operator asks for, and [`fork`]
+//! there are workers, [`upgrade`] is a new binary, [`control`], [`admin`] and [`status`] what an operator asks for,
+//! [`board`] what workers count, [`notify`] what a service manager is told, [`identity`] who workers are, and [`fork`]
 //! holds the one unsafe call.
 
 #![deny(unsafe_code)]
 
+mod admin;
+mod board;
 mod child;
 mod control;
 mod executor;
 mod fork;
+mod identity;
 mod listen;
 mod look;
+mod notify;
 mod process;
 mod protocol;
 mod seat;
@@ -25,9 +30,11 @@ mod state;
 mod status;
 mod upgrade;
 
+pub use board::{Board, Tally};
 pub use child::in_child;
 pub use control::{ask, Request};
 pub use executor::{run, Config, Recycle};
+pub use identity::Identity;
 pub use listen::{bind, BindError, Inherited, Listeners};
 pub use protocol::{Order, Report};
 pub use seat::{Channel, Seat};

@@ -185,7 +185,7 @@ fn another(first: Option<&TcpListener>, address: SocketAddr) -> io::Result<TcpLi
 }
 
 /// Sockets with SO_REUSEPORT bind beside each other, those of a second server as well. A bind without it tells.
-fn probe(address: SocketAddr) -> io::Result<SocketAddr> {
+pub(crate) fn probe(address: SocketAddr) -> io::Result<SocketAddr> {
     let socket = socket(address)?;
     socket.bind(&address.into())?;
     socket
@@ -194,7 +194,7 @@ fn probe(address: SocketAddr) -> io::Result<SocketAddr> {
         .ok_or_else(|| io::ErrorKind::InvalidInput.into())
 }
 
-fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+pub(crate) fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     let socket = socket(address)?;
     socket.set_reuse_port(true)?;
     socket.bind(&address.into())?;

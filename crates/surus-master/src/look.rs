@@ -36,13 +36,19 @@ impl Master<'_> {
     fn look_period(&self) -> Option<Duration> {
         let watchdog = self.config.watchdog.map(|time| time / CHANCES);
         let recycle = self.config.recycle.is_limited().then_some(RECYCLING);
-        watchdog.into_iter().chain(recycle).min()
+        [watchdog, recycle, self.manager.watchdog]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     pub(crate) fn look_after_workers(&mut self, events: &mut Vec<Event>) {
         let now: Now = self.started.elapsed();
         if self.next_look.is_none_or(|at| now < at) {
             return;
+        }
+        if self.manager.watchdog.is_some() {
+            self.manager.tell("WATCHDOG=1\n");
         }
         self.next_look = self.look_period().map(|period| now + period);
         for (&id, process) in &self.processes {

@@ -3,6 +3,7 @@ use std::net::TcpListener;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 
+use crate::board::Tally;
 use crate::protocol::{decode, encode, Order, Report};
 
 /// What a worker gets from the master.
@@ -16,6 +17,7 @@ pub struct Seat {
     pub held: Vec<OwnedFd>,
     /// OPcache may not know of files that have changed since this Unix time: the process is to see to that first.
     pub refresh: Option<u64>,
+    pub tally: Tally,
     pub master: Channel,
 }
 

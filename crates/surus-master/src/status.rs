@@ -4,6 +4,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::{json, Map, Value};
 
+use crate::admin::{self, Admin, Page};
+use crate::board::Tally;
 use crate::control::ClientId;
 use crate::executor::Master;
 use crate::process::unix_time;
@@ -15,20 +17,24 @@ const PATIENCE: Duration = Duration::from_millis(300);
 /// Seconds that file times are rounded by, and clocks are off by.
 const CLOCK_SLACK: u64 = 2;
 
+/// Who wants to know.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Asker {
+    Control(ClientId),
+    Admin(u64, Page),
+}
+
 /// A client that waits for the workers' answers.
 #[derive(Debug)]
 pub(crate) struct Question {
-    client: ClientId,
+    asker: Asker,
     /// What the workers were asked, once they were.
     asked: Option<(u64, Instant)>,
 }
 
 impl Question {
-    pub(crate) fn new(client: ClientId) -> Self {
-        Question {
-            client,
-            asked: None,
-        }
+    pub(crate) fn new(asker: Asker) -> Self {
+        Question { asker, asked: None }
     }
 }
 
@@ -108,7 +114,7 @@ impl Master<'_> {
     }
 
     /// The client that can be answered next.
-    pub(crate) fn answerable(&mut self) -> Option<ClientId> {
+    pub(crate) fn answerable(&mut self) -> Option<Asker> {
         let (number, at) = self.questions.front()?.asked?;
         let starting = |id| matches!(self.state.processes.get(id), Some(process) if process.life == Life::Starting);
         let all = self
@@ -118,7 +124,28 @@ impl Master<'_> {
         if !all && at.elapsed() < PATIENCE {
             return None;
         }
-        self.questions.pop_front().map(|question| question.client)
+        self.questions.pop_front().map(|question| question.asker)
+    }
+
+    pub(crate) fn read_admin(&mut self) {
+        let asked = self.admin.as_mut().map(Admin::read).unwrap_or_default();
+        let askers = asked.into_iter().map(|(id, page)| Asker::Admin(id, page));
+        self.questions.extend(askers.map(Question::new));
+    }
+
+    pub(crate) fn answer_admin(&mut self, id: u64, page: Page, status: &Value) {
+        let (content_type, body) = match page {
+            Page::Status => ("application/json", status.to_string()),
+            Page::Metrics => {
+                let seats = (0..self.state.seats.len()).filter(|&at| !self.state.seats[at].plain);
+                let tallies: Vec<Tally> = seats.map(|at| self.config.board.tally(at)).collect();
+                let text = admin::metrics(status, &tallies);
+                ("text/plain; version=0.0.4; charset=utf-8", text)
+            }
+        };
+        if let Some(admin) = &mut self.admin {
+            admin.answer(id, content_type, &body);
+        }
     }
 
     pub(crate) fn status(&self) -> Value {
@@ -147,10 +174,12 @@ impl Master<'_> {
                     "restarts": seat.restarts,
                     "last_restart": seat.reason,
                 });
-                if let (Some(worker), Some(own)) =
-                    (worker.as_object_mut(), child.status.as_object())
-                {
-                    worker.extend(own.clone());
+                let counted = (!seat.plain).then(|| self.config.board.tally(process.seat).json());
+                if let Some(worker) = worker.as_object_mut() {
+                    let own = counted.iter().chain([&child.status]);
+                    for own in own.filter_map(Value::as_object) {
+                        worker.extend(own.clone());
+                    }
                 }
                 Some(worker)
             })
@@ -163,6 +192,8 @@ impl Master<'_> {
             "reloads".to_owned(),
             json!({"done": self.reloads.done, "failed": self.reloads.failed, "last": self.reloads.last}),
         );
+        let admin = self.admin.as_ref().and_then(Admin::address);
+        status.insert("admin".to_owned(), json!(admin));
         status.insert("workers".to_owned(), Value::Array(workers));
         Value::Object(status)
     }

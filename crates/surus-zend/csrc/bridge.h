@@ -103,6 +103,11 @@ void surus_task_give_up(surus_task *task);
 /* Writes a PHP backtrace of a parked task to the log with `title`. */
 void surus_task_backtrace(surus_task *task, const char *title);
 
+/* Where a task stands that does not run: "PDO::query() at /app/index.php:7". Returns the length of the text. */
+size_t surus_task_place(surus_task *task, char *text, size_t size);
+/* Calls surus_rs_file with each file that the isolate has included. */
+void surus_isolate_files(surus_isolate *isolate, void *list);
+
 /* PHP as its command line program, for PHP's own tests: instead of surus_engine_start. Strings are NUL-terminated and
  * are kept by the caller for as long as the process lives. */
 typedef struct {
@@ -222,6 +227,10 @@ void surus_rs_take_openapi(void *exchange, surus_str document);
 
 /* A source file of the Surus\ classes, by class name; false if there is none. */
 bool surus_rs_class_source(surus_str class_name, surus_str *file_name, surus_str *source);
+
+/* A file that an isolate has included; one that Surus\watch() was called with. */
+void surus_rs_file(void *list, surus_str file);
+void surus_rs_watch(surus_str file);
 
 /* One line for the server's log. `level` is a syslog priority. */
 void surus_rs_log(int level, surus_str message);

@@ -224,6 +224,27 @@ ZEND_END_ARG_INFO()
 ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_request_header, 0, 1, IS_STRING, 1)
 	ZEND_ARG_TYPE_INFO(0, name, IS_STRING, 0)
 ZEND_END_ARG_INFO()
+
+/* Surus\watch(string ...$paths): void */
+ZEND_FUNCTION(surus_watch)
+{
+	zval *paths;
+	uint32_t count;
+	ZEND_PARSE_PARAMETERS_START(0, -1)
+		Z_PARAM_VARIADIC('*', paths, count)
+	ZEND_PARSE_PARAMETERS_END();
+	for (uint32_t i = 0; i < count; i++) {
+		if (Z_TYPE(paths[i]) != IS_STRING) {
+			zend_argument_type_error(i + 1, "must be of type string, %s given", zend_zval_type_name(&paths[i]));
+			RETURN_THROWS();
+		}
+		surus_rs_watch((surus_str){Z_STRVAL(paths[i]), Z_STRLEN(paths[i])});
+	}
+}
+
+ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_watch, 0, 0, IS_VOID, 0)
+	ZEND_ARG_VARIADIC_TYPE_INFO(0, paths, IS_STRING, 0)
+ZEND_END_ARG_INFO()
 ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_array, 0, 0, IS_ARRAY, 0)
 ZEND_END_ARG_INFO()
 ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_bool, 0, 0, _IS_BOOL, 0)
@@ -250,5 +271,6 @@ const zend_function_entry surus_functions[] = {
 	ZEND_NS_FE("Surus\\Internal", report, arginfo_report)
 	ZEND_NS_FE("Surus\\Internal", request_header, arginfo_request_header)
 	ZEND_NS_FE("Surus\\Internal", parse_upload, arginfo_array)
+	ZEND_NS_NAMED_FE("Surus", watch, ZEND_FN(surus_watch), arginfo_watch)
 	ZEND_FE_END
 };

@@ -105,9 +105,14 @@ fn ini_text(config: &EngineConfig) -> Result<String, StartError> {
         // Isolates hold OPcache's usage lock for as long as they live; it must not kill the process for that.
         ("opcache.force_restart_timeout", "0"),
     ];
+    // A change is to be seen at once.
+    let ours_too = [("opcache.revalidate_freq", "0")]
+        .into_iter()
+        .take(usize::from(config.dev));
     let settings = ours
         .iter()
         .map(|&(k, v)| (k, v))
+        .chain(ours_too)
         .chain(config.ini.iter().map(|(k, v)| (k.as_str(), v.as_str())));
     for (key, value) in settings {
         if key.is_empty() || key.contains(['\n', '=', '[', ';']) || value.contains(['\n', '"']) {

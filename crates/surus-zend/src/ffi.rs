@@ -143,6 +143,8 @@ extern "C" {
     pub(crate) fn surus_task_give_up(task: *mut Task);
     pub(crate) fn surus_task_cancel(task: *mut Task, why: c_int);
     pub(crate) fn surus_task_backtrace(task: *mut Task, title: *const c_char);
+    pub(crate) fn surus_task_place(task: *mut Task, text: *mut c_char, size: usize) -> usize;
+    pub(crate) fn surus_isolate_files(isolate: *mut Isolate, list: *mut c_void);
     pub(crate) fn surus_current_exchange() -> *mut c_void;
     pub(crate) fn surus_can_park() -> bool;
     pub(crate) fn surus_park() -> c_int;

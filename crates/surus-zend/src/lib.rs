@@ -13,6 +13,7 @@
 //!  - `refresh` — before a reload: files that have changed are forgotten
 //!  - `router` — from a request to a route of an application; `php_classes` — the PHP that is part of the binary
 //!  - `rate` — token buckets that all workers share
+//!  - `inspect` — looking into a running server; `shared` — counters for master and workers
 //!  - `command_line` — scripts as php-cli runs them
 //!
 //! A suspended request is finished, never dropped: when the future that waits for a response is dropped, a task of the
@@ -28,6 +29,7 @@ mod exchange;
 mod ffi;
 mod input_callbacks;
 mod inputs;
+mod inspect;
 mod isolate;
 mod line;
 mod php_classes;
@@ -39,6 +41,7 @@ mod router;
 mod rust_callbacks;
 mod self_test;
 mod server_variables;
+mod shared;
 mod spill;
 mod task;
 mod watch;
@@ -47,7 +50,9 @@ pub use body::{BoxError, ResponseBody};
 pub use classic::{Classic, ClassicConfig};
 pub use coroutine::{Coroutine, Prepared};
 pub use engine::{BootError, Engine, EngineConfig, StartError};
+pub use inspect::{in_flight, watched, InFlight};
 pub use isolate::{measure, Internals};
 pub use request::{Interim, Limits, Request, RequestBody, Script};
 pub use self_test::SelfTest;
+pub use shared::shared_counters;
 pub use task::{giving_up, has_given_up};

@@ -13,6 +13,7 @@ use crate::{
     blocking::{take_parked, Parked},
     exchange::Exchange,
     ffi,
+    inspect::Driven,
     isolate::Isolate,
     request::Limits,
     watch::Watch,
@@ -157,6 +158,10 @@ impl Task {
         watch: &mut Watch<'_>,
         mut turn: Turn,
     ) -> Outcome {
+        if let Turn::Done(outcome) = turn {
+            return outcome;
+        }
+        let _listed = Driven::begin(self, watch.exchange());
         loop {
             match turn {
                 Turn::Done(outcome) => {

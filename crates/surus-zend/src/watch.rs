@@ -66,6 +66,10 @@ impl<'a> Watch<'a> {
         }
     }
 
+    pub(crate) fn exchange(&self) -> &'a Exchange {
+        self.exchange
+    }
+
     /// Polls until it is ready (true), or there is something to [`Watch::check`] (false).
     pub(crate) async fn wait(&self, mut poll: impl FnMut(&mut Context<'_>) -> Poll<()>) -> bool {
         let next = self.next();

@@ -4,6 +4,17 @@
  * What Surus adds to PHP natively: csrc/http_classes.c implements it. Editors and analysers read this file; PHP does not.
  */
 
+namespace Surus {
+
+    /**
+     * Development servers (`surus serve --dev`) reload when one of these files changes, as they do for files that were
+     * included. Elsewhere it does nothing.
+     */
+    function watch(string ...$paths): void
+    {
+    }
+}
+
 namespace Surus\Internal {
 
     /**

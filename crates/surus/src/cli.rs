@@ -39,6 +39,9 @@ pub(crate) enum Command {
     /// Show what a running server does
     #[command(after_help = CONTROL_HELP)]
     Status(StatusArgs),
+    /// Show it live, in the terminal
+    #[command(after_help = CONTROL_HELP)]
+    Top(TopArgs),
     /// Measure what an isolate costs on this machine
     Internals(InternalsArgs),
 }
@@ -110,6 +113,20 @@ pub(crate) struct StatusArgs {
     /// As JSON, for programs
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct TopArgs {
+    #[command(flatten)]
+    pub(crate) server: ControlArgs,
+
+    /// Seconds between two looks
+    #[arg(long, value_name = "SECONDS", default_value_t = 1.0)]
+    pub(crate) every: f64,
+
+    /// End after so many looks
+    #[arg(short = 'n', long, value_name = "N")]
+    pub(crate) looks: Option<u64>,
 }
 
 #[derive(Args, Debug)]

@@ -1,15 +1,15 @@
 //! `surus status`, `reload`, `upgrade`, `stop`: which server is meant, and what it answers.
 
 use std::fs;
-use std::io;
+use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use surus_master::{ask, Request};
 
-use crate::cli::{ControlArgs, StatusArgs};
+use crate::cli::{ControlArgs, StatusArgs, TopArgs};
 use crate::{failed, misconfigured, table};
 
 /// A reload or an upgrade takes as long as the application does to boot.
@@ -154,6 +154,44 @@ pub(crate) fn status(arguments: &StatusArgs) -> ExitCode {
         }
         Err(error) => unreachable(&socket, &error),
     }
+}
+
+pub(crate) fn top(arguments: &TopArgs) -> ExitCode {
+    let mut socket = match find(&arguments.server) {
+        Ok(socket) => socket,
+        Err(error) => return misconfigured(&error),
+    };
+    let clear = if std::io::stdout().is_terminal() {
+        "\x1b[H\x1b[J"
+    } else {
+        ""
+    };
+    let pause = Duration::from_secs_f64(arguments.every.clamp(0.1, 3600.0));
+    let mut before: Option<(Instant, Value)> = None;
+    for look in 1u64.. {
+        let status = match ask(&socket, Request::Status, PROMPT) {
+            Ok(status) => status,
+            // An upgrade changes the process id, and with it the socket.
+            Err(error) => match find(&arguments.server) {
+                Ok(found) if found != socket => {
+                    socket = found;
+                    continue;
+                }
+                _ => return unreachable(&socket, &error),
+            },
+        };
+        let now = Instant::now();
+        let rate = before
+            .as_ref()
+            .map(|(then, status)| (status, now.duration_since(*then)));
+        println!("{clear}{}", table::top(&status, rate));
+        before = Some((now, status));
+        if arguments.looks.is_some_and(|looks| look >= looks) {
+            break;
+        }
+        std::thread::sleep(pause);
+    }
+    ExitCode::SUCCESS
 }
 
 fn pretty(value: &Value) -> String {

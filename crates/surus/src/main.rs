@@ -3,6 +3,7 @@
 //! - `cli.rs`: the command line
 //! - `config/`: flags, environment and surus.toml become one resolved configuration
 //! - `serve.rs`: the master's side of `surus serve`; `worker.rs`: a worker's life; `orders.rs`: what its master asks of it
+//! - `dev.rs`: reloads for developers
 //! - `control.rs`: `surus status`, `reload`, `upgrade`, `stop`; `table.rs`: a status for people
 //! - `backend/`: PHP as the edge's backend, one file per mode
 //! - `process/`: PHP in processes with one request at a time
@@ -16,6 +17,7 @@ mod backend;
 mod cli;
 mod config;
 mod control;
+mod dev;
 mod internals;
 mod log;
 mod openapi;
@@ -62,6 +64,7 @@ fn main() -> ExitCode {
         Command::Upgrade(arguments) => control::upgrade(&arguments),
         Command::Stop(arguments) => control::stop(&arguments),
         Command::Status(arguments) => control::status(&arguments),
+        Command::Top(arguments) => control::top(&arguments),
         Command::Internals(arguments) => internals::run(&arguments),
     }
 }

@@ -5,18 +5,24 @@ use std::io;
 use std::net::TcpListener;
 use std::rc::Rc;
 
+use serde_json::{json, Value};
 use surus_edge::Intake;
 use surus_master::{Channel, Order, Report};
-use surus_zend::Engine;
+use surus_zend::{Engine, InFlight};
 use tokio::io::AsyncReadExt;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::task::spawn_local;
 
 use crate::backend::{Counted, Php};
 
+/// Requests in flight that a status lists.
+const LISTED: usize = 20;
+
 /// A worker's connection to its master, for the tasks of its event loop.
 pub(crate) struct Orders<B: Php> {
     engine: Engine,
+    /// For developers: what does not boot is shown to the client.
+    dev: bool,
     backend: Rc<B>,
     counted: Rc<Counted<B>>,
     channel: RefCell<Channel>,
@@ -31,6 +37,7 @@ pub(crate) struct Orders<B: Php> {
 impl<B: Php> Orders<B> {
     pub(crate) fn new(
         engine: &Engine,
+        dev: bool,
         backend: Rc<B>,
         counted: Rc<Counted<B>>,
         channel: Channel,
@@ -39,6 +46,7 @@ impl<B: Php> Orders<B> {
     ) -> Self {
         Orders {
             engine: *engine,
+            dev,
             backend,
             counted,
             channel: RefCell::new(channel),
@@ -87,10 +95,14 @@ impl<B: Php> Orders<B> {
                 if let Some((number, next)) = self.prepared.take() {
                     if number == reload {
                         self.backend.commit(next);
+                        self.counted.set_broken(None);
                     }
                 }
             }
-            Order::Abort { reload, .. } => {
+            Order::Abort { reload, error } => {
+                if self.dev {
+                    self.counted.set_broken(Some(error));
+                }
                 if self.reload.get() == reload {
                     self.reload.set(0);
                     self.prepared.take();
@@ -114,6 +126,9 @@ impl<B: Php> Orders<B> {
             Order::Status { question } => {
                 let mut status = self.backend.status();
                 status["requests"] = self.counted.requests().into();
+                let (parked, oldest) = surus_zend::in_flight(LISTED);
+                status["parked"] = parked.into();
+                status["requests_in_flight"] = oldest.iter().map(described).collect();
                 self.report(&Report::Status { question, status });
             }
         }
@@ -140,4 +155,13 @@ impl<B: Php> Orders<B> {
             Err(error) => self.report(&Report::PrepareFailed { reload, error }),
         }
     }
+}
+
+fn described(request: &InFlight) -> Value {
+    json!({
+        "method": request.method,
+        "uri": request.uri,
+        "age_s": request.age.as_secs_f64(),
+        "waits_for": request.place,
+    })
 }

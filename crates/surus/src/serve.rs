@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use serde_json::{json, Value};
-use surus_master::{Inherited, Outcome, Predecessor, Program};
+use surus_master::{Board, Inherited, Outcome, Predecessor, Program};
 use surus_zend::{Engine, EngineConfig, SelfTest};
 use tokio::task::LocalSet;
 
@@ -59,7 +59,14 @@ pub(crate) fn run(config: &Config) -> ExitCode {
         },
     };
     let ready = ready_line(config, processes, listeners.addresses());
+    let cells = match surus_zend::shared_counters(Board::cells(config.workers)) {
+        Ok(cells) => cells,
+        Err(error) => return failed(&format!("no memory to share with workers: {error}")),
+    };
     let master = surus_master::Config {
+        identity: config.master.identity.clone(),
+        admin: config.master.admin,
+        board: Board::new(cells),
         drain: config.edge.drain + GRACE,
         boot: config.master.boot_timeout,
         watchdog: config.master.watchdog,

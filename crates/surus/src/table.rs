@@ -1,6 +1,7 @@
 //! A server's status for people.
 
 use std::fmt::Write;
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -56,12 +57,60 @@ pub(crate) fn status(status: &Value) -> String {
 
 type Cell = fn(&Value) -> String;
 
-const COLUMNS: [(&str, Cell); 9] = [
+/// As [`status`], with the requests per second since an earlier one, and the requests in flight.
+pub(crate) fn top(now: &Value, before: Option<(&Value, Duration)>) -> String {
+    let mut text = status(now);
+    if let Some((before, time)) = before {
+        let rate = total(now).saturating_sub(total(before)) as f64 / time.as_secs_f64();
+        let _ = writeln!(text, "\n{rate:.0} requests/s");
+    }
+    for worker in now["workers"].as_array().into_iter().flatten() {
+        for request in worker["requests_in_flight"]
+            .as_array()
+            .into_iter()
+            .flatten()
+        {
+            let string = |key: &str| request[key].as_str().unwrap_or_default();
+            let _ = writeln!(
+                text,
+                "{:>8}  {} {}  {}",
+                format!("{:.1}s", request["age_s"].as_f64().unwrap_or(0.0)),
+                string("method"),
+                string("uri"),
+                string("waits_for"),
+            );
+        }
+    }
+    text
+}
+
+/// Requests since the server was started. Processes of one seat share its counter.
+fn total(status: &Value) -> u64 {
+    let mut seats = std::collections::BTreeMap::new();
+    for worker in status["workers"].as_array().into_iter().flatten() {
+        let requests = worker["requests_total"].as_u64().unwrap_or(0);
+        seats.insert(worker["worker"].as_u64(), requests);
+    }
+    seats.values().sum()
+}
+
+fn latency(worker: &Value, key: &str) -> String {
+    match worker["latency_us"][key].as_u64() {
+        Some(micros) => format!("{:.1} ms", micros as f64 / 1e3),
+        None => "-".to_owned(),
+    }
+}
+
+const COLUMNS: [(&str, Cell); 13] = [
     ("worker", |worker| plain(&worker["worker"])),
     ("pid", |worker| plain(&worker["pid"])),
     ("state", |worker| plain(&worker["state"])),
     ("up", |worker| duration(worker["uptime_s"].as_f64())),
+    ("requests", |worker| plain(&worker["requests_total"])),
     ("in flight", |worker| plain(&worker["in_flight"])),
+    ("parked", |worker| plain(&worker["parked"])),
+    ("p50", |worker| latency(worker, "p50")),
+    ("p99", |worker| latency(worker, "p99")),
     ("rss", |worker| bytes(&worker["rss_bytes"])),
     ("php", |worker| bytes(&worker["php_memory_bytes"])),
     ("restarts", |worker| plain(&worker["restarts"])),

@@ -8,13 +8,14 @@ use std::time::{Duration, Instant};
 
 use surus_edge::Edge;
 use surus_master::{Channel, Report, Seat};
-use surus_zend::Engine;
+use surus_zend::{BootError, Engine};
 use tokio::signal::unix::{signal, SignalKind};
 use tokio::sync::mpsc;
 use tokio::task::{spawn_local, LocalSet};
 
 use crate::backend::{self, Classic, Coroutine, Counted, Files, Isolates, Php, Remote, Scripts};
 use crate::config::{App, Config, Entry};
+use crate::dev;
 use crate::orders::Orders;
 use crate::process::{self, Line, Processes};
 use crate::BOOT_FAILED;
@@ -55,15 +56,18 @@ async fn live(config: &Config, engine: &Engine, line: Option<&Line>, seat: Seat)
     let Some(line) = line else {
         engine.enter_worker(app.preempt_after);
         return match &app.entry {
-            Entry::Coroutine { .. } => {
-                let backend = Coroutine::boot(engine, app).await;
-                serve(config, engine, seat, backend).await
-            }
+            Entry::Coroutine { .. } => match Coroutine::boot(engine, app).await {
+                Err(error) if config.dev => {
+                    let backend = Coroutine::empty(engine, app);
+                    serve(config, engine, seat, Ok::<_, Failure>(backend), Some(error)).await
+                }
+                backend => serve(config, engine, seat, backend, None).await,
+            },
             Entry::Classic { front, .. } => {
                 let backend = Isolates::new(engine, app)
                     .map_err(Into::into)
                     .and_then(|isolates| classic(app, front, isolates));
-                serve(config, engine, seat, backend).await
+                serve(config, engine, seat, backend, None).await
             }
         };
     };
@@ -74,11 +78,11 @@ async fn live(config: &Config, engine: &Engine, line: Option<&Line>, seat: Seat)
     match &app.entry {
         Entry::Coroutine { .. } => {
             let backend = Ok::<_, Failure>(Remote::new(processes, app));
-            serve(config, engine, seat, backend).await
+            serve(config, engine, seat, backend, None).await
         }
         Entry::Classic { front, .. } => {
             let backend = classic(app, front, processes);
-            serve(config, engine, seat, backend).await
+            serve(config, engine, seat, backend, None).await
         }
     }
 }
@@ -147,12 +151,13 @@ async fn serve<B: Php>(
     engine: &Engine,
     seat: Seat,
     backend: Result<B, impl std::fmt::Display>,
+    broken: Option<BootError>,
 ) -> i32 {
     let backend = match backend {
         Ok(backend) => backend,
         Err(error) => return failed(&seat.master, &error.to_string()),
     };
-    match serve_with(config, engine, seat, backend).await {
+    match serve_with(config, engine, seat, backend, broken).await {
         Ok(()) => 0,
         Err(error) => {
             eprintln!("surus: {error}");
@@ -166,6 +171,7 @@ async fn serve_with<B: Php>(
     engine: &Engine,
     seat: Seat,
     backend: B,
+    broken: Option<BootError>,
 ) -> io::Result<()> {
     let mut terminate = signal(SignalKind::terminate())?;
     // Ctrl-C reaches the whole process group. It is the master's to act on, so here it is caught and dropped; so is
@@ -173,7 +179,11 @@ async fn serve_with<B: Php>(
     let _interrupt = signal(SignalKind::interrupt())?;
     let _hangup = signal(SignalKind::hangup())?;
     let backend = Rc::new(backend);
-    let counted = Rc::new(Counted::new(Rc::clone(&backend)));
+    let counted = Rc::new(Counted::new(Rc::clone(&backend), seat.tally));
+    if let Some(error) = broken {
+        eprintln!("surus: {error}");
+        counted.set_broken(Some(error.to_string()));
+    }
     let files = Rc::new(Files::new(Rc::clone(&counted), &config.app)?);
     let edge = Edge::new(files, config.edge.clone(), config.settings.clone());
     let own = seat.listeners[seat.index]
@@ -183,6 +193,7 @@ async fn serve_with<B: Php>(
     let (intake, changes) = mpsc::unbounded_channel();
     let orders = Orders::new(
         engine,
+        config.dev,
         Rc::clone(&backend),
         Rc::clone(&counted),
         seat.master,
@@ -197,6 +208,14 @@ async fn serve_with<B: Php>(
         surus_zend::giving_up().await;
         watched.report(&worn());
     });
+    if config.dev {
+        spawn_local(dev::watch(
+            Rc::clone(&backend),
+            Rc::clone(&counted),
+            Rc::clone(&orders),
+            config.app.source.clone(),
+        ));
+    }
     let drained = surus_edge::serve(edge, own, changes, async {
         terminate.recv().await;
         counted.leave();

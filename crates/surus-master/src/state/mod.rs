@@ -400,20 +400,6 @@ impl State {
         actions
     }
 
-    fn stuck(&mut self, id: Id, time: Duration) -> Vec<Action> {
-        let Some(process) = self.processes.get(&id) else {
-            return Vec::new();
-        };
-        let number = process.seat + 1;
-        vec![
-            Action::Log(format!(
-                "worker {number} has not answered for {:.1} s: a call into C does not return; killing it",
-                time.as_secs_f64()
-            )),
-            Action::Kill(id),
-        ]
-    }
-
     /// The first time: drain. The second time: at once.
     fn stop(&mut self, now: Now) -> Vec<Action> {
         match self.phase {

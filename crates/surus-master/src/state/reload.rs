@@ -188,6 +188,7 @@ impl State {
             .booting
             .iter()
             .chain(&reload.prepared)
+            .chain(&reload.others)
             .map(|&id| Action::Abort(id, reload.number, error.to_owned()))
             .chain([Action::Reloaded(Err(error.to_owned()))])
             .collect()

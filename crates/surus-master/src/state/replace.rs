@@ -1,12 +1,28 @@
 //! Workers that are replaced without a lost request: the successor starts beside them, on the same sockets, and they
 //! drain when it is ready. One at a time. An upgrade does the same with the whole master.
 
+use std::time::Duration;
+
 use super::{Action, Id, Life, Now, Phase, State};
 
 /// How long after a successor that did not start the next one is tried.
 pub(super) const TRY_AGAIN: Now = Now::from_secs(10);
 
 impl State {
+    pub(super) fn stuck(&self, id: Id, time: Duration) -> Vec<Action> {
+        let Some(process) = self.processes.get(&id) else {
+            return Vec::new();
+        };
+        let number = process.seat + 1;
+        vec![
+            Action::Log(format!(
+                "worker {number} has not answered for {:.1} s: a call into C does not return; killing it",
+                time.as_secs_f64()
+            )),
+            Action::Kill(id),
+        ]
+    }
+
     pub(super) fn ask_recycle(&mut self, id: Id, reason: String) {
         if !self.recycle.iter().any(|(other, _)| *other == id) {
             self.recycle.push_back((id, reason));

@@ -7,7 +7,7 @@ use std::{
 };
 
 use super::{Coroutine, Version};
-use crate::BootError;
+use crate::{inspect, BootError};
 
 /// A version that has booted and does not serve yet.
 pub struct Prepared {
@@ -41,5 +41,11 @@ impl Coroutine {
         old.retired.set(true);
         old.idle.borrow_mut().clear();
         self.app.rebooted.notify_waiters();
+    }
+
+    /// The files that the version which serves has included so far.
+    #[must_use]
+    pub fn files(&self) -> Vec<PathBuf> {
+        inspect::files(self.app.version.borrow().isolate.raw())
     }
 }

@@ -1,7 +1,9 @@
+use std::cell::OnceCell;
 use std::path::PathBuf;
 
+use http::StatusCode;
 use serde_json::{json, Value};
-use surus_edge::{Backend, Connection, Reply, RequestBody, Spool};
+use surus_edge::{plain, Backend, Connection, Reply, RequestBody, Spool};
 use surus_zend::{BootError, Engine, Prepared, ResponseBody};
 
 use super::{limits, request, source_file, unreadable, Php, Streamed};
@@ -9,19 +11,34 @@ use crate::config::App;
 
 /// An application that booted once and serves each request in a fiber.
 pub(crate) struct Coroutine {
-    app: surus_zend::Coroutine,
+    engine: Engine,
+    /// Empty until it boots, which only developers live to see.
+    app: OnceCell<surus_zend::Coroutine>,
     spool: Spool,
-    /// The script as it was named. Symbolic links in it are followed at each boot.
-    source: PathBuf,
+    settings: App,
+}
+
+/// What a reload has made.
+pub(crate) enum Next {
+    Version(Prepared),
+    First(surus_zend::Coroutine),
 }
 
 impl Coroutine {
     pub(crate) async fn boot(engine: &Engine, app: &App) -> Result<Self, BootError> {
-        Ok(Coroutine {
+        let coroutine = Self::empty(engine, app);
+        let _ = coroutine.app.set(boot(engine, app).await?);
+        Ok(coroutine)
+    }
+
+    /// One that has not booted yet: a reload will do that.
+    pub(crate) fn empty(engine: &Engine, app: &App) -> Self {
+        Coroutine {
+            engine: *engine,
+            app: OnceCell::new(),
             spool: Spool::new(app.spool.clone()),
-            source: app.source.clone(),
-            app: boot(engine, app).await?,
-        })
+            settings: app.clone(),
+        }
     }
 }
 
@@ -40,35 +57,55 @@ impl Backend for Coroutine {
         connection: &Connection,
     ) -> http::Response<Reply<ResponseBody>> {
         match request(incoming, connection, &self.spool, Streamed::Long).await {
-            Ok(request) => self.app.call(request).await.map(Reply::Backend),
+            Ok(request) => match self.app.get() {
+                Some(app) => app.call(request).await.map(Reply::Backend),
+                None => plain(StatusCode::SERVICE_UNAVAILABLE),
+            },
             Err(error) => unreadable(&error),
         }
     }
 }
 
 impl Php for Coroutine {
-    type Next = Prepared;
+    type Next = Next;
 
     fn unfinished(&self) -> usize {
-        self.app.in_flight()
+        self.app.get().map_or(0, surus_zend::Coroutine::in_flight)
     }
 
-    async fn prepare(&self) -> Result<Prepared, String> {
-        let script = source_file(&self.source).map_err(|error| error.to_string())?;
-        let prepared = self.app.prepare(&script).await;
-        prepared.map_err(|error| error.to_string())
+    async fn prepare(&self) -> Result<Next, String> {
+        let next = match self.app.get() {
+            Some(app) => match source_file(&self.settings.source) {
+                Ok(script) => app.prepare(&script).await.map(Next::Version),
+                Err(error) => Err(BootError(error.to_string())),
+            },
+            None => boot(&self.engine, &self.settings).await.map(Next::First),
+        };
+        next.map_err(|error| error.to_string())
     }
 
-    fn commit(&self, next: Prepared) {
-        self.app.commit(next);
+    fn commit(&self, next: Next) {
+        match (next, self.app.get()) {
+            (Next::Version(next), Some(app)) => app.commit(next),
+            (Next::First(app), None) => _ = self.app.set(app),
+            // Both were made from what this is, and nothing else changes it.
+            (Next::Version(_), None) | (Next::First(_), Some(_)) => {}
+        }
     }
 
     fn status(&self) -> Value {
-        let (memory, peak) = self.app.memory();
+        let memory = self.app.get().map(surus_zend::Coroutine::memory);
         json!({
-            "in_flight": self.app.in_flight(),
-            "php_memory_bytes": memory,
-            "php_memory_peak_bytes": peak,
+            "in_flight": self.unfinished(),
+            "php_memory_bytes": memory.map(|(now, _)| now),
+            "php_memory_peak_bytes": memory.map(|(_, peak)| peak),
         })
+    }
+
+    fn files(&self) -> Vec<PathBuf> {
+        self.app
+            .get()
+            .map(surus_zend::Coroutine::files)
+            .unwrap_or_default()
     }
 }

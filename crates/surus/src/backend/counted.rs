@@ -1,24 +1,32 @@
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
+use std::time::Instant;
 
-use http::header::{HeaderValue, CONNECTION};
-use http::Response;
+use bytes::Bytes;
+use http::header::{HeaderValue, CONNECTION, CONTENT_TYPE};
+use http::{Response, StatusCode};
 use surus_edge::{Backend, Connection, Reply, RequestBody};
+use surus_master::Tally;
 
 /// What every request of a worker goes through on its way to PHP.
 pub(crate) struct Counted<B> {
     inner: Rc<B>,
+    tally: Tally,
     /// The worker is about to end: each response is its connection's last.
     leaving: Cell<bool>,
     requests: Cell<u64>,
+    /// Why the code on disk does not boot, for developers: it answers every request.
+    broken: RefCell<Option<String>>,
 }
 
 impl<B> Counted<B> {
-    pub(crate) fn new(inner: Rc<B>) -> Self {
+    pub(crate) fn new(inner: Rc<B>, tally: Tally) -> Self {
         Counted {
             inner,
+            tally,
             leaving: Cell::new(false),
             requests: Cell::new(0),
+            broken: RefCell::new(None),
         }
     }
 
@@ -30,6 +38,14 @@ impl<B> Counted<B> {
     pub(crate) fn requests(&self) -> u64 {
         self.requests.get()
     }
+
+    pub(crate) fn set_broken(&self, error: Option<String>) {
+        *self.broken.borrow_mut() = error;
+    }
+
+    pub(crate) fn broken(&self) -> Option<String> {
+        self.broken.borrow().clone()
+    }
 }
 
 impl<B: Backend> Backend for Counted<B> {
@@ -40,7 +56,14 @@ impl<B: Backend> Backend for Counted<B> {
         request: http::Request<RequestBody>,
         connection: &Connection,
     ) -> Response<Reply<B::Body>> {
-        let mut response = self.inner.call(request, connection).await;
+        let begun = Instant::now();
+        let broken = self.broken.borrow().as_deref().map(page);
+        let mut response = match broken {
+            Some(page) => page,
+            None => self.inner.call(request, connection).await,
+        };
+        self.tally
+            .count(response.status().as_u16(), begun.elapsed());
         self.requests.set(self.requests.get() + 1);
         if self.leaving.get() {
             let close = HeaderValue::from_static("close");
@@ -48,4 +71,24 @@ impl<B: Backend> Backend for Counted<B> {
         }
         response
     }
+}
+
+/// The error as a page that looks for the fix by itself.
+fn page<B>(error: &str) -> Response<Reply<B>> {
+    let error = error
+        .replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;");
+    let text = format!(
+        "<!doctype html><meta charset=\"utf-8\"><meta http-equiv=\"refresh\" content=\"1\">\
+         <title>The application does not boot</title>\
+         <body style=\"font: 16px/1.5 system-ui, sans-serif; margin: 2rem\">\
+         <h1>The application does not boot</h1><pre style=\"white-space: pre-wrap\">{error}</pre>\
+         <p>This page goes away with the error: the next change is looked at when it is saved."
+    );
+    let mut response = Response::new(Reply::Bytes(Bytes::from(text)));
+    *response.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
+    let html = HeaderValue::from_static("text/html; charset=utf-8");
+    response.headers_mut().insert(CONTENT_TYPE, html);
+    response
 }

@@ -42,6 +42,11 @@ pub(crate) trait Php: Backend {
 
     /// Numbers for `surus status`.
     fn status(&self) -> Value;
+
+    /// Files that a development server watches. What is read for each request anyway needs none.
+    fn files(&self) -> Vec<PathBuf> {
+        Vec::new()
+    }
 }
 
 /// The file or folder behind a name: what its symbolic links lead to now.

@@ -1,13 +1,14 @@
 //! What the master needs to know.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use surus_master::Recycle;
+use surus_master::{Identity, Recycle};
 
-use super::fill;
-use super::tables::Server;
+use super::tables::{Listen, Server};
 use super::units::{Size, Span};
+use super::{fill, ConfigError};
 
 #[derive(Debug)]
 pub(crate) struct Master {
@@ -16,11 +17,28 @@ pub(crate) struct Master {
     pub(crate) control: Option<PathBuf>,
     pub(crate) watchdog: Option<Duration>,
     pub(crate) recycle: Recycle,
+    pub(crate) identity: Option<Identity>,
+    pub(crate) admin: Option<SocketAddr>,
 }
 
-pub(super) fn settings(server: &mut Server) -> Master {
+pub(super) fn settings(server: &mut Server) -> Result<Master, ConfigError> {
     let some = |value: u64| Some(value).filter(|&value| value > 0);
-    Master {
+    let identity = match (&server.user, &server.group) {
+        (Some(user), group) => {
+            Some(Identity::find(user, group.as_deref()).map_err(ConfigError::new)?)
+        }
+        (None, Some(_)) => return Err(ConfigError::new("group needs a user")),
+        (None, None) => None,
+    };
+    let admin = match &server.admin {
+        Some(text) => super::addresses(&Listen::One(text.clone()))?
+            .first()
+            .copied(),
+        None => None,
+    };
+    Ok(Master {
+        identity,
+        admin,
         boot_timeout: fill(&mut server.boot_timeout, Span(Duration::from_secs(60))).0,
         control: server.control.clone(),
         watchdog: fill(&mut server.watchdog, Span(Duration::from_secs(60))).limit(),
@@ -29,5 +47,5 @@ pub(super) fn settings(server: &mut Server) -> Master {
             memory: some(fill(&mut server.max_memory, Size(0)).0),
             age: fill(&mut server.max_age, Span(Duration::ZERO)).limit(),
         },
-    }
+    })
 }

@@ -1,12 +1,15 @@
 //! One resolved configuration out of flags, environment and surus.toml.
 //!
 //! `tables.rs` is what can be written, `units.rs` how values are written, `env.rs` the environment, `discover.rs` the
-//! case without a file, `edge.rs` what is the edge's, `master.rs` the master's. This file puts them together and checks what no single table can know.
+//! case without a file, `edge.rs` what is the edge's, `master.rs` the master's; `nearest.rs` has the right
+//! name for a wrong one, `printed.rs` what is printed. This file puts them together and checks what no single table can know.
 
 mod discover;
 mod edge;
 mod env;
 mod master;
+mod nearest;
+mod printed;
 mod tables;
 mod units;
 
@@ -16,10 +19,9 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use serde::Serialize;
-
 use crate::cli::ServeArgs;
 use master::Master;
+use printed::Printed;
 use tables::{File, IniValue, Isolates, Listen};
 pub(crate) use units::{Mode, Workers};
 use units::{Size, Span};
@@ -119,15 +121,6 @@ impl fmt::Display for ConfigError {
     }
 }
 
-/// The order of the tables in the output of `surus check`.
-#[derive(Debug, Serialize)]
-struct Printed {
-    server: tables::Server,
-    app: BTreeMap<String, tables::App>,
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    php: BTreeMap<String, IniValue>,
-}
-
 impl Config {
     pub(crate) fn resolve(arguments: &ServeArgs) -> Result<Self, ConfigError> {
         Self::resolve_with(arguments, &|name| std::env::var(name).ok())
@@ -183,8 +176,7 @@ impl Config {
     }
 
     pub(crate) fn to_toml(&self) -> String {
-        // Tables of strings, numbers and booleans always serialise.
-        toml::to_string(&self.printed).unwrap_or_default()
+        self.printed.to_toml()
     }
 }
 
@@ -214,7 +206,7 @@ fn read_file(
         ConfigError::new(format!(
             "{}: {}",
             file.display(),
-            error.to_string().trim_end()
+            nearest::suggest(error.to_string().trim_end())
         ))
     })?;
     let base = parent(&file);
@@ -256,7 +248,7 @@ fn finish(
 ) -> Result<Config, ConfigError> {
     let listen = fill(&mut server.listen, Listen::One("127.0.0.1:8080".to_owned()));
     let workers = fill(&mut server.workers, Workers::Auto);
-    let master = master::settings(&mut server);
+    let master = master::settings(&mut server)?;
     let settings = edge::settings(&mut server)?;
 
     // What is served, and how, is a classic site's.

@@ -75,6 +75,11 @@ table! {
         drain_timeout: Span,
         /// For a new version to boot in a reload.
         boot_timeout: Span,
+        /// Who workers run as, where the master is root; the group is the user's own unless it is given.
+        user: String,
+        group: String,
+        /// Where metrics, the status as JSON and the dashboard are served: an address, or a port on 127.0.0.1.
+        admin: String,
         /// A worker whose event loop stands still for longer is killed; 0 never.
         watchdog: Span,
         /// Workers are replaced after so many requests,

@@ -1,0 +1,64 @@
+//! Names that were meant, and names whose values are nobody's business.
+
+/// Adds the nearest right name to an error about an unknown one, in place of the list of all.
+pub(super) fn suggest(error: &str) -> String {
+    let lines = error.lines().map(|line| {
+        let (Some(wrong), Some(at)) = (wrong(line), line.find(", expected")) else {
+            return line.to_owned();
+        };
+        let names = quoted(&line[at..]);
+        let near = |name: &&str| strsim::jaro_winkler(wrong, name);
+        let nearest = names
+            .into_iter()
+            .max_by(|a, b| near(a).total_cmp(&near(b)))
+            .filter(|name| near(name) > 0.7);
+        match nearest {
+            Some(name) => format!("{}; is `{name}` meant?", &line[..at]),
+            None => line.to_owned(),
+        }
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+fn wrong(line: &str) -> Option<&str> {
+    let rest = line.split_once("unknown field `")?.1;
+    Some(rest.split_once('`')?.0)
+}
+
+/// What stands between backticks.
+fn quoted(text: &str) -> Vec<&str> {
+    text.split('`').skip(1).step_by(2).collect()
+}
+
+/// Settings of php.ini that hold a password or a key.
+pub(super) fn is_secret(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    [
+        "password",
+        "passwd",
+        "passphrase",
+        "secret",
+        "token",
+        "api_key",
+        "default_pw",
+        "auth",
+        "license",
+    ]
+    .iter()
+    .any(|part| name.contains(part))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_name_is_suggested() {
+        let error = "TOML parse error\nunknown field `workrs`, expected one of `listen`, `workers`, `access_log`";
+        let expected = "TOML parse error\nunknown field `workrs`; is `workers` meant?";
+        assert_eq!(suggest(error), expected);
+        let far = "unknown field `zzz`, expected `listen` or `workers`";
+        assert_eq!(suggest(far), far);
+        assert_eq!(suggest("something else"), "something else");
+    }
+}

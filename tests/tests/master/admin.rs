@@ -1,0 +1,163 @@
+//! What an operator sees: numbers, the live view in the terminal, and the page in a browser.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use surus_tests::http::Request;
+use surus_tests::surus::{Mode, Surus};
+use surus_tests::temp::TempDir;
+
+const APP: &str = "<?php return function ($request) {
+    match ($request->path()) {
+        '/wait' => usleep(3_000_000),
+        '/missing' => http_response_code(404),
+        '/broken' => throw new Exception('no'),
+        default => null,
+    };
+    return 'hello';
+};";
+
+fn server(folder: &TempDir) -> (Surus, SocketAddr) {
+    folder.file("app.php", APP);
+    let admin = SocketAddr::from((Ipv4Addr::LOCALHOST, surus_tests::ports::free()));
+    let server = Surus::serve(&folder.path().join("app.php"))
+        .workers(2)
+        .config(&format!("[server]\nadmin = '{admin}'\n"))
+        .start();
+    (server, admin)
+}
+
+fn sum(status: &serde_json::Value, pointer: &str) -> u64 {
+    let workers = status["workers"].as_array().unwrap();
+    workers
+        .iter()
+        .map(|worker| worker.pointer(pointer).unwrap().as_u64().unwrap())
+        .sum()
+}
+
+#[test]
+fn requests_are_counted_by_their_answers() {
+    let folder = TempDir::new("counted");
+    let (server, admin) = server(&folder);
+    for (path, count, status) in [("/", 20, 200), ("/missing", 3, 404), ("/broken", 2, 500)] {
+        for _ in 0..count {
+            Request::get(path).send(server.address()).expect(status);
+        }
+    }
+    let status = server.status();
+    assert_eq!(sum(&status, "/requests_total"), 25);
+    assert_eq!(sum(&status, "/responses/2xx"), 20);
+    assert_eq!(sum(&status, "/responses/4xx"), 3);
+    assert_eq!(sum(&status, "/responses/5xx"), 2);
+    let web = Request::get("/status").send(admin).expect(200).json();
+    assert_eq!(sum(&web, "/requests_total"), 25);
+    assert_eq!(web["pid"], status["pid"]);
+    let text = Request::get("/metrics").send(admin).expect(200).text();
+    let value = |name: &str| -> f64 {
+        let lines = text.lines().filter(|line| line.starts_with(name));
+        lines
+            .map(|line| line.rsplit(' ').next().unwrap().parse::<f64>().unwrap())
+            .sum()
+    };
+    assert_eq!(value("surus_responses_total"), 25.0, "{text}");
+    assert_eq!(value("surus_request_duration_seconds_count"), 25.0);
+    assert!(value("surus_resident_bytes") > 1e6);
+    Request::get("/nothing").send(admin).expect(404);
+    Request::post("/status").send(admin).expect(404);
+}
+
+#[test]
+fn requests_in_flight_are_shown_with_what_they_wait_for() {
+    for mode in Mode::ALL {
+        let folder = TempDir::new("waiting");
+        folder.file("app.php", APP);
+        folder.file("index.php", "<?php usleep(3_000_000);");
+        let script = match mode {
+            Mode::Classic => "index.php",
+            Mode::Coroutine => "app.php",
+        };
+        let server = Surus::serve(&folder.path().join(script)).mode(mode).start();
+        let address = server.address();
+        let target = if mode == Mode::Classic {
+            "/?wait"
+        } else {
+            "/wait"
+        };
+        let waiting = thread::spawn(move || Request::get(target).send(address));
+        thread::sleep(Duration::from_millis(400));
+        let status = server.status();
+        let worker = &status["workers"][0];
+        assert_eq!(worker["parked"], 1, "{worker}");
+        assert_eq!(worker["in_flight"], 1, "{worker}");
+        let request = &worker["requests_in_flight"][0];
+        assert_eq!(request["uri"], target);
+        assert!(request["age_s"].as_f64().unwrap() > 0.3);
+        let place = request["waits_for"].as_str().unwrap();
+        assert!(place.starts_with("usleep() at "), "{place}");
+        assert!(place.contains(script), "{place}");
+        let (code, text) = server.command(&["top", "-n", "2", "--every", "0.2"]);
+        assert_eq!(code, Some(0), "{text}");
+        assert!(
+            text.contains("requests/s") && text.contains("usleep()"),
+            "{text}"
+        );
+        waiting.join().unwrap();
+    }
+}
+
+#[test]
+fn the_dashboard_works_in_a_browser() {
+    let folder = TempDir::new("dashboard");
+    let (server, admin) = server(&folder);
+    for _ in 0..7 {
+        Request::get("/").send(server.address()).expect(200);
+    }
+    let address = server.address();
+    let waiting = thread::spawn(move || {
+        let markup = "/wait?%3Cscript%3Edocument.title=1%3C/script%3E";
+        Request::get(markup).send(address)
+    });
+    thread::sleep(Duration::from_millis(300));
+    let output = Command::new("chromium")
+        .args([
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-background-networking",
+        ])
+        .arg(format!(
+            "--user-data-dir={}",
+            folder.path().join("profile").display()
+        ))
+        .args(["--virtual-time-budget=2500", "--dump-dom"])
+        .arg(format!("http://{admin}/"))
+        .output()
+        .expect("chromium");
+    let page = String::from_utf8_lossy(&output.stdout);
+    for pid in server.workers() {
+        assert!(page.contains(&format!("<td>{pid}</td>")), "{page}");
+    }
+    assert!(page.contains("usleep() at "), "{page}");
+    assert!(page.contains("<b>7</b>requests"), "{page}");
+    assert!(page.contains("<title>Surus</title>"), "{page}");
+    waiting.join().unwrap();
+}
+
+/// A client that says nothing, or half of it, keeps nobody from his answer.
+#[test]
+fn slow_clients_do_not_hold_up_the_admin_listener() {
+    let folder = TempDir::new("slow-admin");
+    let (server, admin) = server(&folder);
+    let mut slow = Vec::new();
+    for _ in 0..10 {
+        let mut connection = surus_tests::http::Connection::open(admin).unwrap();
+        connection.write(b"GET /sta").unwrap();
+        slow.push(connection);
+    }
+    let begun = Instant::now();
+    Request::get("/status").send(admin).expect(200);
+    assert!(begun.elapsed() < Duration::from_secs(1));
+    assert_eq!(server.workers().len(), 2);
+}

@@ -1,0 +1,118 @@
+//! The machine around the server: users, service managers, sockets that were there before.
+
+use std::env;
+use std::fs;
+use std::net::TcpListener;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::net::UnixDatagram;
+use std::time::Duration;
+
+use surus_tests::http::Request;
+use surus_tests::surus::{Mode, Surus};
+use surus_tests::temp::TempDir;
+
+#[test]
+fn workers_run_as_another_user() {
+    for mode in Mode::ALL {
+        let folder = TempDir::new("user");
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        folder.file(
+            "app.php",
+            "<?php return fn () => posix_geteuid() . ' ' . posix_getegid();",
+        );
+        folder.file(
+            "index.php",
+            "<?php echo posix_geteuid(), ' ', posix_getegid();",
+        );
+        let script = match mode {
+            Mode::Classic => "index.php",
+            Mode::Coroutine => "app.php",
+        };
+        let server = Surus::serve(&folder.path().join(script))
+            .mode(mode)
+            .config("[server]\nuser = 'nobody'\ngroup = 'www-data'\n")
+            .start();
+        let text = Request::get("/").send(server.address()).expect(200).text();
+        assert_eq!(text, "65534 33", "{mode:?}");
+        for pid in server.workers() {
+            assert_eq!(fs::metadata(format!("/proc/{pid}")).unwrap().uid(), 65534);
+        }
+        let (code, text) = server.command(&["reload"]);
+        assert_eq!(code, Some(0), "{text}");
+    }
+}
+
+#[test]
+fn a_service_manager_is_told_when_it_is_ready_alive_and_ending() {
+    let folder = TempDir::new("notify");
+    folder.file("app.php", "<?php return fn () => 'hello';");
+    let path = folder.path().join("notify");
+    let manager = UnixDatagram::bind(&path).unwrap();
+    manager
+        .set_read_timeout(Some(Duration::from_secs(10)))
+        .unwrap();
+    let next = || {
+        let mut bytes = [0; 256];
+        let count = manager.recv(&mut bytes).expect("a message");
+        String::from_utf8_lossy(&bytes[..count]).into_owned()
+    };
+    let server = Surus::serve(&folder.path().join("app.php"))
+        .env("NOTIFY_SOCKET", path.to_str().unwrap())
+        .env("WATCHDOG_USEC", "1000000")
+        .start();
+    let pid = server.status()["pid"].clone();
+    loop {
+        let message = next();
+        if message.contains("READY=1") {
+            assert!(message.contains(&format!("MAINPID={pid}")), "{message}");
+            break;
+        }
+    }
+    assert_eq!(next(), "WATCHDOG=1\n");
+    assert_eq!(next(), "WATCHDOG=1\n");
+    server.command(&["stop"]);
+    while next() != "STOPPING=1\n" {}
+}
+
+/// As systemd's socket units do it: the socket is descriptor 3, and a connection may wait in it already.
+#[test]
+fn a_socket_is_taken_from_who_starts_the_server() {
+    let folder = TempDir::new("activation");
+    folder.file("app.php", "<?php return fn () => 'hello';");
+    let socket = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = socket.local_addr().unwrap();
+    let early = std::thread::spawn(move || Request::get("/").send(address).expect(200).text());
+    let server = Surus::serve(&folder.path().join("app.php"))
+        .workers(2)
+        .socket(OwnedFd::from(socket))
+        .start();
+    assert_eq!(early.join().unwrap(), "hello");
+    for _ in 0..20 {
+        assert_eq!(Request::get("/").send(address).expect(200).text(), "hello");
+    }
+    assert_eq!(server.status()["listen"][0], address.to_string());
+}
+
+#[test]
+fn a_wrong_name_is_answered_with_the_right_one_and_secrets_are_not_printed() {
+    let folder = TempDir::new("check");
+    folder.file("app.php", "<?php return fn () => 'hello';");
+    folder.file("surus.toml", "[server]\nwokers = 2\n");
+    let folder_name = folder.path().to_str().unwrap();
+    let check = || Surus::run(&["check", folder_name]);
+    let (code, text) = check();
+    assert_eq!(code, Some(2), "{text}");
+    assert!(text.contains("is `workers` meant?"), "{text}");
+    folder.file(
+        "surus.toml",
+        "[php]\n'mysqli.default_pw' = 'hunter2'\n'session.name' = 'shown'\n",
+    );
+    let (code, text) = check();
+    assert_eq!(code, Some(0), "{text}");
+    assert!(
+        text.contains("shown") && !text.contains("hunter2"),
+        "{text}"
+    );
+    assert!(env::var_os("SURUS_CONFIG").is_none());
+}
