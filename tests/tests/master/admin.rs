@@ -5,13 +5,14 @@ use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use surus_tests::http::Request;
+use surus_tests::http::{Connection, Request};
 use surus_tests::surus::{Mode, Surus};
 use surus_tests::temp::TempDir;
 
 const APP: &str = "<?php return function ($request) {
     match ($request->path()) {
         '/wait' => usleep(3_000_000),
+        '/long' => usleep(60_000_000),
         '/missing' => http_response_code(404),
         '/broken' => throw new Exception('no'),
         default => null,
@@ -114,11 +115,9 @@ fn the_dashboard_works_in_a_browser() {
     for _ in 0..7 {
         Request::get("/").send(server.address()).expect(200);
     }
-    let address = server.address();
-    let waiting = thread::spawn(move || {
-        let markup = "/wait?%3Cscript%3Edocument.title=1%3C/script%3E";
-        Request::get(markup).send(address)
-    });
+    let markup = Request::get("/long?%3Cscript%3Edocument.title=1%3C/script%3E");
+    let mut waiting = Connection::open(server.address()).unwrap();
+    waiting.write(&markup.bytes(server.address())).unwrap();
     thread::sleep(Duration::from_millis(300));
     let output = Command::new("chromium")
         .args([
@@ -142,7 +141,6 @@ fn the_dashboard_works_in_a_browser() {
     assert!(page.contains("usleep() at "), "{page}");
     assert!(page.contains("<b>7</b>requests"), "{page}");
     assert!(page.contains("<title>Surus</title>"), "{page}");
-    waiting.join().unwrap();
 }
 
 /// A client that says nothing, or half of it, keeps nobody from his answer.
@@ -152,7 +150,7 @@ fn slow_clients_do_not_hold_up_the_admin_listener() {
     let (server, admin) = server(&folder);
     let mut slow = Vec::new();
     for _ in 0..10 {
-        let mut connection = surus_tests::http::Connection::open(admin).unwrap();
+        let mut connection = Connection::open(admin).unwrap();
         connection.write(b"GET /sta").unwrap();
         slow.push(connection);
     }
