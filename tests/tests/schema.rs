@@ -339,3 +339,31 @@ fn what_cannot_be_described_does_not_boot() {
         );
     }
 }
+
+#[test]
+fn nothing_is_left_of_objects_that_were_built_or_half_built() {
+    let server = Surus::serve(&fixture("schema/leaks.php")).start();
+    let send = |body: &Value, status: u16| {
+        let request = Request::post("/").body(JSON, body.to_string());
+        request.send(server.address()).expect(status);
+    };
+    let part = |text: &str| json!({"text": text, "inner": {"text": "\u{e4}nner"}});
+    let whole = json!({"name": "n", "parts": [part("a"), part("b")], "named": {"x": part("c"), "7": part("d")},
+        "day": "2024-02-29", "size": 1, "rest": {"a": ["long enough", {"b": null}]}});
+    let mut half = whole.clone();
+    half["named"]["z"] = json!({"text": "ok", "inner": {"text": "throw"}});
+    let mut refused = whole.clone();
+    refused["name"] = json!("refused");
+    let round = || {
+        for _ in 0..100 {
+            send(&whole, 200);
+            send(&half, 500);
+            send(&refused, 422);
+        }
+        let memory = Request::get("/memory").send(server.address()).expect(200);
+        memory.json()["bytes"].as_i64().expect("a number")
+    };
+    let before = round();
+    let after = round();
+    assert!(after - before < 4096, "{before} bytes, then {after}");
+}

@@ -102,7 +102,7 @@ struct Version {
     isolate: Rc<Isolate>,
     router: Option<Router>,
     /// What routes take as input, if any does.
-    inputs: Option<Box<RouteInputs>>,
+    inputs: Option<Rc<RouteInputs>>,
     idle: RefCell<Vec<Task>>,
     /// No new requests: the isolate has seen a fatal error.
     retired: Cell<bool>,

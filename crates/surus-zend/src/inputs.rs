@@ -1,5 +1,10 @@
 //! What routes take as input: bodies and query strings, read and validated before PHP is entered.
 
+use std::{
+    cell::{Cell, OnceCell, RefCell},
+    rc::Rc,
+};
+
 use bytes::Bytes;
 use http::{header, HeaderValue, Response, StatusCode};
 use surus_schema::{problem, Accepts, Input, Messages, Rejected, Schema};
@@ -40,15 +45,14 @@ impl Source {
 /// Of an exchange: what an application declares while it boots, or what a request has brought.
 #[derive(Debug, Default)]
 pub(crate) struct Inputs {
-    declared: std::cell::RefCell<(Vec<Declared>, Messages)>,
+    declared: RefCell<(Vec<Declared>, Messages)>,
     /// Set once, before PHP sees it.
-    read: std::cell::OnceCell<Vec<Input>>,
+    read: OnceCell<Vec<Input>>,
     /// For violations that PHP finds.
-    messages: std::rc::Rc<Messages>,
-    places: Vec<problem::Place>,
+    of: Option<Rc<RouteInputs>>,
     /// At boot: the application is to hand over its OpenAPI document.
-    wants_openapi: std::cell::Cell<bool>,
-    openapi: std::cell::OnceCell<String>,
+    wants_openapi: Cell<bool>,
+    openapi: OnceCell<String>,
 }
 
 /// Of an application: the inputs of each route.
@@ -56,12 +60,12 @@ pub(crate) struct Inputs {
 pub(crate) struct RouteInputs {
     /// By route; most have none.
     routes: Vec<Vec<(Source, Schema)>>,
-    messages: std::rc::Rc<Messages>,
+    messages: Messages,
 }
 
 impl RouteInputs {
     /// What a boot has declared.
-    pub(crate) fn take(boot: &Exchange) -> Option<Box<RouteInputs>> {
+    pub(crate) fn take(boot: &Exchange) -> Option<Rc<RouteInputs>> {
         let (declared, messages) = boot.inputs.get()?.declared.take();
         let mut routes = Vec::new();
         for Declared {
@@ -76,16 +80,20 @@ impl RouteInputs {
             }
             routes[route].push((from, schema));
         }
-        Some(Box::new(RouteInputs {
-            routes,
-            messages: messages.into(),
-        }))
+        Some(Rc::new(RouteInputs { routes, messages }))
+    }
+
+    fn of_route(&self, exchange: &Exchange) -> Option<&Vec<(Source, Schema)>> {
+        let route = usize::try_from(exchange.route.get()).unwrap_or(0);
+        self.routes.get(route)
     }
 
     /// Reads and validates what the exchange's route takes. `Some` is the answer in PHP's place.
-    pub(crate) async fn read(&self, exchange: &Exchange) -> Option<Response<ResponseBody>> {
-        let route = usize::try_from(exchange.route.get()).unwrap_or(0);
-        let wanted = self.routes.get(route).filter(|all| !all.is_empty())?;
+    pub(crate) async fn read(
+        self: &Rc<Self>,
+        exchange: &Exchange,
+    ) -> Option<Response<ResponseBody>> {
+        let wanted = self.of_route(exchange).filter(|all| !all.is_empty())?;
         let mut read = Vec::with_capacity(wanted.len());
         for (source, schema) in wanted {
             match read_one(exchange, *source, schema).await {
@@ -105,8 +113,7 @@ impl RouteInputs {
         }
         let inputs = Inputs {
             read: read.into(),
-            messages: self.messages.clone(),
-            places: wanted.iter().map(|(source, _)| source.place()).collect(),
+            of: Some(self.clone()),
             ..Inputs::default()
         };
         let _ = exchange.inputs.set(Box::new(inputs));
@@ -231,10 +238,11 @@ impl Exchange {
 
     /// Answers input that breaks rules of the second phase.
     pub(crate) fn answer_invalid(&self, slot: u32, violations: &str) {
-        let Some(inputs) = self.inputs.get() else {
+        let Some(inputs) = self.inputs.get().and_then(|inputs| inputs.of.as_ref()) else {
             return;
         };
-        let place = inputs.places.get(slot as usize).copied().unwrap_or("body");
+        let asked = inputs.of_route(self).and_then(|all| all.get(slot as usize));
+        let place = asked.map_or("body", |(source, _)| source.place());
         let language = accept_language(self);
         let (status, text) = Schema::second_phase(violations, place, &inputs.messages, language)
             .unwrap_or_else(|error| {
