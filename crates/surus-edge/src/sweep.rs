@@ -114,7 +114,7 @@ impl Table {
     /// All but those that wait for a request.
     pub(crate) fn order_busy(&self, command: Command) {
         for state in self.slots.borrow().iter().flatten() {
-            if state.phase.get() != Phase::Idle {
+            if !state.phase.get().is_between() {
                 state.order(command);
             }
         }
