@@ -61,8 +61,8 @@ static const zend_function *signature(const route *r, zval *target)
 /* One row of Surus\Internal\Boot::compile(). */
 static bool take_route(struct surus_application *app, void *exchange, zval *row)
 {
-	zval *columns[8];
-	for (uint32_t i = 0; i < 8; i++) {
+	zval *columns[9];
+	for (uint32_t i = 0; i < 9; i++) {
 		columns[i] = zend_hash_index_find(Z_ARRVAL_P(row), i);
 		if (!columns[i]) {
 			return false;
@@ -87,7 +87,8 @@ static bool take_route(struct surus_application *app, void *exchange, zval *row)
 	}
 	/* A row of its own takes every request: there is nothing to match. */
 	if (pattern.len || methods.ptr[0] != '*') {
-		surus_rs_add_route(exchange, methods, pattern, surus_text_of(columns[2]), surus_text_of(columns[3]), index);
+		surus_rs_add_route(exchange, methods, pattern, surus_text_of(columns[2]), surus_text_of(columns[3]),
+			surus_text_of(columns[8]), index);
 	}
 	return true;
 }

@@ -38,6 +38,20 @@ const MAX_IDLE_FIBERS: usize = 256;
 /// For a boot, where requests have no time limit.
 const LONGEST_WAIT: std::time::Duration = std::time::Duration::from_secs(60);
 
+/// A route of an application, for people.
+#[derive(Debug, Clone)]
+pub struct RouteInfo {
+    /// Separated by commas; "*" is every method.
+    pub methods: String,
+    pub pattern: String,
+    /// Empty for every host.
+    pub host: String,
+    /// `name` or `name: value`, which the request must have.
+    pub headers: Vec<String>,
+    /// Its name and its handler.
+    pub about: String,
+}
+
 /// A booted application.
 pub struct Coroutine {
     app: Rc<App>,
@@ -147,6 +161,29 @@ impl Coroutine {
                 script.display()
             ))
         })
+    }
+
+    /// Boots the application for its routes; empty for one handler that takes every request.
+    pub async fn routes(
+        engine: &Engine,
+        script: &Path,
+        limits: &Limits,
+    ) -> Result<Vec<RouteInfo>, BootError> {
+        let exchange = Exchange::for_script(script, engine.dev);
+        let _version = Version::boot_with(script, limits, &exchange).await?;
+        let declared = exchange.routes.take();
+        let shown = declared
+            .into_iter()
+            .filter(|route| !route.pattern.is_empty());
+        Ok(shown
+            .map(|route| RouteInfo {
+                methods: route.methods,
+                pattern: route.pattern,
+                host: route.host,
+                headers: route.headers.lines().map(str::to_owned).collect(),
+                about: route.about,
+            })
+            .collect())
     }
 
     /// Answers one request. Dropping the future tells PHP that the client has left.
@@ -364,7 +401,7 @@ impl Version {
         if outcome != Outcome::Ok {
             return Err(log.error(script));
         }
-        let routes = exchange.routes.take();
+        let routes = exchange.routes.borrow();
         let router = if routes.is_empty() {
             None
         } else {

@@ -201,6 +201,7 @@ unsafe extern "C" fn surus_rs_add_route(
     pattern: Str,
     host: Str,
     headers: Str,
+    about: Str,
     index: i64,
 ) {
     // SAFETY: as above.
@@ -211,6 +212,7 @@ unsafe extern "C" fn surus_rs_add_route(
             pattern: text(pattern),
             host: text(host),
             headers: text(headers),
+            about: text(about),
             index,
         });
     }

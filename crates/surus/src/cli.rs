@@ -21,6 +21,10 @@ pub(crate) enum Command {
     /// Print the resolved configuration, or what is wrong with it
     #[command(after_help = CHECK_HELP)]
     Check(ServeArgs),
+    /// Make a folder with a small application that works, and its tests
+    New(NewArgs),
+    /// Print the routes of an application
+    Routes(ServeArgs),
     /// Print the OpenAPI document of an application
     #[command(after_help = OPENAPI_HELP)]
     Openapi(ServeArgs),
@@ -74,6 +78,12 @@ pub(crate) struct ServeArgs {
     /// For development: errors are shown to the client
     #[arg(long)]
     pub(crate) dev: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct NewArgs {
+    /// The folder: it must not be there, or be empty
+    pub(crate) folder: PathBuf,
 }
 
 #[derive(Args, Debug)]

@@ -9,6 +9,7 @@
 //! - `process/`: PHP in processes with one request at a time
 //! - `log.rs`: where log lines go
 //! - `openapi.rs`: `surus openapi`
+//! - `project.rs`: `surus new`; `routes.rs`: `surus routes`
 //! - `php.rs`: `surus php`; `internals.rs`: `surus internals`
 
 #![forbid(unsafe_code)]
@@ -24,6 +25,8 @@ mod openapi;
 mod orders;
 mod php;
 mod process;
+mod project;
+mod routes;
 mod serve;
 mod table;
 mod worker;
@@ -53,6 +56,11 @@ fn main() -> ExitCode {
                 print!("{}", config.to_toml());
                 ExitCode::SUCCESS
             }
+            Err(error) => misconfigured(&error),
+        },
+        Command::New(arguments) => project::run(&arguments),
+        Command::Routes(arguments) => match Config::resolve(&arguments) {
+            Ok(config) => routes::run(&config),
             Err(error) => misconfigured(&error),
         },
         Command::Openapi(arguments) => match Config::resolve(&arguments) {

@@ -21,10 +21,10 @@ use Surus\Routing\Pattern;
 final class Boot
 {
     /**
-     * The routes as [methods, pattern, host, headers, handler, arguments, pipeline, target], and what answers exceptions.
+     * The routes as [methods, pattern, host, headers, handler, arguments, pipeline, target, about], and what answers exceptions.
      * A route without a pattern takes every request, or those of which "404" or "405" is the answer.
      *
-     * @return array{routes: list<array{string, string, string, string, callable, list<Argument>, ?\Closure, array{class-string, string}|null}>, errors: \Closure}
+     * @return array{routes: list<array{string, string, string, string, callable, list<Argument>, ?\Closure, array{class-string, string}|null, string}>, errors: \Closure}
      */
     public static function compile(mixed $value, string $script, bool $dev): array
     {
@@ -61,7 +61,7 @@ final class Boot
         $this->pipeline = new Pipeline($this->container, $this->errors);
     }
 
-    /** @return array{routes: list<array{string, string, string, string, callable, list<Argument>, ?\Closure, array{class-string, string}|null}>, errors: \Closure} */
+    /** @return array{routes: list<array{string, string, string, string, callable, list<Argument>, ?\Closure, array{class-string, string}|null, string}>, errors: \Closure} */
     private function application(): array
     {
         $rows = [];
@@ -95,7 +95,7 @@ final class Boot
     /**
      * @param list<callable|object|string> $inner middleware of groups and the route
      *
-     * @return array{string, string, string, string, callable, list<Argument>, ?\Closure, array{class-string, string}|null}
+     * @return array{string, string, string, string, callable, list<Argument>, ?\Closure, array{class-string, string}|null, string}
      */
     private function row(Declared $route, array $inner, string $pattern, bool $piped = true): array
     {
@@ -110,6 +110,7 @@ final class Boot
             $plan->arguments,
             $piped ? $this->pipeline->make($this->middleware, $inner, $route->origin) : null,
             $plan->target,
+            $route->about(),
         ];
     }
 }

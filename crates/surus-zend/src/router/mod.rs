@@ -27,6 +27,8 @@ pub(crate) struct Declared {
     pub(crate) host: String,
     /// One `name` or `name: value` a line.
     pub(crate) headers: String,
+    /// For people: its name and handler.
+    pub(crate) about: String,
     pub(crate) index: i64,
 }
 

@@ -164,6 +164,7 @@ fn conditions_and_answers_of_last_resort() {
         pattern: pattern.into(),
         host: host.into(),
         headers: headers.into(),
+        about: String::new(),
         index,
     };
     let router = Router::new(&[

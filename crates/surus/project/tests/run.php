@@ -1,0 +1,21 @@
+<?php
+
+// surus php tests/run.php
+
+declare(strict_types=1);
+
+use Surus\Testing\Client;
+
+$client = Client::serve(dirname(__DIR__));
+
+$client->get('/api/notes/99')->assertStatus(404);
+$page = $client->get('/')->assertStatus(200)->assertSee('<form');
+$client->post('/', form: ['text' => 'no token'])->assertStatus(403);
+preg_match('/name="_token" value="([^"]+)"/', $page->body, $token);
+$text = '<b>note ' . bin2hex(random_bytes(4));
+$client->post('/', form: ['_token' => $token[1], 'text' => $text])->assertStatus(303)->assertHeader('location', '/');
+$client->get('/')->assertSee(htmlspecialchars($text));
+$notes = $client->get('/api/notes')->assertStatus(200)->json();
+assert(in_array($text, $notes, true));
+
+echo "{$client->assertions()} assertions hold\n";

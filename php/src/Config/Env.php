@@ -1,0 +1,120 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Surus\Config;
+
+/**
+ * Settings from the environment, and from a file of lines `NAME=value` for what the environment has not.
+ *
+ * Each is read with the type that it has; what is missing or is something else says so at boot.
+ */
+final class Env
+{
+    /** @param array<string, string> $values of the file */
+    private function __construct(private readonly array $values, private readonly string $from)
+    {
+    }
+
+    /** @param string $file one that is not there is an empty one */
+    public static function load(string $file): self
+    {
+        return new self(is_file($file) ? self::parse((string) file_get_contents($file), $file) : [], $file);
+    }
+
+    public function string(string $name, ?string $default = null): string
+    {
+        return $this->find($name) ?? $default ?? throw $this->wrong($name, 'is missing');
+    }
+
+    public function int(string $name, ?int $default = null): int
+    {
+        $text = $this->find($name);
+        if ($text === null) {
+            return $default ?? throw $this->wrong($name, 'is missing');
+        }
+        $value = filter_var($text, FILTER_VALIDATE_INT);
+
+        return $value === false ? throw $this->wrong($name, 'is no integer') : $value;
+    }
+
+    /** true, 1, yes, on; false, 0, no, off. */
+    public function bool(string $name, ?bool $default = null): bool
+    {
+        $text = $this->find($name);
+        if ($text === null) {
+            return $default ?? throw $this->wrong($name, 'is missing');
+        }
+
+        return filter_var($text, FILTER_VALIDATE_BOOL, FILTER_NULL_ON_FAILURE) ?? throw $this->wrong($name, 'is neither true nor false');
+    }
+
+    /**
+     * Items between commas.
+     *
+     * @param list<string>|null $default
+     *
+     * @return list<string>
+     */
+    public function list(string $name, ?array $default = null): array
+    {
+        $text = $this->find($name);
+        if ($text === null) {
+            return $default ?? throw $this->wrong($name, 'is missing');
+        }
+
+        return array_values(array_filter(array_map(trim(...), explode(',', $text)), static fn (string $item): bool => $item !== ''));
+    }
+
+    /**
+     * @template T of \BackedEnum
+     *
+     * @param class-string<T> $enum
+     *
+     * @return T
+     */
+    public function enum(string $name, string $enum, ?\BackedEnum $default = null): \BackedEnum
+    {
+        $text = $this->find($name);
+        if ($text === null) {
+            return $default ?? throw $this->wrong($name, 'is missing');
+        }
+
+        return $enum::tryFrom($text) ?? throw $this->wrong($name, 'is none of ' . implode(', ', array_column($enum::cases(), 'value')));
+    }
+
+    private function find(string $name): ?string
+    {
+        $set = getenv($name);
+
+        return $set === false ? $this->values[$name] ?? null : $set;
+    }
+
+    private function wrong(string $name, string $what): \Surus\BootError
+    {
+        // The value stays out of it: it may be a secret.
+        return new \Surus\BootError("The setting $name $what (environment, or $this->from)");
+    }
+
+    /** @return array<string, string> */
+    private static function parse(string $text, string $file): array
+    {
+        $values = [];
+        foreach (preg_split('/\R/', $text) ?: [] as $i => $line) {
+            $line = trim($line);
+            if ($line === '' || $line[0] === '#') {
+                continue;
+            }
+            if (preg_match('/^(?:export\s+)?([A-Za-z_]\w*)\s*=\s*(?:"((?:[^"\\\\]|\\\\.)*)"|\'([^\']*)\'|([^\s#"\'][^#]*|))\s*(?:#.*)?$/', $line, $match) !== 1) {
+                throw new \Surus\BootError("$file:" . ($i + 1) . ': this is no NAME=value');
+            }
+            $values[$match[1]] = match (true) {
+                ($match[2] ?? '') !== '' => stripcslashes($match[2]),
+                ($match[3] ?? '') !== '' => $match[3],
+                default => trim($match[4] ?? ''),
+            };
+        }
+
+        return $values;
+    }
+}

@@ -1,0 +1,57 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Surus\Testing;
+
+/** What came back; an assertion that does not hold throws, with the response in its message. */
+final class TestResponse
+{
+    /** @param array<string, list<string>> $headers under lower-case names */
+    public function __construct(
+        private readonly string $what,
+        public readonly int $status,
+        public readonly array $headers,
+        public readonly string $body,
+        private readonly \Closure $held,
+    ) {
+    }
+
+    public function assertStatus(int $status): self
+    {
+        return $this->assert($this->status === $status, "the status is not $status");
+    }
+
+    public function assertHeader(string $name, ?string $value = null): self
+    {
+        $found = $this->headers[strtolower($name)] ?? [];
+
+        return $this->assert($value === null ? $found !== [] : in_array($value, $found, true), "the header $name is not " . ($value ?? 'there'));
+    }
+
+    public function assertSee(string $text): self
+    {
+        return $this->assert(str_contains($this->body, $text), "the body has no \"$text\"");
+    }
+
+    /** The body is this JSON, whatever the order of its members. */
+    public function assertJson(mixed $expected): self
+    {
+        return $this->assert($this->json() == $expected, 'the body is not ' . json_encode($expected));
+    }
+
+    public function json(): mixed
+    {
+        return json_decode($this->body, true, 512, JSON_THROW_ON_ERROR);
+    }
+
+    private function assert(bool $holds, string $why): self
+    {
+        if (!$holds) {
+            throw new \AssertionError("$this->what: $why\n$this->status\n" . substr($this->body, 0, 2000));
+        }
+        ($this->held)();
+
+        return $this;
+    }
+}
