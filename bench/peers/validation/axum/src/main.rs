@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use axum::{body::Bytes, http::StatusCode, response::IntoResponse, routing::post, Json, Router};
+use axum::{body::Bytes, http::StatusCode, routing::post, Json, Router};
 use regex::Regex;
 use serde::{Deserialize, Serialize};
 use validator::{Validate, ValidationError};
@@ -31,7 +31,8 @@ struct Customer {
     age: Option<i64>,
 }
 
-#[derive(Deserialize, Validate)]
+// Serialize: validator's errors hold the values that they are about.
+#[derive(Deserialize, Serialize, Validate)]
 struct Item {
     #[validate(length(min = 3, max = 20))]
     sku: String,
@@ -83,14 +84,18 @@ struct Total {
     total: f64,
 }
 
-async fn orders(body: Bytes) -> Result<Json<Total>, impl IntoResponse> {
+async fn orders(body: Bytes) -> Result<Json<Total>, (StatusCode, String)> {
     let invalid = |text: String| (StatusCode::UNPROCESSABLE_ENTITY, text);
     let order: Order = serde_json::from_slice(&body).map_err(|error| invalid(error.to_string()))?;
-    order.validate().map_err(|errors| {
-        invalid(serde_json::to_string(&errors).unwrap_or_default())
-    })?;
-    let total = order.items.iter().map(|item| item.quantity as f64 * item.price).sum();
-    Ok::<_, (StatusCode, String)>(Json(Total {
+    order
+        .validate()
+        .map_err(|errors| invalid(serde_json::to_string(&errors).unwrap_or_default()))?;
+    let total = order
+        .items
+        .iter()
+        .map(|item| item.quantity as f64 * item.price)
+        .sum();
+    Ok(Json(Total {
         customer: order.customer.email,
         items: order.items.len(),
         total,
