@@ -214,6 +214,14 @@ impl Connection {
         Self::over(socket.into())
     }
 
+    /// A connection that takes in so many bytes without being read.
+    pub fn open_narrow(bytes: usize, address: SocketAddr) -> io::Result<Self> {
+        let socket = Socket::new(Domain::IPV4, Type::STREAM, None)?;
+        socket.set_recv_buffer_size(bytes)?;
+        socket.connect(&address.into())?;
+        Self::over(socket.into())
+    }
+
     fn over(stream: TcpStream) -> io::Result<Self> {
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(PATIENCE))?;

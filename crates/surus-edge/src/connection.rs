@@ -17,8 +17,10 @@ use std::io::{self, IoSlice};
 use std::pin::{pin, Pin};
 use std::rc::{Rc, Weak};
 use std::task::{ready, Context, Poll, Waker};
+use std::time::Duration;
 
 use http::{HeaderMap, StatusCode};
+use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 
@@ -200,6 +202,12 @@ impl State {
         let ready = pin!(output.stream().ready(Interest::READABLE));
         let polled = ready.poll(&mut Context::from_waker(Waker::noop()));
         matches!(polled, Poll::Ready(Ok(ready)) if ready.is_read_closed())
+    }
+
+    /// When it is closed, the kernel forgets what the client has not taken: it would keep that for minutes.
+    pub(crate) fn reset(&self) {
+        let output = self.output.borrow();
+        let _ = SockRef::from(output.stream()).set_linger(Some(Duration::ZERO));
     }
 
     /// Counts a tick of the clock. True if the client has held up its response for longer than it may.

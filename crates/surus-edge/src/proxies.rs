@@ -230,15 +230,11 @@ mod tests {
             SocketAddr::new(peer.parse().unwrap(), 9),
             "127.0.0.1:80".parse().unwrap(),
         );
-        let mut headers: HeaderMap = headers
-            .iter()
-            .map(|(name, value)| {
-                (
-                    HeaderName::from_static(name),
-                    HeaderValue::from_str(value).unwrap(),
-                )
-            })
-            .collect();
+        let given = headers;
+        let mut headers = HeaderMap::new();
+        for (name, value) in given {
+            headers.append(*name, HeaderValue::from_str(value).unwrap());
+        }
         let client = proxies
             .client(&connection, &mut headers)
             .unwrap_or(connection);
@@ -282,6 +278,37 @@ mod tests {
             ("x-forwarded-proto", "https, http"),
         ];
         assert_eq!(seen("10.1.1.1", &protocols), ("192.0.2.1".into(), true, 2));
+    }
+
+    /// Whatever a client writes, the address that the nearest proxy has added is the one that counts.
+    #[test]
+    fn nothing_in_front_changes_the_outcome() {
+        const ALPHABET: &[u8] = b"for=proto;,\"[]:._ 10.9https";
+        let mut state = 3u64;
+        let mut random = |bound: usize| {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            (state >> 33) as usize % bound
+        };
+        for _ in 0..20_000 {
+            let mut claim = String::new();
+            for _ in 0..random(40) {
+                claim.push(char::from(ALPHABET[random(ALPHABET.len())]));
+            }
+            let list = format!("{claim}, 192.0.2.1");
+            assert_eq!(
+                seen("10.1.1.1", &[("x-forwarded-for", &list)]).0,
+                "192.0.2.1",
+                "{list}"
+            );
+            // A proxy adds a line of its own where it cannot know that the quotes before are closed.
+            let lines = [
+                ("forwarded", claim.as_str()),
+                ("forwarded", "for=192.0.2.1"),
+            ];
+            assert_eq!(seen("10.1.1.1", &lines).0, "192.0.2.1", "{claim}");
+        }
     }
 
     #[test]

@@ -13,6 +13,7 @@ use hyper::rt::Executor;
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
+use socket2::SockRef;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -34,6 +35,9 @@ const LINGER: Duration = Duration::from_secs(5);
 /// How long idle connections are left open in a drain for a request that is on its way. The backend says in its
 /// response that it is the last one.
 const LAST_REQUESTS: Duration = Duration::from_millis(500);
+
+/// Bytes that the kernel takes for a connection before it has sent them.
+const UNSENT: u32 = 128 * 1024;
 
 const OVERLOADED: &[u8] =
     b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\nconnection: close\r\n\
@@ -206,6 +210,9 @@ struct Listener {
 
 impl Listener {
     fn new(inner: TcpListener) -> io::Result<Self> {
+        // Connections inherit it. Without it the kernel would take megabytes for a client that does not read them, and
+        // the edge would see nothing of that. Older kernels and other socket families do without.
+        let _ = SockRef::from(&inner).set_tcp_notsent_lowat(UNSENT);
         let address = Some(inner.local_addr()?).filter(|address| !address.ip().is_unspecified());
         Ok(Listener { inner, address })
     }

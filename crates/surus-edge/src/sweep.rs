@@ -154,6 +154,7 @@ fn judge(state: &State, now: u32, limits: &Limits) {
     let header_timeout = seconds(limits.header_timeout);
     let keep_alive = seconds(limits.keep_alive);
     if state.stalls(limits) {
+        state.reset();
         return state.order(Command::Abort);
     }
     match state.phase.get() {

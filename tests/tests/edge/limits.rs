@@ -226,3 +226,15 @@ fn a_thousand_slow_clients_cost_little() {
     let each = after.saturating_sub(before) / clients.len() as u64;
     assert!(each < 100 * 1024, "{each} bytes for each client");
 }
+
+/// What a client does not read waits where it is seen and counted, not in the kernel.
+#[test]
+fn the_kernel_keeps_little_for_a_client_that_does_not_read() {
+    let server = server(Mode::Classic, HASTY).start();
+    let mut connection = Connection::open_narrow(4096, server.address()).expect("a connection");
+    connection
+        .write(b"GET /large?kilobytes=1500 HTTP/1.1\r\nHost: a\r\n\r\n")
+        .expect("write");
+    thread::sleep(HASTE + Duration::from_secs(1));
+    connection.response("GET").expect_err("half an answer");
+}
