@@ -1,6 +1,7 @@
 use std::fmt;
 use std::future::Future;
 use std::net::SocketAddr;
+use std::pin::Pin;
 use std::rc::Rc;
 
 use bytes::Bytes;
@@ -46,18 +47,51 @@ impl fmt::Debug for Connection {
     }
 }
 
+/// A response that is not there yet.
+pub type Later<B> = Pin<Box<dyn Future<Output = http::Response<Reply<B>>>>>;
+
+/// What a backend makes of a request.
+pub enum Answer<B> {
+    /// Most requests wait for nothing, and then a future would be the largest part of the work.
+    Now(http::Response<Reply<B>>),
+    /// Cancellation: when the client goes away the edge drops the future, at any await point. Dropping must be cheap
+    /// and must not block; work that has to run to its end (PHP's `finally` blocks and destructors) is the backend's to
+    /// finish by itself.
+    Later(Later<B>),
+}
+
+impl<B: 'static> Answer<B> {
+    /// Another response in place of this one.
+    pub fn map<C: 'static>(
+        self,
+        f: impl FnOnce(http::Response<Reply<B>>) -> http::Response<Reply<C>> + 'static,
+    ) -> Answer<C> {
+        match self {
+            Answer::Now(response) => Answer::Now(f(response)),
+            Answer::Later(future) => Answer::Later(Box::pin(async { f(future.await) })),
+        }
+    }
+}
+
+impl<B> fmt::Debug for Answer<B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Answer::Now(_) => "Now",
+            Answer::Later(_) => "Later",
+        })
+    }
+}
+
 /// Turns a request into a response.
-///
-/// Cancellation: when the client goes away the edge drops the future that `call` returned, at any await point. Dropping
-/// must be cheap and must not block; work that has to run to its end (PHP's `finally` blocks and destructors) is the
-/// backend's to finish by itself.
 pub trait Backend: 'static {
     /// The backend's own response stream. Bytes at hand and files need none: see [`Reply`].
     type Body: http_body::Body<Data = Bytes, Error = BoxError> + Unpin + 'static;
 
+    /// `body` is none for a request without one.
     fn call(
-        &self,
-        request: http::Request<RequestBody>,
+        self: &Rc<Self>,
+        head: http::request::Parts,
+        body: Option<RequestBody>,
         connection: &Connection,
-    ) -> impl Future<Output = http::Response<Reply<Self::Body>>>;
+    ) -> Answer<Self::Body>;
 }

@@ -24,6 +24,7 @@ use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 
+use crate::flush::Flusher;
 use crate::output::Output;
 use crate::stall::Stall;
 use crate::{Connection, Limits};
@@ -71,6 +72,10 @@ pub(crate) struct State {
     /// `Finish` has been passed on to hyper.
     pub(crate) finishing: Cell<bool>,
     output: RefCell<Output>,
+    /// In the flusher's list.
+    queued: Cell<bool>,
+    /// The socket has not taken all of the output at once.
+    stuck: Cell<bool>,
     header_timed_out: Cell<bool>,
     pub(crate) stall: Stall,
     /// Several requests at a time, and no phases of one.
@@ -105,6 +110,8 @@ impl State {
                 linger: Cell::new(false),
                 finishing: Cell::new(false),
                 output: RefCell::new(Output::new(output)),
+                queued: Cell::new(false),
+                stuck: Cell::new(false),
                 header_timed_out: Cell::new(false),
                 stall: Stall::default(),
                 http2: Cell::new(false),
@@ -213,6 +220,34 @@ impl State {
     /// Counts a tick of the clock. True if the client has held up its response for longer than it may.
     pub(crate) fn stalls(&self, limits: &Limits) -> bool {
         self.stall.tick(&self.output.borrow(), limits)
+    }
+
+    /// Leaves what waits to the end of this turn; the rest of what the socket would not take to its readiness.
+    pub(crate) fn poll_send(
+        self: &Rc<Self>,
+        cx: &mut Context<'_>,
+        flusher: &Flusher,
+    ) -> Poll<io::Result<()>> {
+        if self.queued.get() || self.output.borrow().is_empty() {
+            return Poll::Ready(Ok(()));
+        }
+        if self.stuck.get() {
+            let polled = self.poll_flush(cx);
+            self.stuck.set(polled.is_pending());
+            return polled;
+        }
+        self.queued.set(true);
+        flusher.add(Rc::clone(self));
+        Poll::Pending
+    }
+
+    /// Writes what the socket takes; the task sees to the rest, and to an error.
+    pub(crate) fn flush_now(&self) {
+        self.queued.set(false);
+        if !self.output.borrow_mut().try_flush() {
+            self.stuck.set(true);
+            self.wake();
+        }
     }
 
     /// Writes what waits. Not done as long as this is pending; an error ends the connection.

@@ -29,6 +29,7 @@ mod conditional;
 mod connection;
 mod encoding;
 mod files;
+mod flush;
 mod fs;
 mod ids;
 mod limits;
@@ -50,7 +51,7 @@ mod stall;
 mod sweep;
 
 pub use access_log::{AccessLog, LogFormat};
-pub use backend::{Backend, Connection, SendInterim};
+pub use backend::{Answer, Backend, Connection, Later, SendInterim};
 pub use files::{serve_file, serve_file_with};
 pub use fs::{CachedDisk, Disk, FileSystem, Kind, Stat};
 pub use limits::Limits;

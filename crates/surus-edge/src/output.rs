@@ -87,6 +87,29 @@ impl Output {
         Poll::Ready(Ok(length))
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    /// Writes once, without waiting. False: some of it is left, or an error is to be found.
+    pub(crate) fn try_flush(&mut self) -> bool {
+        if self.waiting.is_empty() {
+            return true;
+        }
+        match self.socket.try_write(&self.waiting[self.written..]) {
+            Ok(count) => {
+                self.written += count;
+                self.took(count);
+                let done = self.written == self.waiting.len();
+                if done {
+                    self.reset();
+                }
+                done
+            }
+            Err(_) => false,
+        }
+    }
+
     pub(crate) fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         while self.written < self.waiting.len() {
             match self.socket.try_write(&self.waiting[self.written..]) {
@@ -102,11 +125,15 @@ impl Output {
                 Err(error) => return Poll::Ready(Err(error)),
             }
         }
+        self.reset();
+        Poll::Ready(Ok(()))
+    }
+
+    fn reset(&mut self) {
         self.written = 0;
         self.waiting.clear();
         // One large response must not be paid for as long as the connection lives.
         self.waiting.shrink_to(LARGE);
-        Poll::Ready(Ok(()))
     }
 
     fn took(&mut self, count: usize) {

@@ -43,13 +43,6 @@ struct Watch {
 pub(crate) type Verdict = Rc<Cell<Option<BodyError>>>;
 
 impl RequestBody {
-    pub(crate) fn empty(incoming: Incoming) -> Self {
-        RequestBody {
-            incoming,
-            watch: None,
-        }
-    }
-
     pub(crate) fn watched(
         incoming: Incoming,
         limits: &Limits,
@@ -73,13 +66,8 @@ impl RequestBody {
         (body, verdict)
     }
 
-    /// True for requests without a body.
-    pub fn is_empty(&self) -> bool {
-        self.incoming.is_end_stream()
-    }
-
     /// The announced length of what is still to be read.
-    pub fn len(&self) -> Option<u64> {
+    pub fn announced(&self) -> Option<u64> {
         self.incoming.size_hint().exact()
     }
 }

@@ -11,7 +11,6 @@ use std::time::Duration;
 
 use hyper::rt::Executor;
 use hyper::server::conn::{http1, http2};
-use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use socket2::SockRef;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -21,8 +20,9 @@ use tokio::task::coop::unconstrained;
 use tokio::task::{spawn_local, JoinHandle};
 
 use crate::connection::{Command, Socket, State};
+use crate::flush::Flusher;
 use crate::opening::{self, Protocol};
-use crate::service::respond;
+use crate::service::Service;
 use crate::sweep::Table;
 use crate::{Backend, Connection, Limits, Settings};
 
@@ -54,6 +54,7 @@ pub struct Edge<B> {
     http: http1::Builder,
     http2: http2::Builder<Local>,
     table: Table,
+    flusher: Flusher,
     refusals: Cell<usize>,
 }
 
@@ -91,6 +92,7 @@ impl<B: Backend> Edge<B> {
             http,
             http2,
             table: Table::default(),
+            flusher: Flusher::default(),
             refusals: Cell::new(0),
         }
     }
@@ -128,6 +130,9 @@ pub async fn serve<B: Backend>(
     let sweep = spawn_local(unconstrained(async move {
         sweeping.table.sweep(&sweeping.limits).await
     }));
+
+    let sending = Rc::clone(&edge);
+    let flush = spawn_local(unconstrained(async move { sending.flusher.run().await }));
 
     let mut shutdown = pin!(shutdown);
     loop {
@@ -170,6 +175,7 @@ pub async fn serve<B: Backend>(
         let _ = tokio::time::timeout(Duration::from_secs(1), edge.table.closed()).await;
     }
     sweep.abort();
+    flush.abort();
     Ok(Drained { aborted })
 }
 
@@ -307,10 +313,8 @@ fn run<B: Backend>(
             opening::open(&mut socket, &state, settings.proxy_protocol).await
         };
         let socket = TokioIo::new(socket);
-        let service = {
-            let (edge, state) = (Rc::clone(&seat.edge), Rc::clone(&state));
-            service_fn(move |request| respond(Rc::clone(&edge), Rc::clone(&state), request))
-        };
+        let service = Service::new(Rc::clone(&seat.edge), Rc::clone(&state));
+        let flusher = &seat.edge.flusher;
         let end = match opened {
             // What comes is not what was expected, or nothing does; a 408 may be waiting.
             Ok(None) | Err(_) => End::Closed,
@@ -326,12 +330,24 @@ fn run<B: Backend>(
                 } else {
                     seat.edge.http.serve_connection(socket, service)
                 };
-                drive(connection, &state, http1::Connection::graceful_shutdown).await
+                drive(
+                    connection,
+                    &state,
+                    flusher,
+                    http1::Connection::graceful_shutdown,
+                )
+                .await
             }
             Ok(Some(Protocol::Http2)) => {
                 state.speaks_http2();
                 let connection = seat.edge.http2.serve_connection(socket, service);
-                drive(connection, &state, http2::Connection::graceful_shutdown).await
+                drive(
+                    connection,
+                    &state,
+                    flusher,
+                    http2::Connection::graceful_shutdown,
+                )
+                .await
             }
         };
         if end == End::Closed {
@@ -364,7 +380,12 @@ enum End {
     Aborted,
 }
 
-async fn drive<C>(connection: C, state: &State, finish: impl Fn(Pin<&mut C>)) -> End
+async fn drive<C>(
+    connection: C,
+    state: &Rc<State>,
+    flusher: &Flusher,
+    finish: impl Fn(Pin<&mut C>),
+) -> End
 where
     C: Future<Output = hyper::Result<()>>,
 {
@@ -383,7 +404,7 @@ where
                 }
                 Poll::Ready(End::Closed)
             }
-            Poll::Pending => match state.poll_flush(cx) {
+            Poll::Pending => match state.poll_send(cx, flusher) {
                 Poll::Ready(Err(_)) => Poll::Ready(End::Aborted),
                 Poll::Ready(Ok(())) | Poll::Pending => Poll::Pending,
             },

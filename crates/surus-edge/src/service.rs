@@ -1,9 +1,10 @@
 //! From a request that hyper has parsed to a response it can write.
 
 use std::convert::Infallible;
+use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
-use std::task::{Context, Poll};
+use std::task::{ready, Context, Poll};
 
 use bytes::Bytes;
 use http::header::{HeaderValue, CACHE_CONTROL, CONNECTION, HOST};
@@ -14,9 +15,10 @@ use hyper::body::Incoming;
 use crate::access_log::Entry;
 use crate::compress::{compress, wanted};
 use crate::connection::State;
+use crate::encoding::Encoding;
 use crate::ids::{identify, REQUEST_ID};
 use crate::server::Edge;
-use crate::{plain, Backend, BoxError, Connection, Reply, RequestBody};
+use crate::{plain, Answer, Backend, BoxError, Connection, Later, Reply, RequestBody};
 
 /// A request that is being answered, until this is dropped.
 #[derive(Debug)]
@@ -91,60 +93,151 @@ where
     }
 }
 
-/// Cancel-safe as far as the backend's `call` is: nothing is held across its await but what dropping releases.
-pub(crate) async fn respond<B: Backend>(
+/// The service of one connection.
+#[derive(Debug)]
+pub(crate) struct Service<B> {
     edge: Rc<Edge<B>>,
     state: Rc<State>,
-    mut request: Request<Incoming>,
-) -> Result<Response<Outgoing<B::Body>>, Infallible> {
-    let busy = Busy::begin(Rc::clone(&state));
-    let settings = &edge.settings;
-    if state.is_http2() {
-        name_host(&mut request);
+}
+
+impl<B: Backend> Service<B> {
+    pub(crate) fn new(edge: Rc<Edge<B>>, state: Rc<State>) -> Self {
+        Service { edge, state }
     }
-    let forwarded = settings
-        .proxies
-        .client(state.client(), request.headers_mut());
-    let client = forwarded.as_ref().unwrap_or_else(|| state.client());
-    let id = settings
-        .request_ids
-        .then(|| identify(request.headers_mut()));
-    let mut log = settings
-        .access_log
-        .as_ref()
-        .map(|log| log.begin(&request, client.peer.ip()));
-    let is_head = request.method() == Method::HEAD;
-    let encoding = if settings.compression && !is_head {
-        wanted(request.headers())
-    } else {
-        None
-    };
-    let mut response = match answer_health(&edge, &request) {
-        Some(answer) => answer,
-        None if request.body().is_end_stream() => {
-            let request = request.map(RequestBody::empty);
-            edge.backend.call(request, client).await
+
+    fn answer(&self, client: &Connection, request: Request<Incoming>) -> Answer<B::Body> {
+        if let Some(answer) = answer_health(&self.edge, &request) {
+            return Answer::Now(answer);
         }
-        None => respond_to_body(&edge, &state, client, request).await,
-    };
-    if let Some(encoding) = encoding {
-        response = compress(response, encoding);
+        let (head, incoming) = request.into_parts();
+        if incoming.is_end_stream() {
+            return self.edge.backend.call(head, None, client);
+        }
+        if incoming.size_hint().lower() > self.edge.limits.body_bytes {
+            return Answer::Now(refuse(&self.state, StatusCode::PAYLOAD_TOO_LARGE));
+        }
+        let (body, verdict) = RequestBody::watched(incoming, &self.edge.limits, &self.state);
+        let state = Rc::clone(&self.state);
+        let answer = self.edge.backend.call(head, Some(body), client);
+        answer.map(move |response| match verdict.get() {
+            Some(error) => refuse(&state, error.status()),
+            None => response,
+        })
     }
-    if let Some(log) = &mut log {
-        log.respond(response.status(), id.as_ref());
-        if is_head || response.body().is_end_stream() {
-            log.complete();
+}
+
+impl<B: Backend> hyper::service::Service<Request<Incoming>> for Service<B> {
+    type Response = Response<Outgoing<B::Body>>;
+    type Error = Infallible;
+    type Future = Responding<B::Body>;
+
+    fn call(&self, mut request: Request<Incoming>) -> Responding<B::Body> {
+        let busy = Busy::begin(Rc::clone(&self.state));
+        let settings = &self.edge.settings;
+        if self.state.is_http2() {
+            name_host(&mut request);
+        }
+        let forwarded = settings
+            .proxies
+            .client(self.state.client(), request.headers_mut());
+        let client = forwarded.as_ref().unwrap_or_else(|| self.state.client());
+        let is_head = request.method() == Method::HEAD;
+        let noted = Noted {
+            id: settings
+                .request_ids
+                .then(|| identify(request.headers_mut())),
+            log: settings
+                .access_log
+                .as_ref()
+                .map(|log| log.begin(&request, client.peer.ip())),
+            encoding: (settings.compression && !is_head)
+                .then(|| wanted(request.headers()))
+                .flatten(),
+            is_head,
+            busy,
+        };
+        match self.answer(client, request) {
+            Answer::Now(response) => Responding::Now(Some(noted.complete(response))),
+            Answer::Later(future) => Responding::Later {
+                future,
+                noted: Some(Box::new(noted)),
+            },
         }
     }
-    if let Some(id) = id {
-        response.headers_mut().entry(REQUEST_ID).or_insert(id);
+}
+
+/// What is noted of a request before the backend takes it apart.
+#[derive(Debug)]
+pub(crate) struct Noted {
+    id: Option<HeaderValue>,
+    log: Option<Box<Entry>>,
+    /// For the response, as the client would have it.
+    encoding: Option<Encoding>,
+    is_head: bool,
+    busy: Busy,
+}
+
+impl Noted {
+    /// What the edge adds to a backend's response.
+    fn complete<B>(self, mut response: Response<Reply<B>>) -> Response<Outgoing<B>>
+    where
+        B: Body<Data = Bytes, Error = BoxError> + Unpin,
+    {
+        let Noted {
+            id,
+            mut log,
+            encoding,
+            is_head,
+            busy,
+        } = self;
+        if let Some(encoding) = encoding {
+            response = compress(response, encoding);
+        }
+        if let Some(log) = &mut log {
+            log.respond(response.status(), id.as_ref());
+            if is_head || response.body().is_end_stream() {
+                log.complete();
+            }
+        }
+        if let Some(id) = id {
+            response.headers_mut().entry(REQUEST_ID).or_insert(id);
+        }
+        response.map(|reply| Outgoing {
+            reply,
+            log,
+            held: false,
+            busy,
+        })
     }
-    Ok(response.map(|reply| Outgoing {
-        reply,
-        log,
-        held: false,
-        busy,
-    }))
+}
+
+/// The future of a response.
+pub(crate) enum Responding<B> {
+    /// `None` once it was taken.
+    Now(Option<Response<Outgoing<B>>>),
+    Later {
+        future: Later<B>,
+        noted: Option<Box<Noted>>,
+    },
+}
+
+impl<B> Future for Responding<B>
+where
+    B: Body<Data = Bytes, Error = BoxError> + Unpin,
+{
+    type Output = Result<Response<Outgoing<B>>, Infallible>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let response = match &mut *self {
+            Responding::Now(response) => response.take(),
+            Responding::Later { future, noted } => {
+                let response = ready!(future.as_mut().poll(cx));
+                noted.take().map(|noted| noted.complete(response))
+            }
+        };
+        // Nobody polls a future that has ended.
+        response.map_or(Poll::Pending, |response| Poll::Ready(Ok(response)))
+    }
 }
 
 /// HTTP/2 has the host in the target; applications look for it among the headers.
@@ -185,25 +278,6 @@ fn answer_health<B: Backend>(
         .headers_mut()
         .insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     Some(answer)
-}
-
-async fn respond_to_body<B: Backend>(
-    edge: &Edge<B>,
-    state: &Rc<State>,
-    client: &Connection,
-    request: Request<Incoming>,
-) -> Response<Reply<B::Body>> {
-    if request.body().size_hint().lower() > edge.limits.body_bytes {
-        return refuse(state, StatusCode::PAYLOAD_TOO_LARGE);
-    }
-    let (head, incoming) = request.into_parts();
-    let (body, verdict) = RequestBody::watched(incoming, &edge.limits, state);
-    let request = Request::from_parts(head, body);
-    let response = edge.backend.call(request, client).await;
-    match verdict.get() {
-        Some(error) => refuse(state, error.status()),
-        None => response,
-    }
 }
 
 /// An answer to a request whose body stays unread.

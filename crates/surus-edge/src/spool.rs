@@ -133,7 +133,7 @@ impl Spool {
 
     /// True for a body that is short, and says so: it will be kept in memory, if there is room.
     pub fn holds(&self, body: &RequestBody) -> bool {
-        body.len()
+        body.announced()
             .is_some_and(|length| length <= self.limits.memory_each as u64)
     }
 
@@ -174,7 +174,7 @@ impl Spool {
         mut body: RequestBody,
     ) -> Result<SpooledFile, BoxError> {
         let mut share = Share::of(&self.disk);
-        if let Some(length) = body.len() {
+        if let Some(length) = body.announced() {
             // What is announced must fit before it is sent for nothing.
             self.reserve(&mut share, length)?;
         }

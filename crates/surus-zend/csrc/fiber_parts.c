@@ -133,11 +133,35 @@ void surus_parts_settle(void)
 	}
 }
 
+/* Many parts are one number or pointer. */
+static inline bool differs(const part *p, const char *idle)
+{
+	const char *now = p->address, *then = idle + p->offset;
+	switch (p->size) {
+		case sizeof(uint32_t):
+			return *(const uint32_t *)(const void *)now != *(const uint32_t *)(const void *)then;
+		case sizeof(uint64_t):
+			return *(const uint64_t *)(const void *)now != *(const uint64_t *)(const void *)then;
+		default:
+			return memcmp(now, then, p->size) != 0;
+	}
+}
+
+bool surus_parts_are(const char *idle)
+{
+	for (size_t i = 0; i < part_count; i++) {
+		if (differs(&parts[i], idle)) {
+			return false;
+		}
+	}
+	return true;
+}
+
 void surus_parts_reset(const char *idle)
 {
 	for (size_t i = 0; i < part_count; i++) {
 		part *p = &parts[i];
-		if (memcmp(p->address, idle + p->offset, p->size) != 0) {
+		if (differs(p, idle)) {
 			end_request(p->module);
 			if (p->is_block) {
 				efree(*(char **)p->address);

@@ -2,6 +2,7 @@
 #ifndef SURUS_FIBER_PARTS_H
 #define SURUS_FIBER_PARTS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 void surus_parts_find(void);
@@ -11,6 +12,8 @@ size_t surus_parts_size(void);
 void surus_parts_settle(void);
 void surus_parts_save(char *to);
 void surus_parts_load(const char *from);
+/* Whether no part differs from `idle`. */
+bool surus_parts_are(const char *idle);
 /* Ends the request for each module whose part differs from `idle`, then loads `idle`. */
 void surus_parts_reset(const char *idle);
 

@@ -6,6 +6,18 @@
 #include "ext/standard/php_filestat.h"
 #include "main/rfc1867.h"
 
+static bool is_same(const zval *a, const zval *b)
+{
+	return Z_TYPE_P(a) == Z_TYPE_P(b) && (Z_TYPE_P(a) == IS_UNDEF || Z_PTR_P(a) == Z_PTR_P(b));
+}
+
+static bool has_same_handlers(const surus_values *idle)
+{
+	return !EG(user_error_handlers).elements && !EG(user_exception_handlers).elements
+		&& !EG(user_error_handlers_error_reporting).elements && is_same(&EG(user_error_handler), &idle->EG_user_error_handler)
+		&& is_same(&EG(user_exception_handler), &idle->EG_user_exception_handler);
+}
+
 /* Each fiber holds references of its own to the application's handlers. */
 static void reset_handlers(const surus_values *idle)
 {
@@ -116,12 +128,30 @@ static void end_all(surus_task *task, struct surus_idle *idle)
 	free_if(EG(get_gc_buffer).start, false);
 }
 
+/* Whether end_all() would find nothing to end: so it is for most requests. */
+static bool left_nothing(const surus_task *task, const struct surus_idle *idle)
+{
+	const sapi_request_info *info = &SG(request_info);
+	return !EG(modified_ini_directives) && !SG(rfc1867_uploaded_files) && !info->request_body
+		&& !SG(sapi_headers).headers.count && !SG(sapi_headers).mimetype && !SG(sapi_headers).http_status_line
+		&& Z_TYPE(SG(callback_func)) == IS_UNDEF && !info->auth_user && !info->auth_password && !info->auth_digest
+		&& !info->content_type_dup && !info->current_user && !task->built_superglobals && has_same_handlers(&idle->values)
+		&& !BG(CurrentStatFile) && !BG(CurrentLStatFile) && !BG(strtok_string) && !PG(last_error_message)
+		&& !PG(last_error_file) && BG(putenv_ht).nTableMask == HT_MIN_MASK && !BG(user_tick_functions) && !EG(in_autoload)
+		&& !EG(get_gc_buffer).start && surus_parts_are(idle->parts)
+		&& !zend_hash_find_known_hash(&EG(symbol_table), surus_superglobal_names[SURUS_SUPERGLOBALS - 1]);
+}
+
 bool surus_fiber_reset(surus_task *task)
 {
 	struct surus_idle *idle = surus_idle_of(task->isolate);
-	zend_try {
-		end_all(task, idle);
-	} zend_end_try();
+	if (left_nothing(task, idle)) {
+		surus_random_reset();
+	} else {
+		zend_try {
+			end_all(task, idle);
+		} zend_end_try();
+	}
 	if (task->fiber->os) {
 		surus_os_enter(task->isolate->os);
 		surus_os_state_free(task->fiber->os);

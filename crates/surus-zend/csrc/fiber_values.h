@@ -11,7 +11,7 @@
 #define KEPT_FIELDS(X)                                                                                            \
 	X(EG, vm_stack) X(EG, vm_stack_top) X(EG, vm_stack_end) X(EG, vm_stack_page_size) X(EG, current_execute_data)  \
 	X(EG, bailout) X(EG, jit_trace_num) X(EG, active_fiber) X(EG, main_fiber_context) X(EG, current_fiber_context) \
-	X(EG, persistent_list)
+	X(EG, persistent_list) X(EG, trampoline)
 
 /* These are the idle values again when a request has ended. */
 #define REQUEST_FIELDS(X)                                                                                         \
@@ -20,7 +20,7 @@
 	X(EG, user_error_handlers_error_reporting) X(EG, user_error_handlers) X(EG, user_exception_handlers)           \
 	X(EG, error_handling) X(EG, exception_class) X(EG, exception) X(EG, prev_exception)                            \
 	X(EG, opline_before_exception) X(EG, flags) X(EG, record_errors) X(EG, num_errors) X(EG, errors)               \
-	X(EG, get_gc_buffer) X(EG, trampoline) X(EG, filename_override) X(EG, lineno_override) X(EG, timeout_seconds)  \
+	X(EG, get_gc_buffer) X(EG, filename_override) X(EG, lineno_override) X(EG, timeout_seconds)  \
 	SURUS_OOM_FIELD(X)                                                                                             \
 	X(CG, unclean_shutdown) X(CG, current_linking_class) X(CG, delayed_variance_obligations)                       \
 	X(CG, delayed_autoloads) X(CG, unlinked_uses)                                                                  \
@@ -29,7 +29,7 @@
 	X(PG, last_error_message) X(PG, last_error_file) X(PG, last_error_lineno) X(PG, in_user_include)             \
 	X(PG, in_error_log)                                                                                          \
 	X(BG, user_shutdown_function_names) X(BG, putenv_ht) X(BG, strtok_string) X(BG, strtok_last)                   \
-	X(BG, strtok_table) X(BG, strtok_len) X(BG, ctype_string) X(BG, locale_changed) X(BG, user_compare_fci)        \
+	X(BG, strtok_len) X(BG, ctype_string) X(BG, locale_changed) X(BG, user_compare_fci)        \
 	X(BG, user_compare_fci_cache) X(BG, user_tick_functions) X(BG, serialize_lock) X(BG, serialize)                \
 	X(BG, unserialize) X(BG, umask)
 

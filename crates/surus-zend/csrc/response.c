@@ -31,9 +31,25 @@ bool surus_output_is_base(const surus_task *task)
 	return task->output && OG(active) == task->output;
 }
 
+/* The base buffer, as the next request expects it. */
+static void reset_base(surus_task *task)
+{
+	task->output->flags &= ~(PHP_OUTPUT_HANDLER_STARTED | PHP_OUTPUT_HANDLER_DISABLED | PHP_OUTPUT_HANDLER_PROCESSED);
+	task->output->buffer.used = 0;
+	if (task->output->buffer.size > 4 * BASE_BUFFER) {
+		task->output->buffer.data = erealloc(task->output->buffer.data, BASE_BUFFER);
+		task->output->buffer.size = BASE_BUFFER;
+	}
+	OG(flags) = PHP_OUTPUT_ACTIVATED;
+}
+
 /* Ends what the request has started, sends what is left, and keeps the base buffer for the next request. */
 void surus_output_end(surus_task *task)
 {
+	if (surus_output_is_base(task) && task->output->buffer.used == 0 && SG(headers_sent)) {
+		reset_base(task);
+		return;
+	}
 	zend_try {
 		while (OG(active) && OG(active) != task->output) {
 			if (php_output_end() == FAILURE) {
@@ -49,19 +65,14 @@ void surus_output_end(surus_task *task)
 	} zend_catch {
 		task->output = NULL;
 	} zend_end_try();
-	if (OG(active) && OG(active) == task->output) {
-		OG(active)->flags &= ~(PHP_OUTPUT_HANDLER_STARTED | PHP_OUTPUT_HANDLER_DISABLED | PHP_OUTPUT_HANDLER_PROCESSED);
-		OG(active)->buffer.used = 0;
-		if (OG(active)->buffer.size > 4 * BASE_BUFFER) {
-			OG(active)->buffer.data = erealloc(OG(active)->buffer.data, BASE_BUFFER);
-			OG(active)->buffer.size = BASE_BUFFER;
-		}
-	} else {
-		zend_try {
-			php_output_end_all();
-		} zend_end_try();
-		task->output = NULL;
+	if (surus_output_is_base(task)) {
+		reset_base(task);
+		return;
 	}
+	zend_try {
+		php_output_end_all();
+	} zend_end_try();
+	task->output = NULL;
 	OG(flags) = PHP_OUTPUT_ACTIVATED;
 }
 
@@ -88,7 +99,7 @@ static void send_body(surus_task *task, zend_long status, const char *type, cons
 		&& zend_llist_count(&SG(sapi_headers).headers) == 0 && !has_content_type();
 	if (plain) {
 		if (type) {
-			surus_rs_add_header(task->exchange, (surus_str){"content-type", 12}, (surus_str){type, strlen(type)});
+			surus_rs_content_type(task->exchange, (surus_str){type, strlen(type)});
 		}
 		surus_rs_send_head(task->exchange, (int)status);
 		SG(headers_sent) = 1;
@@ -117,6 +128,12 @@ static void send_json(surus_task *task, zval *value)
 		zend_throw_error(NULL, "The handler's result cannot be encoded as JSON");
 	}
 	smart_str_free(&text);
+}
+
+static bool is_content_type(const zend_string *name)
+{
+	return ZSTR_LEN(name) == 12
+		&& (memcmp(ZSTR_VAL(name), "content-type", 12) == 0 || zend_string_equals_literal_ci(name, "content-type"));
 }
 
 static void add_response_header(zend_string *name, zval *value)
@@ -150,12 +167,17 @@ static bool send_response_head_plain(surus_task *task, const surus_response_view
 			}
 		} ZEND_HASH_FOREACH_END();
 		ZEND_HASH_FOREACH_STR_KEY_VAL(Z_ARRVAL_P(view->headers), name, value) {
-			typed = typed || zend_string_equals_literal_ci(name, "content-type");
-			surus_rs_add_header(task->exchange, (surus_str){ZSTR_VAL(name), ZSTR_LEN(name)}, (surus_str){Z_STRVAL_P(value), Z_STRLEN_P(value)});
+			surus_str text = {Z_STRVAL_P(value), Z_STRLEN_P(value)};
+			if (is_content_type(name)) {
+				typed = true;
+				surus_rs_content_type(task->exchange, text);
+			} else {
+				surus_rs_add_header(task->exchange, (surus_str){ZSTR_VAL(name), ZSTR_LEN(name)}, text);
+			}
 		} ZEND_HASH_FOREACH_END();
 	}
 	if (!typed && Z_TYPE_P(view->body) != IS_NULL) {
-		surus_rs_add_header(task->exchange, (surus_str){"content-type", 12}, (surus_str){HTML, sizeof HTML - 1});
+		surus_rs_content_type(task->exchange, (surus_str){HTML, sizeof HTML - 1});
 	}
 	surus_rs_send_head(task->exchange, (int)view->status);
 	SG(headers_sent) = 1;

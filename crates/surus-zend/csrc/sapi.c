@@ -117,7 +117,7 @@ static int sapi_send_all_headers(sapi_headers_struct *headers)
 	}
 	if (headers->send_default_content_type && status != 304) {
 		char *type = sapi_get_default_content_type();
-		surus_rs_add_header(task->exchange, (surus_str){"Content-Type", 12}, (surus_str){type, strlen(type)});
+		surus_rs_content_type(task->exchange, (surus_str){type, strlen(type)});
 		efree(type);
 	}
 	surus_rs_send_head(task->exchange, status);

@@ -5,7 +5,9 @@ mod reload;
 use std::{
     cell::{Cell, RefCell},
     fmt,
+    future::Future,
     path::{Path, PathBuf},
+    pin::Pin,
     rc::Rc,
 };
 
@@ -111,6 +113,13 @@ impl Drop for Place {
     }
 }
 
+/// The answer to a request.
+pub enum Answer {
+    Now(Response<ResponseBody>),
+    /// Dropping the future tells PHP that the client has left.
+    Later(Pin<Box<dyn Future<Output = Response<ResponseBody>>>>),
+}
+
 /// One boot of the script.
 struct Version {
     isolate: Rc<Isolate>,
@@ -188,60 +197,31 @@ impl Coroutine {
 
     /// Answers one request. Dropping the future tells PHP that the client has left.
     pub async fn call(&self, request: Request) -> Response<ResponseBody> {
+        self.answer(request).wait().await
+    }
+
+    /// Begins to answer a request here and now; is done with it if its PHP code waits for nothing.
+    #[must_use]
+    pub fn answer(&self, request: Request) -> Answer {
         let app = &self.app;
-        let mut place = None;
-        if app.in_flight.get() >= app.limits.max_in_flight {
-            place = app.line.wait(app.limits.max_queue, app.limits.wait()).await;
-            if place.is_none() {
+        let version = app.version.borrow().clone();
+        if app.in_flight.get() < app.limits.max_in_flight && !version.retired.get() {
+            return app.answer(version, request, None);
+        }
+        let app = app.clone();
+        Answer::Later(Box::pin(async move {
+            let mut place = None;
+            if app.in_flight.get() >= app.limits.max_in_flight {
+                place = app.line.wait(app.limits.max_queue, app.limits.wait()).await;
+                if place.is_none() {
+                    return busy();
+                }
+            }
+            let Some(version) = app.current().await else {
                 return busy();
-            }
-        }
-        let Some(version) = app.current().await else {
-            return busy();
-        };
-        let exchange = match version.route(request, app.engine.dev) {
-            Ok(exchange) => exchange,
-            Err(answer) => return *answer,
-        };
-        if let Some(inputs) = &version.inputs {
-            if let Some(answer) = inputs.read(&exchange).await {
-                return answer;
-            }
-        }
-        let task = match version.fiber() {
-            Ok(task) => task,
-            Err(error) => {
-                tracing::error!(%error, "no fiber for a request");
-                return busy();
-            }
-        };
-        task.assign(ffi::RUN_CALL, &exchange);
-        match place {
-            Some(place) => place.take(),
-            None => app.in_flight.set(app.in_flight.get() + 1),
-        }
-        let turn = if task.is_blocked() {
-            None
-        } else {
-            Some(task.resume())
-        };
-        if let Some(Turn::Done(outcome)) = turn {
-            note_slow_end(&exchange, &app.limits);
-            app.done(&version, task, &exchange, outcome);
-            return exchange.take_ready().unwrap_or_else(|| plain_answer(500));
-        }
-        let (owner, running) = (app.clone(), exchange.clone());
-        tokio::task::spawn_local(async move {
-            let outcome = match turn {
-                Some(turn) => task.drive(&running, &owner.limits, turn).await,
-                None => task.start(&running, &owner.limits).await,
             };
-            owner.done(&version, task, &running, outcome);
-        });
-        let guard = LeaveGuard(&exchange);
-        let answer = exchange.ready().await;
-        std::mem::forget(guard);
-        answer
+            app.answer(version, request, place).wait().await
+        }))
     }
 
     /// Requests that are being answered.
@@ -266,7 +246,99 @@ impl fmt::Debug for Coroutine {
     }
 }
 
+impl Answer {
+    async fn wait(self) -> Response<ResponseBody> {
+        match self {
+            Answer::Now(response) => response,
+            Answer::Later(future) => future.await,
+        }
+    }
+}
+
+impl fmt::Debug for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Answer::Now(_) => "Now",
+            Answer::Later(_) => "Later",
+        })
+    }
+}
+
 impl App {
+    fn answer(
+        self: &Rc<Self>,
+        version: Rc<Version>,
+        request: Request,
+        place: Option<Place>,
+    ) -> Answer {
+        let exchange = match version.route(request, self.engine.dev) {
+            Ok(exchange) => exchange,
+            Err(answer) => return Answer::Now(*answer),
+        };
+        if !version.inputs.as_ref().is_some_and(|i| i.has(&exchange)) {
+            return self.run(version, exchange, place);
+        }
+        let app = self.clone();
+        Answer::Later(Box::pin(async move {
+            if let Some(inputs) = &version.inputs {
+                if let Some(refusal) = inputs.read(&exchange).await {
+                    return refusal;
+                }
+            }
+            app.run(version, exchange, place).wait().await
+        }))
+    }
+
+    fn run(
+        self: &Rc<Self>,
+        version: Rc<Version>,
+        exchange: Rc<Exchange>,
+        place: Option<Place>,
+    ) -> Answer {
+        let task = match version.fiber() {
+            Ok(task) => task,
+            Err(error) => {
+                tracing::error!(%error, "no fiber for a request");
+                return Answer::Now(busy());
+            }
+        };
+        task.assign(ffi::RUN_CALL, &exchange);
+        match place {
+            Some(place) => place.take(),
+            None => self.in_flight.set(self.in_flight.get() + 1),
+        }
+        let turn = if task.is_blocked() {
+            None
+        } else {
+            Some(task.resume())
+        };
+        if let Some(Turn::Done(outcome)) = turn {
+            note_slow_end(&exchange, &self.limits);
+            let answer = match outcome {
+                Outcome::Ok => exchange.conclude(),
+                _ => None,
+            };
+            self.done(&version, task, &exchange, outcome);
+            let answer = answer.or_else(|| exchange.take_ready());
+            Exchange::recycle(exchange);
+            return Answer::Now(answer.unwrap_or_else(|| plain_answer(500)));
+        }
+        let (owner, running) = (self.clone(), exchange.clone());
+        tokio::task::spawn_local(async move {
+            let outcome = match turn {
+                Some(turn) => task.drive(&running, &owner.limits, turn).await,
+                None => task.start(&running, &owner.limits).await,
+            };
+            owner.done(&version, task, &running, outcome);
+        });
+        Answer::Later(Box::pin(async move {
+            let guard = LeaveGuard(&exchange);
+            let answer = exchange.ready().await;
+            std::mem::forget(guard);
+            answer
+        }))
+    }
+
     /// The version that takes requests; waits while it is being booted again. None when it does not boot, and when too
     /// many requests wait already.
     async fn current(self: &Rc<Self>) -> Option<Rc<Version>> {

@@ -10,7 +10,7 @@ use std::{
     path::Path,
     rc::Rc,
     task::{Context, Poll, Waker},
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use bytes::{Bytes, BytesMut};
@@ -30,6 +30,16 @@ use crate::{
 /// A response that grows over this before PHP has ended is streamed.
 const STREAM_ABOVE: usize = 256 * 1024;
 
+/// Exchanges that are kept for the next requests: as many as connections usually bring at once.
+const MAX_IDLE: usize = 64;
+
+/// No kernel's clock ticks more slowly.
+const COARSE_TICK: Duration = Duration::from_millis(10);
+
+thread_local! {
+    static IDLE: RefCell<Vec<Rc<Exchange>>> = const { RefCell::new(Vec::new()) };
+}
+
 pub(crate) struct Exchange {
     pub(crate) request: Request,
     pub(crate) script: Option<Script>,
@@ -39,7 +49,8 @@ pub(crate) struct Exchange {
     pub(crate) routes: RefCell<Vec<Declared>>,
     /// What its route takes as input; empty for most.
     pub(crate) inputs: OnceCell<Box<Inputs>>,
-    pub(crate) started: Instant,
+    /// On the coarse clock.
+    started: Cell<Duration>,
     pub(crate) dev: bool,
     strings: OnceCell<Box<CStrings>>,
     variables: OnceCell<Box<ServerVariables>>,
@@ -84,6 +95,57 @@ enum State {
 
 impl Exchange {
     pub(crate) fn new(mut request: Request, script: Option<Script>, dev: bool) -> Rc<Exchange> {
+        let Some(mut recycled) = IDLE.with_borrow_mut(Vec::pop) else {
+            return Exchange::make(request, script, dev);
+        };
+        match Rc::get_mut(&mut recycled) {
+            Some(exchange) => {
+                *exchange.body.get_mut() = std::mem::replace(&mut request.body, RequestBody::Empty);
+                exchange.request = request;
+                exchange.script = script;
+                exchange.dev = dev;
+                exchange.started.set(coarse_now());
+                recycled
+            }
+            None => Exchange::make(request, script, dev),
+        }
+    }
+
+    /// Takes back an exchange that was answered. Nobody else may have kept it.
+    pub(crate) fn recycle(mut exchange: Rc<Exchange>) {
+        let Some(used) = Rc::get_mut(&mut exchange) else {
+            return;
+        };
+        // At once: headers and target are slices of the connection's buffer.
+        let request = &mut used.request;
+        request.headers = HeaderMap::new();
+        request.uri = http::Uri::default();
+        request.interim = None;
+        used.script = None;
+        used.route.set(-1);
+        used.parameters.get_mut().clear();
+        used.strings.take();
+        used.variables.take();
+        used.inputs.take();
+        *used.body.get_mut() = RequestBody::Empty;
+        *used.unread.get_mut() = Bytes::new();
+        used.body_failed.set(false);
+        let response = used.response.get_mut();
+        *response = Response {
+            status: 200,
+            ..Response::default()
+        };
+        used.client_left.set(false);
+        *used.waiter.get_mut() = None;
+        *used.driver.get_mut() = None;
+        IDLE.with_borrow_mut(|idle| {
+            if idle.len() < MAX_IDLE {
+                idle.push(exchange);
+            }
+        });
+    }
+
+    fn make(mut request: Request, script: Option<Script>, dev: bool) -> Rc<Exchange> {
         let body = std::mem::replace(&mut request.body, RequestBody::Empty);
         Rc::new(Exchange {
             request,
@@ -92,7 +154,7 @@ impl Exchange {
             parameters: RefCell::default(),
             routes: RefCell::default(),
             inputs: OnceCell::new(),
-            started: Instant::now(),
+            started: Cell::new(coarse_now()),
             dev,
             strings: OnceCell::new(),
             variables: OnceCell::new(),
@@ -144,6 +206,13 @@ impl Exchange {
 
     pub(crate) fn raw(&self) -> *mut std::ffi::c_void {
         std::ptr::from_ref(self).cast_mut().cast()
+    }
+
+    /// When the request came, or up to one tick of the coarse clock later: a deadline is never early.
+    pub(crate) fn started(&self) -> Instant {
+        let now = Instant::now();
+        let past = coarse_now().saturating_sub(self.started.get() + COARSE_TICK);
+        now.checked_sub(past).unwrap_or(now)
     }
 
     pub(crate) fn strings(&self) -> &CStrings {
@@ -268,15 +337,15 @@ impl Exchange {
     }
 
     pub(crate) fn add_header(&self, name: &[u8], value: &[u8]) {
-        let parsed = if name.eq_ignore_ascii_case(b"content-type") {
-            content_type(value).map(|value| (header::CONTENT_TYPE, value))
-        } else {
-            HeaderName::from_bytes(name)
-                .ok()
-                .zip(HeaderValue::from_bytes(value).ok())
-        };
+        if name.eq_ignore_ascii_case(b"content-type") {
+            self.add_content_type(value);
+            return;
+        }
+        let parsed = HeaderName::from_bytes(name)
+            .ok()
+            .zip(HeaderValue::from_bytes(value).ok());
         let Some((name, value)) = parsed else {
-            tracing::warn!(name = %String::from_utf8_lossy(name), "a response header that HTTP does not allow was left out");
+            not_allowed(&String::from_utf8_lossy(name));
             return;
         };
         // Framing is the server's.
@@ -284,6 +353,16 @@ impl Exchange {
             return;
         }
         self.response.borrow_mut().headers.append(name, value);
+    }
+
+    pub(crate) fn add_content_type(&self, value: &[u8]) {
+        match content_type(value) {
+            Some(value) => {
+                let mut response = self.response.borrow_mut();
+                response.headers.append(header::CONTENT_TYPE, value);
+            }
+            None => not_allowed("content-type"),
+        }
     }
 
     pub(crate) fn set_status(&self, status: c_int) {
@@ -360,6 +439,19 @@ impl Exchange {
         }
         drop(response);
         wake(&self.waiter);
+    }
+
+    /// The response, complete now, for who has waited for nothing else. None: it was picked up before.
+    pub(crate) fn conclude(&self) -> Option<http::Response<ResponseBody>> {
+        let mut response = self.response.borrow_mut();
+        if matches!(response.state, State::Collecting) {
+            response.state = State::Closed;
+            let body = ResponseBody::full(Bytes::from(std::mem::take(&mut response.buffer)));
+            return Some(response.reply(body));
+        }
+        drop(response);
+        self.finish();
+        self.take_ready()
     }
 
     /// Answers in PHP's place unless its head is already on the way; a stream is cut off.
@@ -449,11 +541,29 @@ fn read_block(file: &mut dyn std::io::Read) -> std::io::Result<Bytes> {
     Ok(Bytes::from(block))
 }
 
+/// Time on a clock that ticks every few milliseconds and costs next to nothing to read.
+fn coarse_now() -> Duration {
+    let mut now = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: the clock exists on every Linux, and `now` is writable.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC_COARSE, &mut now) };
+    Duration::new(now.tv_sec.unsigned_abs(), now.tv_nsec as u32)
+}
+
 fn wake(slot: &RefCell<Option<Waker>>) {
     let waker = slot.borrow_mut().take();
     if let Some(waker) = waker {
         waker.wake();
     }
+}
+
+fn not_allowed(name: &str) {
+    tracing::warn!(
+        name,
+        "a response header that HTTP does not allow was left out"
+    );
 }
 
 /// A worker sends the same few types all the time: the last one is kept parsed.

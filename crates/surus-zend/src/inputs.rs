@@ -88,6 +88,12 @@ impl RouteInputs {
         self.routes.get(route)
     }
 
+    /// Whether the exchange's route takes any.
+    pub(crate) fn has(&self, exchange: &Exchange) -> bool {
+        let route = usize::try_from(exchange.route.get()).unwrap_or(0);
+        self.routes.get(route).is_some_and(|all| !all.is_empty())
+    }
+
     /// Reads and validates what the exchange's route takes. `Some` is the answer in PHP's place.
     pub(crate) async fn read(
         self: &Rc<Self>,

@@ -78,7 +78,7 @@ pub fn in_flight(limit: usize) -> (usize, Vec<InFlight>) {
                 InFlight {
                     method: exchange.request.method.to_string(),
                     uri: exchange.request.uri.to_string(),
-                    age: exchange.started.elapsed(),
+                    age: exchange.started().elapsed(),
                     place,
                 }
             })

@@ -48,7 +48,7 @@ mod watch;
 
 pub use body::{BoxError, ResponseBody};
 pub use classic::{Classic, ClassicConfig};
-pub use coroutine::{Coroutine, Prepared, RouteInfo};
+pub use coroutine::{Answer, Coroutine, Prepared, RouteInfo};
 pub use engine::{BootError, Engine, EngineConfig, StartError};
 pub use inspect::{in_flight, watched, InFlight};
 pub use isolate::{measure, Internals};

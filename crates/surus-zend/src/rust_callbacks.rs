@@ -157,6 +157,12 @@ unsafe extern "C" fn surus_rs_add_header(raw: *mut c_void, name: Str, value: Str
 }
 
 #[no_mangle]
+unsafe extern "C" fn surus_rs_content_type(raw: *mut c_void, value: Str) {
+    // SAFETY: as above.
+    unsafe { exchange(raw).add_content_type(value.bytes()) };
+}
+
+#[no_mangle]
 unsafe extern "C" fn surus_rs_write(raw: *mut c_void, data: *const c_char, size: usize) -> bool {
     // SAFETY: as above.
     let exchange = unsafe { exchange(raw) };

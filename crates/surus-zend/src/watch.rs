@@ -36,7 +36,7 @@ pub(crate) struct Watch<'a> {
 pub(crate) fn note_slow_end(exchange: &Exchange, limits: &Limits) {
     if limits
         .slow_log
-        .is_some_and(|limit| exchange.started.elapsed() >= limit)
+        .is_some_and(|limit| exchange.started().elapsed() >= limit)
     {
         note_slow(exchange);
     }
@@ -48,17 +48,18 @@ fn note_slow(exchange: &Exchange) {
         "slow request: {} {} took {:?}, in calls that cannot be left",
         request.method,
         request.uri,
-        exchange.started.elapsed()
+        exchange.started().elapsed()
     );
 }
 
 impl<'a> Watch<'a> {
     pub(crate) fn new(exchange: &'a Exchange, limits: &Limits) -> Self {
+        let started = exchange.started();
         Watch {
             exchange,
             timeout: limits.request_timeout,
-            deadline: limits.request_timeout.map(|t| exchange.started + t),
-            slow: limits.slow_log.map(|t| exchange.started + t),
+            deadline: limits.request_timeout.map(|t| started + t),
+            slow: limits.slow_log.map(|t| started + t),
             grace: None,
             asked_twice: false,
             given_up: false,
@@ -140,7 +141,7 @@ impl<'a> Watch<'a> {
                 "slow request: {} {} for {:?}",
                 request.method,
                 request.uri,
-                self.exchange.started.elapsed()
+                self.exchange.started().elapsed()
             ));
         }
     }

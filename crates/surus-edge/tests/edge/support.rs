@@ -12,7 +12,8 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{Request, Response, StatusCode};
+use http::request::Parts;
+use http::{Response, StatusCode};
 use http_body_util::{BodyExt, Empty};
 use surus_edge::{
     plain, serve, serve_file, Backend, BoxError, Connection, Drained, Edge, Limits, Reply,
@@ -48,31 +49,50 @@ impl Drop for Running<'_> {
     }
 }
 
-impl Backend for Script {
-    type Body = http_body_util::combinators::UnsyncBoxBody<Bytes, BoxError>;
+type Stream = http_body_util::combinators::UnsyncBoxBody<Bytes, BoxError>;
 
-    async fn call(
-        &self,
-        request: Request<RequestBody>,
+impl Backend for Script {
+    type Body = Stream;
+
+    fn call(
+        self: &Rc<Self>,
+        head: Parts,
+        body: Option<RequestBody>,
         connection: &Connection,
-    ) -> Response<Reply<Self::Body>> {
+    ) -> surus_edge::Answer<Stream> {
+        let answer = Rc::clone(self).answer(head, body, connection.clone());
+        surus_edge::Answer::Later(Box::pin(answer))
+    }
+}
+
+impl Script {
+    async fn answer(
+        self: Rc<Self>,
+        head: Parts,
+        body: Option<RequestBody>,
+        connection: Connection,
+    ) -> Response<Reply<Stream>> {
         self.seen.running.fetch_add(1, Ordering::SeqCst);
         let running = Running {
             seen: &self.seen,
             answered: Cell::new(false),
         };
-        let response = match request.uri().path() {
+        let response = match head.uri.path() {
             "/hello" => Response::new(Reply::Bytes(Bytes::from_static(b"hello"))),
             "/empty" => Response::new(Reply::Empty),
             "/peer" => Response::new(Reply::Bytes(
                 format!("{} {}", connection.peer, connection.local).into(),
             )),
-            "/body" => match request.into_body().collect().await {
-                Ok(body) => Response::new(Reply::Bytes(
-                    format!("{} bytes", body.to_bytes().len()).into(),
-                )),
-                Err(_) => plain(StatusCode::BAD_REQUEST),
-            },
+            "/body" => {
+                let read = match body {
+                    Some(body) => body.collect().await.map(|body| body.to_bytes()),
+                    None => Ok(Bytes::new()),
+                };
+                match read {
+                    Ok(body) => Response::new(Reply::Bytes(format!("{} bytes", body.len()).into())),
+                    Err(_) => plain(StatusCode::BAD_REQUEST),
+                }
+            }
             "/slow" => {
                 tokio::time::sleep(Duration::from_millis(300)).await;
                 Response::new(Reply::Bytes(Bytes::from_static(b"slow")))
@@ -83,7 +103,7 @@ impl Backend for Script {
                 let body = Empty::new().map_err(|never| match never {}).boxed_unsync();
                 Response::new(Reply::Backend(body))
             }
-            "/file" => serve_file(request.method(), request.headers(), &self.file),
+            "/file" => serve_file(&head.method, &head.headers, &self.file),
             _ => plain(StatusCode::NOT_FOUND),
         };
         running.answered.set(true);

@@ -10,8 +10,8 @@ use http::header::{HeaderValue, LOCATION};
 use http::{Method, Response, StatusCode, Uri};
 use serde_json::{json, Value};
 use surus_edge::{
-    plain, serve_file, Backend, BoxError, CachedDisk, Connection, Reply, RequestBody, Resolution,
-    Site, Spool,
+    plain, serve_file, Answer, Backend, BoxError, CachedDisk, Connection, Reply, RequestBody,
+    Resolution, Site, Spool,
 };
 use surus_zend::{BootError, ClassicConfig, Engine, ResponseBody};
 use tokio::task::spawn_local;
@@ -157,27 +157,31 @@ impl<S: Scripts> Release<S> {
 impl<S: Scripts> Backend for Classic<S> {
     type Body = S::Body;
 
-    async fn call(
-        &self,
-        incoming: http::Request<RequestBody>,
+    fn call(
+        self: &Rc<Self>,
+        head: http::request::Parts,
+        body: Option<RequestBody>,
         connection: &Connection,
-    ) -> Response<Reply<S::Body>> {
+    ) -> Answer<S::Body> {
         let release = Rc::clone(&self.release.borrow());
-        let script = match release.site.resolve(&release.disk, incoming.uri().path()) {
+        let script = match release.site.resolve(&release.disk, head.uri.path()) {
             Resolution::Script(script) => release.script(script),
             Resolution::File { path, .. } => {
-                return serve_file(incoming.method(), incoming.headers(), &path)
+                return Answer::Now(serve_file(&head.method, &head.headers, &path))
             }
             Resolution::Redirect(path) => {
-                return redirect(incoming.method(), &path, incoming.uri())
+                return Answer::Now(redirect(&head.method, &path, &head.uri))
             }
-            Resolution::NotFound => return plain(StatusCode::NOT_FOUND),
-            Resolution::Refused => return plain(StatusCode::BAD_REQUEST),
+            Resolution::NotFound => return Answer::Now(plain(StatusCode::NOT_FOUND)),
+            Resolution::Refused => return Answer::Now(plain(StatusCode::BAD_REQUEST)),
         };
-        match request(incoming, connection, &self.spool, Streamed::None).await {
-            Ok(request) => release.scripts.call(request, script).await,
-            Err(error) => unreadable(&error),
-        }
+        let (this, connection) = (Rc::clone(self), connection.clone());
+        Answer::Later(Box::pin(async move {
+            match request(head, body, &connection, &this.spool, Streamed::None).await {
+                Ok(request) => release.scripts.call(request, script).await,
+                Err(error) => unreadable(&error),
+            }
+        }))
     }
 }
 

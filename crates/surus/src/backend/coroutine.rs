@@ -1,12 +1,13 @@
 use std::cell::OnceCell;
 use std::path::PathBuf;
+use std::rc::Rc;
 
 use http::StatusCode;
 use serde_json::{json, Value};
-use surus_edge::{plain, Backend, Connection, Reply, RequestBody, Spool};
+use surus_edge::{plain, Answer, Backend, Connection, Reply, RequestBody, Spool};
 use surus_zend::{BootError, Engine, Prepared, ResponseBody};
 
-use super::{limits, request, source_file, unreadable, Php, Streamed};
+use super::{bare_request, limits, request, source_file, unreadable, Php, Streamed};
 use crate::config::App;
 
 /// An application that booted once and serves each request in a fiber.
@@ -51,18 +52,33 @@ pub(crate) async fn boot(engine: &Engine, app: &App) -> Result<surus_zend::Corou
 impl Backend for Coroutine {
     type Body = ResponseBody;
 
-    async fn call(
-        &self,
-        incoming: http::Request<RequestBody>,
+    fn call(
+        self: &Rc<Self>,
+        head: http::request::Parts,
+        body: Option<RequestBody>,
         connection: &Connection,
-    ) -> http::Response<Reply<ResponseBody>> {
-        match request(incoming, connection, &self.spool, Streamed::Long).await {
-            Ok(request) => match self.app.get() {
-                Some(app) => app.call(request).await.map(Reply::Backend),
-                None => plain(StatusCode::SERVICE_UNAVAILABLE),
-            },
-            Err(error) => unreadable(&error),
+    ) -> Answer<ResponseBody> {
+        if body.is_none() {
+            let Some(app) = self.app.get() else {
+                return Answer::Now(plain(StatusCode::SERVICE_UNAVAILABLE));
+            };
+            return match app.answer(bare_request(head, connection)) {
+                surus_zend::Answer::Now(response) => Answer::Now(response.map(Reply::Backend)),
+                surus_zend::Answer::Later(future) => {
+                    Answer::Later(Box::pin(async { future.await.map(Reply::Backend) }))
+                }
+            };
         }
+        let (this, connection) = (Rc::clone(self), connection.clone());
+        Answer::Later(Box::pin(async move {
+            match request(head, body, &connection, &this.spool, Streamed::Long).await {
+                Ok(request) => match this.app.get() {
+                    Some(app) => app.call(request).await.map(Reply::Backend),
+                    None => plain(StatusCode::SERVICE_UNAVAILABLE),
+                },
+                Err(error) => unreadable(&error),
+            }
+        }))
     }
 }
 

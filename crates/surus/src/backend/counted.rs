@@ -5,7 +5,7 @@ use std::time::Instant;
 use bytes::Bytes;
 use http::header::{HeaderValue, CONNECTION, CONTENT_TYPE};
 use http::{Response, StatusCode};
-use surus_edge::{Backend, Connection, Reply, RequestBody};
+use surus_edge::{Answer, Backend, Connection, Reply, RequestBody};
 use surus_master::Tally;
 
 /// What every request of a worker goes through on its way to PHP.
@@ -51,25 +51,29 @@ impl<B> Counted<B> {
 impl<B: Backend> Backend for Counted<B> {
     type Body = B::Body;
 
-    async fn call(
-        &self,
-        request: http::Request<RequestBody>,
+    fn call(
+        self: &Rc<Self>,
+        head: http::request::Parts,
+        body: Option<RequestBody>,
         connection: &Connection,
-    ) -> Response<Reply<B::Body>> {
+    ) -> Answer<B::Body> {
         let begun = Instant::now();
         let broken = self.broken.borrow().as_deref().map(page);
-        let mut response = match broken {
-            Some(page) => page,
-            None => self.inner.call(request, connection).await,
+        let answer = match broken {
+            Some(page) => Answer::Now(page),
+            None => self.inner.call(head, body, connection),
         };
-        self.tally
-            .count(response.status().as_u16(), begun.elapsed());
-        self.requests.set(self.requests.get() + 1);
-        if self.leaving.get() {
-            let close = HeaderValue::from_static("close");
-            response.headers_mut().insert(CONNECTION, close);
-        }
-        response
+        let this = Rc::clone(self);
+        answer.map(move |mut response| {
+            this.tally
+                .count(response.status().as_u16(), begun.elapsed());
+            this.requests.set(this.requests.get() + 1);
+            if this.leaving.get() {
+                let close = HeaderValue::from_static("close");
+                response.headers_mut().insert(CONNECTION, close);
+            }
+            response
+        })
     }
 }
 

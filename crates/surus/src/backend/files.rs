@@ -8,7 +8,8 @@ use std::rc::Rc;
 use http::header::{HeaderMap, HeaderName, HeaderValue, CONTENT_LENGTH};
 use http::{Method, Response, StatusCode};
 use surus_edge::{
-    plain, serve_file, serve_file_with, Backend, CachedDisk, Connection, Reply, RequestBody, Site,
+    plain, serve_file, serve_file_with, Answer, Backend, CachedDisk, Connection, Reply,
+    RequestBody, Site,
 };
 
 use crate::config::App;
@@ -23,7 +24,7 @@ const X_SENDFILE_TYPE: HeaderName = HeaderName::from_static("x-sendfile-type");
 pub(crate) struct Files<B> {
     inner: Rc<B>,
     public: Option<(Site, CachedDisk)>,
-    sendfile: Option<SendFile>,
+    sendfile: Option<Rc<SendFile>>,
 }
 
 impl<B: Backend> Files<B> {
@@ -35,7 +36,7 @@ impl<B: Backend> Files<B> {
         Ok(Files {
             inner,
             public,
-            sendfile: SendFile::new(&app.sendfile),
+            sendfile: SendFile::new(&app.sendfile).map(Rc::new),
         })
     }
 }
@@ -43,24 +44,26 @@ impl<B: Backend> Files<B> {
 impl<B: Backend> Backend for Files<B> {
     type Body = B::Body;
 
-    async fn call(
-        &self,
-        mut request: http::Request<RequestBody>,
+    fn call(
+        self: &Rc<Self>,
+        mut head: http::request::Parts,
+        body: Option<RequestBody>,
         connection: &Connection,
-    ) -> Response<Reply<B::Body>> {
+    ) -> Answer<B::Body> {
         if let Some((site, disk)) = &self.public {
-            if matches!(*request.method(), Method::GET | Method::HEAD) {
-                if let Some(file) = site.file(disk, request.uri().path()) {
-                    return serve_file(request.method(), request.headers(), &file);
+            if matches!(head.method, Method::GET | Method::HEAD) {
+                if let Some(file) = site.file(disk, head.uri.path()) {
+                    return Answer::Now(serve_file(&head.method, &head.headers, &file));
                 }
             }
         }
         let Some(sendfile) = &self.sendfile else {
-            return self.inner.call(request, connection).await;
+            return self.inner.call(head, body, connection);
         };
-        let asked = sendfile.begin(&mut request);
-        let answer = self.inner.call(request, connection).await;
-        sendfile.answer(&asked, answer)
+        let (asked, sendfile) = (SendFile::begin(&mut head), Rc::clone(sendfile));
+        self.inner
+            .call(head, body, connection)
+            .map(move |response| sendfile.answer(&asked, response))
     }
 }
 
@@ -85,13 +88,12 @@ impl SendFile {
         })
     }
 
-    fn begin<B>(&self, request: &mut http::Request<B>) -> Asked {
+    fn begin(head: &mut http::request::Parts) -> Asked {
         let asked = Asked {
-            method: request.method().clone(),
-            headers: request.headers().clone(),
+            method: head.method.clone(),
+            headers: head.headers.clone(),
         };
-        request
-            .headers_mut()
+        head.headers
             .insert(X_SENDFILE_TYPE, HeaderValue::from_static("X-Sendfile"));
         asked
     }

@@ -78,17 +78,33 @@ enum Streamed {
     Long,
 }
 
+/// The engine's form of a request without a body.
+fn bare_request(head: http::request::Parts, connection: &Connection) -> surus_zend::Request {
+    surus_zend::Request {
+        method: head.method,
+        uri: head.uri,
+        version: head.version,
+        headers: head.headers,
+        peer: connection.peer,
+        local: connection.local,
+        https: connection.https,
+        interim: connection.interim().cloned().map(Interim),
+        body: surus_zend::RequestBody::Empty,
+    }
+}
+
 /// The engine's form of a request. Fails if the client broke off its body.
 async fn request(
-    request: http::Request<RequestBody>,
+    mut head: http::request::Parts,
+    body: Option<RequestBody>,
     connection: &Connection,
     spool: &Spool,
     streamed: Streamed,
 ) -> Result<surus_zend::Request, BoxError> {
-    let (mut head, body) = request.into_parts();
-    let body = if body.is_empty() {
-        surus_zend::RequestBody::Empty
-    } else if streamed == Streamed::Long && !spool.holds(&body) && !has_files(&head.headers) {
+    let Some(body) = body else {
+        return Ok(bare_request(head, connection));
+    };
+    let body = if streamed == Streamed::Long && !spool.holds(&body) && !has_files(&head.headers) {
         surus_zend::RequestBody::Stream(Box::pin(body))
     } else {
         let (length, body) = match spool.read(body).await? {
@@ -102,15 +118,8 @@ async fn request(
         body
     };
     Ok(surus_zend::Request {
-        method: head.method,
-        uri: head.uri,
-        version: head.version,
-        headers: head.headers,
-        peer: connection.peer,
-        local: connection.local,
-        https: connection.https,
-        interim: connection.interim().cloned().map(Interim),
         body,
+        ..bare_request(head, connection)
     })
 }
 

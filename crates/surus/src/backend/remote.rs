@@ -1,8 +1,10 @@
 //! PHP in processes of its own, from a worker's side and from a process's own.
 
+use std::rc::Rc;
+
 use http::Response;
 use serde_json::{json, Value};
-use surus_edge::{Backend, Connection, Reply, RequestBody, Spool};
+use surus_edge::{Answer, Backend, Connection, Reply, RequestBody, Spool};
 use surus_zend::{BootError, ResponseBody};
 
 use super::classic::Scripts;
@@ -55,15 +57,19 @@ impl Remote {
 impl Backend for Remote {
     type Body = RemoteBody;
 
-    async fn call(
-        &self,
-        incoming: http::Request<RequestBody>,
+    fn call(
+        self: &Rc<Self>,
+        head: http::request::Parts,
+        body: Option<RequestBody>,
         connection: &Connection,
-    ) -> Response<Reply<RemoteBody>> {
-        match request(incoming, connection, &self.spool, Streamed::None).await {
-            Ok(request) => self.processes.call(request, None).await,
-            Err(error) => unreadable(&error),
-        }
+    ) -> Answer<RemoteBody> {
+        let (this, connection) = (Rc::clone(self), connection.clone());
+        Answer::Later(Box::pin(async move {
+            match request(head, body, &connection, &this.spool, Streamed::None).await {
+                Ok(request) => this.processes.call(request, None).await,
+                Err(error) => unreadable(&error),
+            }
+        }))
     }
 }
 
