@@ -10,7 +10,7 @@ use std::{
 use http::{header, HeaderValue, Response};
 
 use crate::{
-    coroutine::plain_answer,
+    answers::plain_answer,
     exchange::Exchange,
     ffi,
     isolate::Isolate,

@@ -1,6 +1,7 @@
 //! Coroutine applications: booted once, each request in a fiber of one isolate.
 
 mod reload;
+mod version;
 
 use std::{
     cell::{Cell, RefCell},
@@ -11,30 +12,24 @@ use std::{
     rc::Rc,
 };
 
-use bytes::Bytes;
-use http::{header, HeaderValue, Method, Response, StatusCode};
+use http::Response;
 use tokio::sync::Notify;
 
 use crate::{
+    answers::plain_answer,
     classic::{busy, LeaveGuard},
     exchange::Exchange,
     ffi,
-    inputs::RouteInputs,
-    isolate::Isolate,
     line::Line,
-    refresh::BootLog,
     request::{Limits, Request},
-    router::{Match, Router, Target},
     task::{Outcome, Task, Turn},
     watch::note_slow_end,
     BootError, Engine, ResponseBody,
 };
 
 pub use reload::Prepared;
+use version::Version;
 
-/// As the engine's own fibers.
-const FIBER_STACK: usize = 2 * 1024 * 1024;
-const BOOT_STACK: usize = 8 * 1024 * 1024;
 /// Idle fibers that are kept for the next burst.
 const MAX_IDLE_FIBERS: usize = 256;
 /// For a boot, where requests have no time limit.
@@ -118,17 +113,6 @@ pub enum Answer {
     Now(Response<ResponseBody>),
     /// Dropping the future tells PHP that the client has left.
     Later(Pin<Box<dyn Future<Output = Response<ResponseBody>>>>),
-}
-
-/// One boot of the script.
-struct Version {
-    isolate: Rc<Isolate>,
-    router: Option<Router>,
-    /// What routes take as input, if any does.
-    inputs: Option<Rc<RouteInputs>>,
-    idle: RefCell<Vec<Task>>,
-    /// No new requests: the isolate has seen a fatal error.
-    retired: Cell<bool>,
 }
 
 impl Coroutine {
@@ -443,228 +427,4 @@ impl App {
             app.rebooted.notify_waiters();
         });
     }
-}
-
-impl Version {
-    async fn boot(engine: &Engine, script: &Path, limits: &Limits) -> Result<Version, BootError> {
-        let exchange = Exchange::for_script(script, engine.dev);
-        Version::boot_with(script, limits, &exchange).await
-    }
-
-    async fn boot_with(
-        script: &Path,
-        limits: &Limits,
-        exchange: &Rc<Exchange>,
-    ) -> Result<Version, BootError> {
-        let isolate = Isolate::new(limits.memory_limit.as_deref())?;
-        let task = Task::new(&isolate, BOOT_STACK)?;
-        task.assign(ffi::RUN_BOOT, exchange);
-        let unlimited = Limits {
-            request_timeout: None,
-            slow_log: None,
-            ..limits.clone()
-        };
-        let log = BootLog::begin(exchange);
-        let outcome = task.start(exchange, &unlimited).await;
-        let printed = exchange.take_output();
-        if !printed.is_empty() {
-            tracing::info!(target: "php", "{}", String::from_utf8_lossy(&printed).trim_end());
-        }
-        if outcome != Outcome::Ok {
-            return Err(log.error(script));
-        }
-        let routes = exchange.routes.borrow();
-        let router = if routes.is_empty() {
-            None
-        } else {
-            Some(Router::new(&routes).map_err(BootError)?)
-        };
-        Ok(Version {
-            isolate,
-            router,
-            inputs: RouteInputs::take(exchange),
-            idle: RefCell::default(),
-            retired: Cell::new(false),
-        })
-    }
-
-    fn fiber(&self) -> Result<Task, BootError> {
-        match self.idle.borrow_mut().pop() {
-            Some(task) => Ok(task),
-            None => Task::new(&self.isolate, FIBER_STACK),
-        }
-    }
-
-    /// The exchange with its route; or the answer that needs no PHP.
-    fn route(
-        &self,
-        request: Request,
-        dev: bool,
-    ) -> Result<Rc<Exchange>, Box<Response<ResponseBody>>> {
-        let Some(router) = &self.router else {
-            return Ok(Exchange::new(request, None, dev));
-        };
-        let host = request.uri.authority().map(|authority| authority.as_str());
-        let found = router.find(&Target {
-            method: &request.method,
-            path: request.uri.path(),
-            host: host.or_else(|| request.headers.get(header::HOST)?.to_str().ok()),
-            headers: &request.headers,
-        });
-        let (index, parameters, allow) = match found {
-            Match::Found { index, parameters } => (index, parameters, None),
-            Match::NotAllowed {
-                allow,
-                index: Some(index),
-            } if request.method != Method::OPTIONS => (index, Vec::new(), Some(allow)),
-            other => return Err(Box::new(refuse(&request, other))),
-        };
-        let exchange = Exchange::new(request, None, dev);
-        exchange.route.set(index);
-        *exchange.parameters.borrow_mut() = parameters;
-        if let Some(allow) = allow {
-            exchange.add_header(b"allow", allow.as_bytes());
-        }
-        Ok(exchange)
-    }
-}
-
-/// The answer to a request that no route takes.
-fn refuse(request: &Request, why: Match) -> Response<ResponseBody> {
-    let empty = |status| {
-        let mut answer = Response::new(ResponseBody::empty());
-        *answer.status_mut() = status;
-        answer
-    };
-    let options = request.method == Method::OPTIONS;
-    let (mut answer, name, value) = match why {
-        Match::NotAllowed { allow, .. } if options => {
-            (empty(StatusCode::NO_CONTENT), header::ALLOW, allow)
-        }
-        Match::NotAllowed { allow, .. } => (plain_answer(405), header::ALLOW, allow),
-        Match::Redirect { mut path } => {
-            if let Some(query) = request.uri.query() {
-                path.push('?');
-                path.push_str(query);
-            }
-            (
-                empty(StatusCode::PERMANENT_REDIRECT),
-                header::LOCATION,
-                path,
-            )
-        }
-        Match::Malformed if options && request.uri.path() == "*" => {
-            return empty(StatusCode::NO_CONTENT)
-        }
-        Match::Malformed => return plain_answer(400),
-        Match::NotFound | Match::Found { .. } => return plain_answer(404),
-    };
-    if let Ok(value) = HeaderValue::from_str(&value) {
-        answer.headers_mut().insert(name, value);
-    }
-    answer
-}
-
-impl Drop for Version {
-    fn drop(&mut self) {
-        self.idle.borrow_mut().clear();
-        if self.isolate.is_clean() {
-            unboot(&self.isolate);
-        }
-    }
-}
-
-/// Ends the request that a boot has left open. Nothing of it may wait: there is nobody to resume it.
-fn unboot(isolate: &Rc<Isolate>) {
-    if Rc::strong_count(isolate) > 1 {
-        return;
-    }
-    if let Ok(task) = Task::new(isolate, BOOT_STACK) {
-        let exchange = Exchange::for_script(Path::new(""), false);
-        task.assign(ffi::RUN_UNBOOT, &exchange);
-        task.finish_now();
-    }
-}
-
-/// An answer in place of PHP's, as problem+json without any detail.
-pub(crate) fn plain_answer(status: u16) -> Response<ResponseBody> {
-    let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    let title = status.canonical_reason().unwrap_or("Error");
-    let text = format!("{{\"title\":\"{title}\",\"status\":{}}}", status.as_u16());
-    let mut answer = Response::new(ResponseBody::full(Bytes::from(text)));
-    *answer.status_mut() = status;
-    answer.headers_mut().insert(
-        header::CONTENT_TYPE,
-        HeaderValue::from_static("application/problem+json"),
-    );
-    answer
-}
-
-/// The answer for an uncaught exception: HTML for a browser, problem+json otherwise; detail in development only.
-pub(crate) fn answer_exception(
-    exchange: &Exchange,
-    status: i32,
-    class: &str,
-    message: &str,
-    trace: &str,
-) {
-    let status = u16::try_from(status).unwrap_or(500);
-    let accepts = exchange
-        .request
-        .headers
-        .get(header::ACCEPT)
-        .and_then(|a| a.to_str().ok())
-        .unwrap_or("");
-    let title = StatusCode::from_u16(status)
-        .ok()
-        .and_then(|s| s.canonical_reason())
-        .unwrap_or("Error");
-    exchange.set_status(i32::from(status));
-    if accepts.contains("text/html") {
-        let detail = if exchange.dev {
-            format!("<pre>{}</pre>", escape_html(trace))
-        } else {
-            String::new()
-        };
-        exchange.add_header(b"content-type", b"text/html; charset=UTF-8");
-        exchange.write(
-            format!("<!doctype html><title>{title}</title><h1>{status} {title}</h1>{detail}")
-                .as_bytes(),
-        );
-        return;
-    }
-    let mut text = format!("{{\"title\":{},\"status\":{status}", json_string(title));
-    if exchange.dev {
-        text.push_str(&format!(
-            ",\"exception\":{},\"detail\":{},\"trace\":{}",
-            json_string(class),
-            json_string(message),
-            json_string(trace)
-        ));
-    }
-    text.push('}');
-    exchange.add_header(b"content-type", b"application/problem+json");
-    exchange.write(text.as_bytes());
-}
-
-fn escape_html(text: &str) -> String {
-    text.replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;")
-}
-
-fn json_string(text: &str) -> String {
-    let mut out = String::with_capacity(text.len() + 2);
-    out.push('"');
-    for c in text.chars() {
-        match c {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            c if c.is_control() => out.push_str(&format!("\\u{:04x}", c as u32)),
-            c => out.push(c),
-        }
-    }
-    out.push('"');
-    out
 }

@@ -114,7 +114,7 @@ impl RouteInputs {
                         problem::answer(&rejected, source.place(), &self.messages, language);
                     return Some(answer(status, text, accepted));
                 }
-                Err(Refused::BrokenOff) => return Some(crate::coroutine::plain_answer(400)),
+                Err(Refused::BrokenOff) => return Some(crate::answers::plain_answer(400)),
             }
         }
         let inputs = Inputs {

@@ -261,7 +261,7 @@ unsafe extern "C" fn surus_rs_exception(
     // SAFETY: as above.
     unsafe {
         let text = |s: Str| String::from_utf8_lossy(s.bytes()).into_owned();
-        crate::coroutine::answer_exception(
+        crate::answers::answer_exception(
             exchange(raw),
             status,
             &text(class),

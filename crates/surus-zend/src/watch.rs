@@ -12,7 +12,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::{coroutine::plain_answer, exchange::Exchange, ffi, request::Limits, task::Task};
+use crate::{answers::plain_answer, exchange::Exchange, ffi, request::Limits, task::Task};
 
 const UNWIND_TIME: Duration = Duration::from_secs(5);
 /// A deadline that falls into the end of a request whose client has left is looked at again after this time: the
