@@ -26,7 +26,7 @@ test:
 	bin/setup test
 	cargo build --release -p surus
 	python3 -m unittest discover -s bench/tests
-	cargo test --workspace --profile fast
+	cargo test --workspace --profile fast --no-fail-fast
 
 lint:
 	bin/setup test
