@@ -455,7 +455,14 @@ fn a_version_that_does_not_boot_in_the_first_process_replaces_none() {
     state.on(Event::Reload(7), at(2000));
     state.on(Event::BootFailed(3, "no".into()), at(2100));
     let actions = state.on(Event::Exited(3, Death::Exit(1)), at(2100));
-    assert_eq!(without_logs(actions), [Action::Reloaded(Err("no".into()))]);
+    // The worker is told, too: in development it shows what is wrong.
+    assert_eq!(
+        without_logs(actions),
+        [
+            Action::Abort(0, 1, "no".into()),
+            Action::Reloaded(Err("no".into()))
+        ]
+    );
 }
 
 #[test]
