@@ -16,6 +16,7 @@ const APP: &str = "<?php return function ($request) {
     }
     static $kept = [];
     if ($request->path() === '/leak') {
+        usleep(50_000); // about 100 MB a second: it is looked at once a second
         $kept[] = str_repeat('x', 1_000_000);
     }
     return 'served';
