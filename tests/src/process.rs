@@ -64,7 +64,8 @@ impl Process {
         read_lossy(&self.stderr)
     }
 
-    /// Bytes of memory that the process group has for itself (its share of what is shared included).
+    /// Bytes of anonymous memory of the process group. Pages of the program and its libraries do not count: other tests
+    /// that end leave a larger share of them.
     pub fn memory(&self) -> u64 {
         let mut bytes = 0;
         for entry in fs::read_dir("/proc").expect("/proc").flatten() {
@@ -79,7 +80,7 @@ impl Process {
             let rollup = fs::read_to_string(entry.path().join("smaps_rollup")).unwrap_or_default();
             let kilobytes = rollup
                 .lines()
-                .find_map(|line| line.strip_prefix("Pss:"))
+                .find_map(|line| line.strip_prefix("Pss_Anon:"))
                 .and_then(|rest| rest.trim().trim_end_matches(" kB").parse::<u64>().ok());
             bytes += kilobytes.unwrap_or_default() * 1024;
         }

@@ -31,7 +31,7 @@ fn what_is_printed_without_flush_is_streamed_too() {
         let mut connection = sent(&server, request).expect("a connection");
         thread::sleep(Duration::from_secs(1));
         let growth = server.process().memory().saturating_sub(before);
-        assert!(growth < 8 << 20, "{growth}");
+        assert!(growth < 8 << 20, "{mode:?}: {growth}");
         let response = connection.response("GET").expect("an answer").expect(200);
         assert_eq!(response.body.len(), 100 << 20);
         assert!(response
