@@ -223,6 +223,7 @@ fn sighup_reloads() {
 
 /// Processes that take one request at a time are replaced, one after the other.
 #[test]
+#[ignore = "an open fault: under load a reload of `processes` does not end at times; see docs/operations.md"]
 fn processes_of_one_request_are_replaced() {
     for mode in ["process", "coroutine"] {
         let folder = TempDir::new("processes");
