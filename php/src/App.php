@@ -200,7 +200,7 @@ final class App
 
     /**
      * Middleware for all routes here, in this order, whenever they are declared. That of the outermost application
-     * also sees errors, as responses.
+     * also stands around answers to requests that no route takes.
      *
      * @param callable|object|string ...$middleware
      */
@@ -237,7 +237,7 @@ final class App
 
     /**
      * Answers instead of an exception of this class, or one with this status. 404 and 405 include requests that no
-     * route takes.
+     * route takes, 422 input that is refused ({@see Schema\InvalidInput}).
      *
      * @param int|class-string<\Throwable> $what
      * @param callable(\Throwable, Http\Request): mixed $handler null leaves it to the next one

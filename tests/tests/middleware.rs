@@ -3,6 +3,8 @@
 
 #[path = "middleware/auth.rs"]
 mod auth;
+#[path = "middleware/input.rs"]
+mod input;
 #[path = "middleware/limits.rs"]
 mod limits;
 #[path = "middleware/sessions.rs"]

@@ -24,6 +24,7 @@ typedef struct {
 /* On the isolate's heap, as what it refers to. */
 struct surus_plan {
 	uint32_t count;
+	bool has_input;
 	argument arguments[];
 };
 
@@ -57,6 +58,7 @@ surus_plan *surus_plan_make(zval *list, void *exchange, int64_t route, const cha
 		if (Z_TYPE_P(make) == IS_OBJECT && zend_is_callable_ex(make, NULL, 0, NULL, &a->call, NULL)) {
 			ZVAL_COPY(&a->make, make);
 		}
+		plan->has_input |= a->source == FROM_INPUT;
 		if (a->source == FROM_INPUT
 			&& (!function || surus_hydrator_make(exchange, route, methods, function, a->index, &a->hydrator, error, error_size) != SURUS_INPUT)) {
 			surus_plan_free(plan);
@@ -267,6 +269,9 @@ bool surus_plan_needs_request(const surus_plan *plan)
 
 bool surus_plan_fill(const surus_plan *plan, void *exchange, zval *request, zval *arguments)
 {
+	if (plan->has_input && surus_input_is_refused(exchange)) {
+		return false;
+	}
 	for (uint32_t i = 0; i < plan->count; i++) {
 		if (!fill(&plan->arguments[i], exchange, request, &arguments[i])) {
 			while (i-- > 0) {

@@ -61,8 +61,8 @@ static const zend_function *signature(const route *r, zval *target)
 /* One row of Surus\Internal\Boot::compile(). */
 static bool take_route(struct surus_application *app, void *exchange, zval *row)
 {
-	zval *columns[9];
-	for (uint32_t i = 0; i < 9; i++) {
+	zval *columns[10];
+	for (uint32_t i = 0; i < 10; i++) {
 		columns[i] = zend_hash_index_find(Z_ARRVAL_P(row), i);
 		if (!columns[i]) {
 			return false;
@@ -84,6 +84,9 @@ static bool take_route(struct surus_application *app, void *exchange, zval *row)
 	if (Z_TYPE(r->handler.value) == IS_UNDEF || surus_plan_count(r->plan) > MAX_ARGUMENTS) {
 		surus_logf(3, "The handler for \"%s\" cannot be called, or has more than %d parameters", pattern.ptr, MAX_ARGUMENTS);
 		return false;
+	}
+	if (zend_is_true(columns[9])) {
+		surus_rs_guard_route(exchange, index);
 	}
 	/* A row of its own takes every request: there is nothing to match. */
 	if (pattern.len || methods.ptr[0] != '*') {

@@ -214,8 +214,14 @@ int surus_rs_add_input(void *exchange, int64_t route, int from, surus_str descri
 bool surus_rs_add_messages(void *exchange, surus_str json);
 /* Valid until the request ends. */
 bool surus_rs_input(void *exchange, uint32_t slot, surus_input *input);
-/* The answer to input that breaks rules written in PHP: a JSON list of violations. */
-void surus_rs_invalid(void *exchange, uint32_t slot, surus_str violations);
+/* Refuses input that breaks rules written in PHP: a JSON list of violations. */
+void surus_rs_refuse_input(void *exchange, uint32_t slot, surus_str violations);
+/* Why the request's input is refused: a status, a problem document, and the media types that the route takes if that is
+ * what was wrong. False: it is not. Valid until the request ends. */
+typedef struct { int status; surus_str text, accepted; } surus_refusal;
+bool surus_rs_refusal(void *exchange, surus_refusal *refusal);
+/* At boot: PHP is entered for input of this route that is refused, too. */
+void surus_rs_guard_route(void *exchange, int64_t route);
 /* Takes tokens from a bucket that all workers share: `rate` a second, at most `burst`. Times are seconds. */
 typedef struct { bool allowed; int64_t remaining; double retry_after, reset_after; } surus_taken;
 void surus_rs_take_tokens(surus_str key, double rate, double burst, double cost, surus_taken *taken);

@@ -6,6 +6,7 @@
 
 #include "Zend/zend_attributes.h"
 #include "Zend/zend_enum.h"
+#include "Zend/zend_exceptions.h"
 #include "Zend/zend_interfaces.h"
 
 enum { OF_OBJECT, OF_ENUM, OF_DATE };
@@ -514,7 +515,34 @@ static bool build(reader *from, zval *to)
 	return good;
 }
 
-/* Asks the rules that are written in PHP. False: the request is answered, or one has thrown. */
+bool surus_input_is_refused(void *exchange)
+{
+	surus_refusal refusal;
+	if (!surus_rs_refusal(exchange, &refusal)) {
+		return false;
+	}
+	zval exception, arguments[3];
+	zend_string *name = zend_string_init(ZEND_STRL("Surus\\Schema\\InvalidInput"), false);
+	zend_class_entry *class = zend_lookup_class(name);
+	zend_string_release(name);
+	if (!class || object_init_ex(&exception, class) != SUCCESS) {
+		return true;
+	}
+	ZVAL_LONG(&arguments[0], refusal.status);
+	ZVAL_STRINGL(&arguments[1], refusal.text.ptr, refusal.text.len);
+	ZVAL_STRINGL(&arguments[2], refusal.accepted.ptr, refusal.accepted.len);
+	zend_call_known_function(class->constructor, Z_OBJ(exception), class, NULL, 3, arguments, NULL);
+	zval_ptr_dtor(&arguments[1]);
+	zval_ptr_dtor(&arguments[2]);
+	if (EG(exception)) {
+		zval_ptr_dtor(&exception);
+	} else {
+		zend_throw_exception_object(&exception);
+	}
+	return true;
+}
+
+/* Asks the rules that are written in PHP. False: an exception was thrown. */
 static bool ask_rules(const surus_hydrator *hydrator, void *exchange, zval *object)
 {
 	zval found, rules;
@@ -524,9 +552,8 @@ static bool ask_rules(const surus_hydrator *hydrator, void *exchange, zval *obje
 	zval_ptr_dtor(&rules);
 	bool good = !EG(exception) && Z_TYPE(found) != IS_STRING;
 	if (!EG(exception) && !good) {
-		surus_rs_invalid(exchange, hydrator->slot, (surus_str){Z_STRVAL(found), Z_STRLEN(found)});
-		SG(headers_sent) = 1;
-		SG(request_info).no_headers = 1;
+		surus_rs_refuse_input(exchange, hydrator->slot, (surus_str){Z_STRVAL(found), Z_STRLEN(found)});
+		surus_input_is_refused(exchange);
 	}
 	zval_ptr_dtor(&found);
 	return good;

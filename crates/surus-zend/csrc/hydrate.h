@@ -22,7 +22,9 @@ bool surus_take_messages(void *exchange);
 /* At boot, of a Surus\App: makes its OpenAPI document if that is what it boots for. */
 bool surus_make_openapi(void *exchange, zval *app);
 void surus_hydrator_free(surus_hydrator *hydrator);
-/* False: an exception was thrown, or the request is answered (SG(headers_sent)) since a rule written in PHP was broken. */
+/* Throws a Surus\Schema\InvalidInput if the request's input is refused. */
+bool surus_input_is_refused(void *exchange);
+/* False: an exception was thrown. */
 bool surus_hydrate(const surus_hydrator *hydrator, void *exchange, zval *to);
 
 #endif

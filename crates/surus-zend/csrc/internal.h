@@ -158,8 +158,7 @@ void surus_plan_free(surus_plan *plan);
 uint32_t surus_plan_count(const surus_plan *plan);
 /* Whether `request` has to be there to fill it. */
 bool surus_plan_needs_request(const surus_plan *plan);
-/* Fills `arguments` (room for surus_plan_count). False: a value is missing or does not fit and an exception says so, or
- * the request is answered. */
+/* Fills `arguments` (room for surus_plan_count). False: a value is missing or does not fit, and an exception says so. */
 bool surus_plan_fill(const surus_plan *plan, void *exchange, zval *request, zval *arguments);
 /* Throws a Surus\Http\HttpException; takes the message. */
 void surus_throw_http(int status, zend_string *message);

@@ -150,6 +150,14 @@ extern "C" {
     pub(crate) fn surus_park() -> c_int;
 }
 
+/// `surus_refusal`: why input is refused.
+#[repr(C)]
+pub(crate) struct Refusal {
+    pub(crate) status: c_int,
+    pub(crate) text: Str,
+    pub(crate) accepted: Str,
+}
+
 /// `surus_input`: the cells of validated input, and where their texts lie.
 #[repr(C)]
 pub(crate) struct Input {

@@ -7,7 +7,7 @@ use std::{
 
 use crate::{
     exchange::Exchange,
-    ffi::{Input, Str},
+    ffi::{Input, Refusal, Str},
 };
 
 #[no_mangle]
@@ -72,11 +72,33 @@ unsafe extern "C" fn surus_rs_input(raw: *mut c_void, slot: u32, to: *mut Input)
 }
 
 #[no_mangle]
-unsafe extern "C" fn surus_rs_invalid(raw: *mut c_void, slot: u32, violations: Str) {
+unsafe extern "C" fn surus_rs_guard_route(raw: *mut c_void, route: i64) {
+    // SAFETY: as above.
+    unsafe { Exchange::from_raw(raw) }.guard_route(route);
+}
+
+#[no_mangle]
+unsafe extern "C" fn surus_rs_refuse_input(raw: *mut c_void, slot: u32, violations: Str) {
     // SAFETY: as above.
     unsafe {
         let violations = String::from_utf8_lossy(violations.bytes());
-        Exchange::from_raw(raw).answer_invalid(slot, &violations);
+        Exchange::from_raw(raw).refuse_input(slot, &violations);
+    }
+}
+
+#[no_mangle]
+unsafe extern "C" fn surus_rs_refusal(raw: *mut c_void, to: *mut Refusal) -> bool {
+    // SAFETY: as above. The texts belong to the exchange and do not change any more.
+    unsafe {
+        let found = Exchange::from_raw(raw).refusal();
+        if let Some(refusal) = found {
+            to.write(Refusal {
+                status: c_int::from(refusal.status),
+                text: Str::new(refusal.text.as_bytes()),
+                accepted: Str::new(refusal.accepted.as_bytes()),
+            });
+        }
+        found.is_some()
     }
 }
 

@@ -42,12 +42,33 @@ impl Source {
     }
 }
 
+/// What an application says about its inputs while it boots.
+#[derive(Debug, Default)]
+struct Booting {
+    inputs: Vec<Declared>,
+    messages: Messages,
+    /// Routes whose refusals are PHP's to answer.
+    guarded: Vec<i64>,
+}
+
+/// Why input is refused: the answer in the handler's place.
+#[derive(Debug)]
+pub(crate) struct Refusal {
+    pub(crate) status: u16,
+    /// A problem document.
+    pub(crate) text: String,
+    /// Media types that the route takes; empty where this is not what was wrong.
+    pub(crate) accepted: &'static str,
+}
+
 /// Of an exchange: what an application declares while it boots, or what a request has brought.
 #[derive(Debug, Default)]
 pub(crate) struct Inputs {
-    declared: RefCell<(Vec<Declared>, Messages)>,
+    declared: RefCell<Booting>,
     /// Set once, before PHP sees it.
     read: OnceCell<Vec<Input>>,
+    /// Set instead of `read` on a guarded route, or once rules in PHP are broken.
+    refused: OnceCell<Refusal>,
     /// For violations that PHP finds.
     of: Option<Rc<RouteInputs>>,
     /// At boot: the application is to hand over its OpenAPI document.
@@ -55,88 +76,130 @@ pub(crate) struct Inputs {
     openapi: OnceCell<String>,
 }
 
+/// Of one route.
+#[derive(Debug, Default)]
+struct OfRoute {
+    inputs: Vec<(Source, Schema)>,
+    /// Middleware stands around the handler, or the application answers such errors itself: a refusal goes that way.
+    guarded: bool,
+}
+
 /// Of an application: the inputs of each route.
 #[derive(Debug)]
 pub(crate) struct RouteInputs {
     /// By route; most have none.
-    routes: Vec<Vec<(Source, Schema)>>,
+    routes: Vec<OfRoute>,
     messages: Messages,
 }
 
 impl RouteInputs {
     /// What a boot has declared.
     pub(crate) fn take(boot: &Exchange) -> Option<Rc<RouteInputs>> {
-        let (declared, messages) = boot.inputs.get()?.declared.take();
+        let declared = boot.inputs.get()?.declared.take();
         let mut routes = Vec::new();
         for Declared {
             route,
             from,
             schema,
-        } in declared
+        } in declared.inputs
         {
             let route = usize::try_from(route).unwrap_or(0);
             if routes.len() <= route {
-                routes.resize_with(route + 1, Vec::new);
+                routes.resize_with(route + 1, OfRoute::default);
             }
-            routes[route].push((from, schema));
+            routes[route].inputs.push((from, schema));
         }
-        Some(Rc::new(RouteInputs { routes, messages }))
+        for route in declared.guarded {
+            let route = usize::try_from(route).ok();
+            if let Some(route) = route.and_then(|route| routes.get_mut(route)) {
+                route.guarded = true;
+            }
+        }
+        Some(Rc::new(RouteInputs {
+            routes,
+            messages: declared.messages,
+        }))
     }
 
-    fn of_route(&self, exchange: &Exchange) -> Option<&Vec<(Source, Schema)>> {
+    /// Of the exchange's route, if it takes any.
+    fn of_route(&self, exchange: &Exchange) -> Option<&OfRoute> {
         let route = usize::try_from(exchange.route.get()).unwrap_or(0);
-        self.routes.get(route)
+        self.routes
+            .get(route)
+            .filter(|route| !route.inputs.is_empty())
     }
 
     /// Whether the exchange's route takes any.
     pub(crate) fn has(&self, exchange: &Exchange) -> bool {
-        let route = usize::try_from(exchange.route.get()).unwrap_or(0);
-        self.routes.get(route).is_some_and(|all| !all.is_empty())
+        self.of_route(exchange).is_some()
     }
 
-    /// Reads and validates what the exchange's route takes. `Some` is the answer in PHP's place.
+    /// Reads and validates what the exchange's route takes. `Some` is the answer in PHP's place; on a guarded route PHP
+    /// is entered all the same, and finds the refusal where the input would be.
     pub(crate) async fn read(
         self: &Rc<Self>,
         exchange: &Exchange,
     ) -> Option<Response<ResponseBody>> {
-        let wanted = self.of_route(exchange).filter(|all| !all.is_empty())?;
+        let wanted = self.of_route(exchange)?;
+        let mut inputs = Inputs {
+            of: Some(self.clone()),
+            ..Inputs::default()
+        };
+        match self.read_all(exchange, &wanted.inputs).await {
+            Ok(read) => inputs.read = read.into(),
+            Err(Refused::With(refusal)) if wanted.guarded => inputs.refused = refusal.into(),
+            Err(Refused::With(refusal)) => return Some(answer(refusal)),
+            Err(Refused::BrokenOff) => return Some(crate::answers::plain_answer(400)),
+        }
+        let _ = exchange.inputs.set(Box::new(inputs));
+        None
+    }
+
+    async fn read_all(
+        &self,
+        exchange: &Exchange,
+        wanted: &[(Source, Schema)],
+    ) -> Result<Vec<Input>, Refused> {
         let mut read = Vec::with_capacity(wanted.len());
         for (source, schema) in wanted {
             match read_one(exchange, *source, schema).await {
                 Ok(input) => read.push(input),
-                Err(Refused::Rejected(rejected)) => {
-                    let accepted = match source {
-                        Source::Body(accepts) => accepts.names(),
-                        Source::Query => "",
-                    };
+                Err(Unread::BrokenOff) => return Err(Refused::BrokenOff),
+                Err(Unread::Rejected(rejected)) => {
                     let language = accept_language(exchange);
                     let (status, text) =
                         problem::answer(&rejected, source.place(), &self.messages, language);
-                    return Some(answer(status, text, accepted));
+                    let accepted = match (status, source) {
+                        (415, Source::Body(accepts)) => accepts.names(),
+                        _ => "",
+                    };
+                    return Err(Refused::With(Refusal {
+                        status,
+                        text,
+                        accepted,
+                    }));
                 }
-                Err(Refused::BrokenOff) => return Some(crate::answers::plain_answer(400)),
             }
         }
-        let inputs = Inputs {
-            read: read.into(),
-            of: Some(self.clone()),
-            ..Inputs::default()
-        };
-        let _ = exchange.inputs.set(Box::new(inputs));
-        None
+        Ok(read)
     }
 }
 
 enum Refused {
+    With(Refusal),
+    BrokenOff,
+}
+
+enum Unread {
     Rejected(Rejected),
     BrokenOff,
 }
 
-async fn read_one(exchange: &Exchange, source: Source, schema: &Schema) -> Result<Input, Refused> {
+async fn read_one(exchange: &Exchange, source: Source, schema: &Schema) -> Result<Input, Unread> {
     let limit = schema.limits().bytes;
     let Source::Body(accepts) = source else {
         let query = exchange.request.uri.query().unwrap_or("");
-        return schema.read_query(query).map_err(Refused::Rejected);
+        return schema.read_query(query).map_err(Unread::Rejected);
     };
     let content_type = exchange
         .request
@@ -144,7 +207,7 @@ async fn read_one(exchange: &Exchange, source: Source, schema: &Schema) -> Resul
         .get(header::CONTENT_TYPE)
         .and_then(|value| value.to_str().ok());
     let media = accepts.media(content_type).ok_or({
-        Refused::Rejected(Rejected::WrongType {
+        Unread::Rejected(Rejected::WrongType {
             accepted: accepts.names(),
         })
     })?;
@@ -152,10 +215,10 @@ async fn read_one(exchange: &Exchange, source: Source, schema: &Schema) -> Resul
         .whole_body(limit)
         .await
         .map_err(|error| match error {
-            BodyError::TooLarge => Refused::Rejected(Rejected::TooLarge { limit }),
-            BodyError::BrokenOff => Refused::BrokenOff,
+            BodyError::TooLarge => Unread::Rejected(Rejected::TooLarge { limit }),
+            BodyError::BrokenOff => Unread::BrokenOff,
         })?;
-    schema.read(&media, body).map_err(Refused::Rejected)
+    schema.read(&media, body).map_err(Unread::Rejected)
 }
 
 fn accept_language(exchange: &Exchange) -> Option<&str> {
@@ -163,16 +226,16 @@ fn accept_language(exchange: &Exchange) -> Option<&str> {
     value.to_str().ok()
 }
 
-fn answer(status: u16, text: String, accepted: &'static str) -> Response<ResponseBody> {
-    let mut answer = Response::new(ResponseBody::full(Bytes::from(text)));
-    *answer.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_REQUEST);
+fn answer(refusal: Refusal) -> Response<ResponseBody> {
+    let mut answer = Response::new(ResponseBody::full(Bytes::from(refusal.text)));
+    *answer.status_mut() = StatusCode::from_u16(refusal.status).unwrap_or(StatusCode::BAD_REQUEST);
     let headers = answer.headers_mut();
     headers.insert(
         header::CONTENT_TYPE,
         HeaderValue::from_static("application/problem+json"),
     );
-    if status == 415 {
-        headers.insert("accept-post", HeaderValue::from_static(accepted));
+    if !refusal.accepted.is_empty() {
+        headers.insert("accept-post", HeaderValue::from_static(refusal.accepted));
     }
     answer
 }
@@ -198,9 +261,9 @@ impl Exchange {
         };
         let schema = Schema::compile(description).map_err(|error| error.to_string())?;
         let mut declared = self.inputs.get_or_init(Box::default).declared.borrow_mut();
-        let before = declared.0.iter().filter(|each| each.route == route);
+        let before = declared.inputs.iter().filter(|each| each.route == route);
         let slot = i32::try_from(before.count()).unwrap_or(0);
-        declared.0.push(Declared {
+        declared.inputs.push(Declared {
             route,
             from: source,
             schema,
@@ -211,7 +274,13 @@ impl Exchange {
     /// At boot: messages in other languages.
     pub(crate) fn add_messages(&self, json: &str) -> Result<(), String> {
         let mut declared = self.inputs.get_or_init(Box::default).declared.borrow_mut();
-        declared.1.add(json)
+        declared.messages.add(json)
+    }
+
+    /// At boot: what is refused on this route is PHP's to answer.
+    pub(crate) fn guard_route(&self, route: i64) {
+        let inputs = self.inputs.get_or_init(Box::default);
+        inputs.declared.borrow_mut().guarded.push(route);
     }
 
     /// Before boot: the application is to hand over its OpenAPI document.
@@ -242,15 +311,26 @@ impl Exchange {
         self.inputs.get()?.read.get()?.get(slot as usize)
     }
 
-    /// Answers input that breaks rules of the second phase.
-    pub(crate) fn answer_invalid(&self, slot: u32, violations: &str) {
-        let Some(inputs) = self.inputs.get().and_then(|inputs| inputs.of.as_ref()) else {
+    /// Why the request's input is refused, if it is.
+    pub(crate) fn refusal(&self) -> Option<&Refusal> {
+        self.inputs.get()?.refused.get()
+    }
+
+    /// Refuses input that breaks rules of the second phase.
+    pub(crate) fn refuse_input(&self, slot: u32, violations: &str) {
+        let Some((inputs, routes)) = self
+            .inputs
+            .get()
+            .and_then(|inputs| Some((inputs, inputs.of.as_ref()?)))
+        else {
             return;
         };
-        let asked = inputs.of_route(self).and_then(|all| all.get(slot as usize));
+        let asked = routes
+            .of_route(self)
+            .and_then(|route| route.inputs.get(slot as usize));
         let place = asked.map_or("body", |(source, _)| source.place());
         let language = accept_language(self);
-        let (status, text) = Schema::second_phase(violations, place, &inputs.messages, language)
+        let (status, text) = Schema::second_phase(violations, place, &routes.messages, language)
             .unwrap_or_else(|error| {
                 tracing::error!(%error, "rules of the application");
                 (
@@ -258,8 +338,10 @@ impl Exchange {
                     r#"{"title":"Internal Server Error","status":500}"#.to_owned(),
                 )
             });
-        self.add_header(b"content-type", b"application/problem+json");
-        self.set_status(i32::from(status));
-        self.write(text.as_bytes());
+        let _ = inputs.refused.set(Refusal {
+            status,
+            text,
+            accepted: "",
+        });
     }
 }

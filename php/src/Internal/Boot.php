@@ -21,10 +21,11 @@ use Surus\Routing\Pattern;
 final class Boot
 {
     /**
-     * The routes as [methods, pattern, host, headers, handler, arguments, pipeline, target, about], and what answers exceptions.
-     * A route without a pattern takes every request, or those of which "404" or "405" is the answer.
+     * The routes as [methods, pattern, host, headers, handler, arguments, pipeline, target, about, guarded], and what
+     * answers exceptions. A route without a pattern takes every request, or those of which "404" or "405" is the
+     * answer. Input of a guarded one that is refused goes through PHP, too.
      *
-     * @return array{routes: list<array{string, string, string, string, callable, list<Argument>, ?\Closure, array{class-string, string}|null, string}>, errors: \Closure}
+     * @return array{routes: list<array{string, string, string, string, callable, list<Argument>, ?\Closure, array{class-string, string}|null, string, bool}>, errors: \Closure}
      */
     public static function compile(mixed $value, string $script, bool $dev): array
     {
@@ -61,7 +62,7 @@ final class Boot
         $this->pipeline = new Pipeline($this->container, $this->errors);
     }
 
-    /** @return array{routes: list<array{string, string, string, string, callable, list<Argument>, ?\Closure, array{class-string, string}|null, string}>, errors: \Closure} */
+    /** @return array{routes: list<array{string, string, string, string, callable, list<Argument>, ?\Closure, array{class-string, string}|null, string, bool}>, errors: \Closure} */
     private function application(): array
     {
         $rows = [];
@@ -75,12 +76,14 @@ final class Boot
         }
         // Names are checked at boot, not when the first path is made.
         $this->container->get(\Surus\Routing\Urls::class);
+        // Middleware of the application stands around every answer.
+        $seen = $this->middleware !== [];
         if ($this->fallback !== null) {
             $rows[] = $this->row($this->single('404', $this->fallback, ''), [], '');
-        } elseif ($this->errors->has(404)) {
+        } elseif ($seen || $this->errors->has(404)) {
             $rows[] = $this->row($this->single('404', static fn (Request $request): never => throw new HttpException(404), ''), [], '');
         }
-        if ($this->errors->has(405)) {
+        if ($seen || $this->errors->has(405)) {
             $rows[] = $this->row($this->single('405', static fn (Request $request): never => throw new HttpException(405), ''), [], '');
         }
 
@@ -95,11 +98,12 @@ final class Boot
     /**
      * @param list<callable|object|string> $inner middleware of groups and the route
      *
-     * @return array{string, string, string, string, callable, list<Argument>, ?\Closure, array{class-string, string}|null, string}
+     * @return array{string, string, string, string, callable, list<Argument>, ?\Closure, array{class-string, string}|null, string, bool}
      */
     private function row(Declared $route, array $inner, string $pattern, bool $piped = true): array
     {
         $plan = $this->planner->plan($route);
+        $pipeline = $piped ? $this->pipeline->make([...$this->middleware, ...$inner], $route->origin) : null;
 
         return [
             implode(',', $route->methods),
@@ -108,9 +112,10 @@ final class Boot
             implode("\n", $route->headers),
             $plan->handler,
             $plan->arguments,
-            $piped ? $this->pipeline->make($this->middleware, $inner, $route->origin) : null,
+            $pipeline,
             $plan->target,
             $route->about(),
+            $pipeline !== null || $this->errors->hasInput(),
         ];
     }
 }

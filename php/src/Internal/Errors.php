@@ -7,6 +7,7 @@ namespace Surus\Internal;
 use Surus\Http\HttpException;
 use Surus\Http\Request;
 use Surus\Http\Response;
+use Surus\Schema\InvalidInput;
 
 /**
  * Answers exceptions: the application's handlers, else problem+json or a page.
@@ -24,6 +25,18 @@ final class Errors
     public function has(int $status): bool
     {
         return isset($this->handlers[$status]) || isset($this->handlers[HttpException::class]);
+    }
+
+    /** Whether the application answers input itself that its class does not take. */
+    public function hasInput(): bool
+    {
+        foreach (array_keys($this->handlers) as $key) {
+            if (is_int($key) ? in_array($key, [400, 413, 415, 422], true) : is_a(InvalidInput::class, $key, true)) {
+                return true;
+            }
+        }
+
+        return false;
     }
 
     public function answer(\Throwable $exception, Request $request): Response
@@ -66,6 +79,9 @@ final class Errors
 
     private function plain(\Throwable $exception, int $status, Request $request): Response
     {
+        if ($exception instanceof InvalidInput) {
+            return $exception->response();
+        }
         $headers = $exception instanceof HttpException ? $exception->getHeaders() : [];
         $html = $request->prefers('application/json', 'text/html') === 'text/html';
         if ($this->dev && $html) {

@@ -26,35 +26,21 @@ final class Pipeline
     }
 
     /**
-     * What the server calls with the request instead of the handler; null if nothing is around it.
+     * What the server calls with the request instead of the handler; null if nothing is around it. What is thrown
+     * becomes a response where it was thrown: those around see every answer.
      *
-     * @param list<callable|object|string> $outer of the application: they see errors as responses
-     * @param list<callable|object|string> $inner of groups and the route
+     * @param list<callable|object|string> $middleware the outermost first
      *
      * @return ?\Closure(Request): Response
      */
-    public function make(array $outer, array $inner, string $origin): ?\Closure
+    public function make(array $middleware, string $origin): ?\Closure
     {
-        if ($outer === [] && $inner === []) {
+        if ($middleware === []) {
             return null;
         }
-        $next = static fn (Request $request): Response => Response::of(call_handler($request));
-        foreach (array_reverse($inner) as $middleware) {
-            $next = $this->around($middleware, $next, $origin);
-        }
-        if ($outer === []) {
-            return $next;
-        }
-        $errors = $this->errors;
-        $next = static function (Request $request) use ($next, $errors): Response {
-            try {
-                return $next($request);
-            } catch (\Throwable $exception) {
-                return $errors->answer($exception, $request);
-            }
-        };
-        foreach (array_reverse($outer) as $middleware) {
-            $next = $this->around($middleware, $next, $origin);
+        $next = $this->layer(static fn (Request $request): mixed => call_handler($request), null);
+        foreach (array_reverse($middleware) as $one) {
+            $next = $this->layer($this->callable($one, $origin), $next);
         }
 
         return $next;
@@ -75,19 +61,42 @@ final class Pipeline
         throw new BootError("$origin: the middleware \"$middleware\" is neither a class nor a function");
     }
 
-    /** @return \Closure(Request): Response */
-    private function around(callable|object|string $middleware, \Closure $next, string $origin): \Closure
+    /** @return callable(Request, ?\Closure): mixed */
+    private function callable(callable|object|string $middleware, string $origin): callable
     {
         $middleware = $this->resolve($middleware, $origin);
         if ($middleware instanceof Middleware) {
-            return static fn (Request $request): Response => Response::of($middleware->handle($request, $next));
+            return $middleware->handle(...);
         }
         if (Bridge::isMiddleware($middleware)) {
-            return (new Bridge($this->container))->middleware($middleware, $next);
+            return (new Bridge($this->container))->middleware($middleware);
         }
         if (is_callable($middleware)) {
-            return static fn (Request $request): Response => Response::of($middleware($request, $next));
+            return $middleware;
         }
         throw new BootError("$origin: " . $middleware::class . ' is no middleware');
+    }
+
+    /** @return \Closure(Request): Response */
+    private function layer(callable $call, ?\Closure $next): \Closure
+    {
+        $errors = $this->errors;
+
+        return static function (Request $request) use ($call, $next, $errors): Response {
+            $level = ob_get_level();
+            try {
+                return Response::of($call($request, $next));
+            } catch (\Throwable $exception) {
+                // What was printed belongs to a page that did not come about.
+                while (ob_get_level() > $level && ob_end_clean()) {
+                }
+                if (ob_get_level() > 0) {
+                    ob_clean();
+                }
+                $request->setAttribute(\Throwable::class, $exception);
+
+                return $errors->answer($exception, $request);
+            }
+        };
     }
 }

@@ -91,15 +91,12 @@ final class Bridge
     /**
      * @internal
      *
-     * @param \Closure(Request): Response $next
-     *
-     * @return \Closure(Request): Response
+     * @return \Closure(Request, \Closure(Request): Response): Response
      */
-    public function middleware(MiddlewareInterface $middleware, \Closure $next): \Closure
+    public function middleware(MiddlewareInterface $middleware): \Closure
     {
-        return function (Request $request) use ($middleware, $next): Response {
-            return self::response($middleware->process($this->request($request), new Next($this, $request, $next)));
-        };
+        return fn (Request $request, \Closure $next): Response
+            => self::response($middleware->process($this->request($request), new Next($this, $request, $next)));
     }
 
     /** A response of Surus for PSR-7. */
