@@ -2,11 +2,13 @@
 #![forbid(unsafe_code)]
 
 mod compression;
+mod conformance;
 mod files;
 mod limits;
 mod log;
 mod protocol;
 mod queue;
+mod slow;
 mod streams;
 mod uploads;
 
