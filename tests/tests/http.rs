@@ -44,7 +44,7 @@ fn requests_are_understood() {
         &server,
         "/about",
         &[
-            ("Host", "a<b>"),
+            ("Host", "a,b"),
             ("Accept", "image/png"),
             ("Authorization", "Bearer a b"),
         ],

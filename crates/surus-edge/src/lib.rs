@@ -14,10 +14,12 @@
 //! - [`proxies`], [`ids`]: who the client is, and what its request is called
 //! - [`connection`]: the state of one connection; [`sweep`], [`stall`]: the timeouts of all of them, once a second
 //! - [`output`]: writes, gathered
+//! - [`wellformed`]: what is asked of a request beyond what hyper checks
 //! - [`backend`]: what a backend is; [`request_body`], [`reply`]: the bodies on both sides of it
 //! - [`spool`]: request bodies read to their end first, in memory or in a file
 //! - [`site`]: which file or script a path of a classic site means; [`path`], [`fs`]: what it builds on
 //! - [`files`], [`mime`], [`conditional`], [`range`]: static files as replies
+//! - [`length`]: what a response says of its length is true
 //! - [`compress`], [`encoding`]: responses compressed on their way
 
 #![forbid(unsafe_code)]
@@ -32,6 +34,7 @@ mod files;
 mod flush;
 mod fs;
 mod ids;
+mod length;
 mod limits;
 mod mime;
 mod opening;
@@ -49,6 +52,7 @@ mod site;
 mod spool;
 mod stall;
 mod sweep;
+mod wellformed;
 
 pub use access_log::{AccessLog, LogFormat};
 pub use backend::{Answer, Backend, Connection, Later, SendInterim};

@@ -12,7 +12,7 @@ use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 use tokio::time::{Instant, Sleep};
 
-use crate::connection::State;
+use crate::connection::{Command, State};
 use crate::{BoxError, Limits};
 
 /// A request's body, bounded in bytes and in time. Where it passes a bound it fails with a [`BodyError`], and the edge
@@ -178,6 +178,11 @@ impl Body for RequestBody {
         };
         match polled {
             Poll::Ready(Some(Ok(frame))) => {
+                if frame.is_trailers() && !watch.connection.is_http2() {
+                    // hyper ends them with CRLF CRLF only. Who takes LF for the end of a line, as one may (RFC 9112, 2.2),
+                    // may see the next request where hyper has seen a trailer: there is none.
+                    watch.connection.order(Command::Finish);
+                }
                 let bytes = frame.data_ref().map_or(0, |data| data.len() as u64);
                 Poll::Ready(Some(watch.came(bytes).map(|()| frame)))
             }

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::task::{ready, Context, Poll};
 
 use bytes::Bytes;
-use http::header::{HeaderValue, CACHE_CONTROL, CONNECTION, HOST};
+use http::header::{HeaderValue, CACHE_CONTROL, CONNECTION};
 use http::{Method, Request, Response, StatusCode};
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
@@ -17,7 +17,9 @@ use crate::compress::{compress, wanted};
 use crate::connection::State;
 use crate::encoding::Encoding;
 use crate::ids::{identify, REQUEST_ID};
+use crate::length::correct;
 use crate::server::Edge;
+use crate::wellformed::check;
 use crate::{plain, Answer, Backend, BoxError, Connection, Later, Reply, RequestBody};
 
 /// A request that is being answered, until this is dropped.
@@ -134,9 +136,7 @@ impl<B: Backend> hyper::service::Service<Request<Incoming>> for Service<B> {
     fn call(&self, mut request: Request<Incoming>) -> Responding<B::Body> {
         let busy = Busy::begin(Rc::clone(&self.state));
         let settings = &self.edge.settings;
-        if self.state.is_http2() {
-            name_host(&mut request);
-        }
+        let malformed = check(&mut request).err();
         let forwarded = settings
             .proxies
             .client(self.state.client(), request.headers_mut());
@@ -156,7 +156,11 @@ impl<B: Backend> hyper::service::Service<Request<Incoming>> for Service<B> {
             is_head,
             busy,
         };
-        match self.answer(client, request) {
+        let answer = match malformed {
+            Some(status) => Answer::Now(refuse(&self.state, status)),
+            None => self.answer(client, request),
+        };
+        match answer {
             Answer::Now(response) => Responding::Now(Some(noted.complete(response))),
             Answer::Later(future) => Responding::Later {
                 future,
@@ -190,6 +194,7 @@ impl Noted {
             is_head,
             busy,
         } = self;
+        correct(&mut response, is_head);
         if let Some(encoding) = encoding {
             response = compress(response, encoding);
         }
@@ -237,20 +242,6 @@ where
         };
         // Nobody polls a future that has ended.
         response.map_or(Poll::Pending, |response| Poll::Ready(Ok(response)))
-    }
-}
-
-/// HTTP/2 has the host in the target; applications look for it among the headers.
-fn name_host(request: &mut Request<Incoming>) {
-    if request.headers().contains_key(HOST) {
-        return;
-    }
-    let host = request
-        .uri()
-        .authority()
-        .and_then(|authority| HeaderValue::from_str(authority.as_str()).ok());
-    if let Some(host) = host {
-        request.headers_mut().insert(HOST, host);
     }
 }
 

@@ -137,7 +137,7 @@ impl ServerVariables {
     fn add_headers(&mut self, request: &Request) {
         for name in request.headers.keys() {
             // A client could pass HTTP_PROXY off as an environment variable (httpoxy).
-            if name == "proxy" {
+            if name == "proxy" || !names_a_variable(name.as_str()) {
                 continue;
             }
             let separator: &[u8] = if name == header::COOKIE { b"; " } else { b", " };
@@ -240,4 +240,10 @@ impl ServerVariables {
         // Empty rather than missing: so do Debian's fastcgi.conf and the snippet around it.
         self.add("PATH_INFO", info.as_bytes());
     }
+}
+
+/// As for nginx and Apache: `X_Forwarded_For` is another header than `X-Forwarded-For`, but would be the same variable.
+fn names_a_variable(header: &str) -> bool {
+    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
+    header.bytes().all(allowed)
 }

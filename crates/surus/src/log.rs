@@ -4,9 +4,11 @@ use std::io::IsTerminal;
 
 use tracing_subscriber::EnvFilter;
 
-/// `SURUS_LOG` filters, by level or by target: `warn`, `php=debug`. Without it everything from `info` up is logged.
+/// `SURUS_LOG` filters, by level or by target: `warn`, `php=debug`. Without it everything from `info` up is logged,
+/// but not what clients do to HTTP/2: each could fill the log with it.
 pub(crate) fn start() {
-    let filter = EnvFilter::try_from_env("SURUS_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
+    let filter =
+        EnvFilter::try_from_env("SURUS_LOG").unwrap_or_else(|_| EnvFilter::new("info,h2=error"));
     tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)

@@ -4,6 +4,7 @@
 mod compression;
 mod conformance;
 mod files;
+mod framing;
 mod limits;
 mod log;
 mod protocol;

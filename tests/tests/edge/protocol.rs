@@ -181,6 +181,35 @@ fn nonsense_is_refused() {
     get(&server, "/").expect(200);
 }
 
+/// A proxy before the server may have looked at the one, and the application at the other.
+#[test]
+fn an_http_2_request_has_one_host() -> io::Result<()> {
+    // HEADERS with END_STREAM on stream 1, whose block begins with the status from the table.
+    const OK: u8 = 0x88;
+    const BAD_REQUEST: u8 = 0x8c;
+    let server = server(Mode::Coroutine, "").start();
+    for (host, status) in [("a", OK), ("b", BAD_REQUEST)] {
+        let mut bytes = http_2("/", std::iter::once(1));
+        let block = [&[0x00, 4][..], b"host", &[1], host.as_bytes()].concat();
+        // CONTINUATION with END_HEADERS, and END_HEADERS off the frame before it.
+        let flags = PREFACE.len() + 4;
+        bytes[flags] = 1;
+        bytes.extend([0, 0, block.len() as u8, 9, 4, 0, 0, 0, 1]);
+        bytes.extend(block);
+        let mut stream = TcpStream::connect(server.address())?;
+        stream.set_read_timeout(Some(Duration::from_secs(10)))?;
+        stream.write_all(&bytes)?;
+        loop {
+            let (kind, _, payload) = frame(&mut stream)?;
+            if kind == 1 {
+                assert_eq!(payload[0], status, "{host}");
+                break;
+            }
+        }
+    }
+    Ok(())
+}
+
 fn curl(server: &Surus, arguments: &[&str], target: &str) -> Output {
     Command::new("curl")
         .args(["-sS", "--http2-prior-knowledge", "--max-time", "30"])
@@ -215,9 +244,21 @@ fn http_2_by_prior_knowledge() {
     }
 }
 
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
+
+/// The next frame: kind, flags, payload.
+fn frame(stream: &mut TcpStream) -> io::Result<(u8, u8, Vec<u8>)> {
+    let mut head = [0; 9];
+    stream.read_exact(&mut head)?;
+    let length = u32::from_be_bytes([0, head[0], head[1], head[2]]);
+    let mut payload = vec![0; length as usize];
+    stream.read_exact(&mut payload)?;
+    Ok((head[3], head[4], payload))
+}
+
 /// The preface, empty settings, and a GET on each of these streams. The windows stay at 64 KB.
 fn http_2(path: &str, streams: impl Iterator<Item = u8>) -> Vec<u8> {
-    let mut bytes = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0".to_vec();
+    let mut bytes = PREFACE.to_vec();
     // :method GET and :scheme http from the table; :path and :authority as literals.
     let mut block = vec![0x82, 0x86, 0x04, u8::try_from(path.len()).expect("short")];
     block.extend(path.as_bytes());
@@ -239,13 +280,9 @@ fn requests_of_an_http_2_connection_run_at_a_time() -> io::Result<()> {
         stream.write_all(&http_2("/sleep?seconds=0.5", (1..40).step_by(2)))?;
         let mut ended = 0;
         while ended < 20 {
-            let mut head = [0; 9];
-            stream.read_exact(&mut head)?;
-            let length = u32::from_be_bytes([0, head[0], head[1], head[2]]);
-            let mut payload = vec![0; length as usize];
-            stream.read_exact(&mut payload)?;
+            let (kind, flags, payload) = frame(&mut stream)?;
             // DATA with END_STREAM.
-            if head[3] == 0 && head[4] & 1 == 1 {
+            if kind == 0 && flags & 1 == 1 {
                 assert_eq!(payload, b"slept");
                 ended += 1;
             }
@@ -315,6 +352,9 @@ fn who_the_client_is_behind_a_trusted_proxy() {
         assert_eq!(seen["REMOTE_ADDR"], "2001:db8::7");
         assert_eq!(seen["REMOTE_PORT"], "99");
         let other = server(mode, "[server]\ntrusted_proxies = [\"10.0.0.0/8\"]\n").start();
+        // Another header, which would be the same variable.
+        let seen = vars(&other, &[("X_Forwarded_For", "1.1.1.1")]);
+        assert_eq!(seen.get("HTTP_X_FORWARDED_FOR"), None);
         let seen = vars(&other, &claims);
         assert_eq!(seen["REMOTE_ADDR"], "127.0.0.1");
         assert_eq!(seen.get("HTTP_X_FORWARDED_FOR"), None);

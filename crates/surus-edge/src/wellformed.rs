@@ -1,0 +1,166 @@
+//! What RFC 9112 and RFC 9113 ask of a request beyond what hyper checks: one host that everybody agrees on, a target that
+//! goes with the method, and no transfer coding but `chunked`.
+
+use http::header::{HeaderMap, HeaderValue, HOST, TRANSFER_ENCODING};
+use http::uri::{Authority, Scheme};
+use http::{Method, Request, StatusCode, Version};
+
+/// Names the host in `Host`, wherever it was in the request.
+///
+/// # Errors
+/// The status to refuse the request with. Nothing that follows it on its connection may be taken for a request then.
+pub(crate) fn check<B>(request: &mut Request<B>) -> Result<(), StatusCode> {
+    const BAD: StatusCode = StatusCode::BAD_REQUEST;
+    // To the proxy that this is not.
+    if request.method() == Method::CONNECT {
+        return Err(StatusCode::NOT_IMPLEMENTED);
+    }
+    let uri = request.uri();
+    let path = uri.path();
+    let whole_server = path == "*" && request.method() == Method::OPTIONS;
+    if !whole_server && !path.starts_with('/') {
+        return Err(BAD);
+    }
+    let host = only_host(request.headers())?;
+    match uri.authority() {
+        None if host.is_none() && request.version() == Version::HTTP_11 => return Err(BAD),
+        None => {}
+        Some(authority) => {
+            // A request for another scheme would have to be passed on. HTTP/2 always has one, and may say "https" for the
+            // client of a proxy.
+            let known = [&Scheme::HTTP, &Scheme::HTTPS];
+            if !uri.scheme().is_some_and(|scheme| known.contains(&scheme)) {
+                return Err(BAD);
+            }
+            let named = named(authority)?;
+            match (host, request.version()) {
+                // RFC 9112, 3.2.2: it must be there, and what it says does not count.
+                (None, Version::HTTP_11) => return Err(BAD),
+                // RFC 9113, 8.3.1
+                (Some(host), Version::HTTP_2) if *host != named => return Err(BAD),
+                _ => _ = request.headers_mut().insert(HOST, named),
+            }
+        }
+    }
+    check_coding(request.headers())
+}
+
+/// hyper looks at the last coding only.
+fn check_coding(headers: &HeaderMap) -> Result<(), StatusCode> {
+    let mut codings = headers.get_all(TRANSFER_ENCODING).iter();
+    match (codings.next(), codings.next()) {
+        (None, _) => Ok(()),
+        (Some(one), None) if one.as_bytes().eq_ignore_ascii_case(b"chunked") => Ok(()),
+        _ => Err(StatusCode::NOT_IMPLEMENTED),
+    }
+}
+
+fn only_host(headers: &HeaderMap) -> Result<Option<&HeaderValue>, StatusCode> {
+    let mut hosts = headers.get_all(HOST).iter();
+    match (hosts.next(), hosts.next()) {
+        (None, _) => Ok(None),
+        (Some(host), None) if is_host(host.as_bytes()) => Ok(Some(host)),
+        _ => Err(StatusCode::BAD_REQUEST),
+    }
+}
+
+fn named(authority: &Authority) -> Result<HeaderValue, StatusCode> {
+    // No user and password: RFC 9110, 4.2.4.
+    let host = authority.as_str();
+    let value = HeaderValue::from_str(host).ok();
+    value
+        .filter(|_| !host.is_empty() && is_host(host.as_bytes()))
+        .ok_or(StatusCode::BAD_REQUEST)
+}
+
+/// A name or an address, and perhaps a port (RFC 3986, 3.2.2), or nothing.
+fn is_host(text: &[u8]) -> bool {
+    text.iter().all(|byte| {
+        matches!(byte, b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'%'
+            | b'!' | b'$' | b'&' | b'\'' | b'(' | b')' | b'*' | b'+' | b',' | b';' | b'=' | b':' | b'[' | b']')
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn checked(version: Version, method: &str, target: &str, headers: &[(&str, &str)]) -> String {
+        let mut request = Request::builder()
+            .version(version)
+            .method(method)
+            .uri(target);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let mut request = request.body(()).unwrap();
+        match check(&mut request) {
+            Ok(()) => {
+                let host = request.headers().get(HOST);
+                host.map_or("-", |host| host.to_str().unwrap()).to_owned()
+            }
+            Err(status) => status.as_str().to_owned(),
+        }
+    }
+
+    #[test]
+    fn hosts() {
+        for (version, target, hosts, expected) in [
+            (Version::HTTP_11, "/", &["a"][..], "a"),
+            (Version::HTTP_11, "/", &["[::1]:80"], "[::1]:80"),
+            (Version::HTTP_11, "/", &[""], ""),
+            (Version::HTTP_11, "/", &[], "400"),
+            (Version::HTTP_11, "/", &["a", "a"], "400"),
+            (Version::HTTP_11, "/", &["a b"], "400"),
+            (Version::HTTP_11, "/", &["a/b"], "400"),
+            (Version::HTTP_11, "/", &["u@b"], "400"),
+            (Version::HTTP_11, "/", &["\u{e9}"], "400"),
+            (Version::HTTP_10, "/", &[], "-"),
+            (Version::HTTP_10, "/", &["a", "b"], "400"),
+            (Version::HTTP_11, "http://b/", &["a"], "b"),
+            (Version::HTTP_11, "http://b/", &[], "400"),
+            (Version::HTTP_11, "http://u@b/", &["b"], "400"),
+            (Version::HTTP_11, "ftp://b/", &["b"], "400"),
+            (Version::HTTP_10, "http://b/", &[], "b"),
+            (Version::HTTP_2, "http://b/", &[], "b"),
+            (Version::HTTP_2, "http://b/", &["b"], "b"),
+            (Version::HTTP_2, "http://b/", &["c"], "400"),
+        ] {
+            let headers: Vec<_> = hosts.iter().map(|host| ("host", *host)).collect();
+            let got = checked(version, "GET", target, &headers);
+            assert_eq!(got, expected, "{version:?} {target} {hosts:?}");
+        }
+    }
+
+    #[test]
+    fn targets() {
+        for (method, target, expected) in [
+            ("OPTIONS", "*", "a"),
+            ("GET", "*", "400"),
+            ("GET", "a", "400"),
+            ("GET", "a:80", "400"),
+            ("CONNECT", "a:80", "501"),
+            ("PROPFIND", "/a?b", "a"),
+        ] {
+            let got = checked(Version::HTTP_11, method, target, &[("host", "a")]);
+            assert_eq!(got, expected, "{method} {target}");
+        }
+    }
+
+    #[test]
+    fn codings() {
+        for (codings, expected) in [
+            (&["chunked"][..], "a"),
+            (&["Chunked"], "a"),
+            (&["gzip, chunked"], "501"),
+            (&["chunked, chunked"], "501"),
+            (&["identity", "chunked"], "501"),
+            (&[" chunked", ""], "501"),
+        ] {
+            let mut headers = vec![("host", "a")];
+            headers.extend(codings.iter().map(|coding| ("transfer-encoding", *coding)));
+            let got = checked(Version::HTTP_11, "POST", "/", &headers);
+            assert_eq!(got, expected, "{codings:?}");
+        }
+    }
+}
