@@ -34,6 +34,9 @@ final class App
     /** @var array<int|class-string, callable> */
     private array $errorHandlers = [];
 
+    /** @var list<array{class-string, mixed, int, string}> */
+    private array $listeners = [];
+
     private mixed $fallback = null;
     private string $prefix = '';
     private string $namePrefix = '';
@@ -274,6 +277,21 @@ final class App
     }
 
     /**
+     * Calls the listener with each event of this class, a child of it, or an implementation: events are what goes
+     * through the `Psr\EventDispatcher\EventDispatcherInterface` that handlers and services ask for.
+     *
+     * @param class-string $event
+     * @param callable|class-string|array{class-string|object, string} $listener a class is made when it is first needed
+     * @param int $priority the highest is first
+     */
+    public function on(string $event, mixed $listener, int $priority = 0): static
+    {
+        $this->listeners[] = [$event, $listener, $priority, Origin::caller()];
+
+        return $this;
+    }
+
+    /**
      * The path of a named route.
      *
      * @param array<string, string|int|float|\BackedEnum|\Stringable> $parameters what is no part of the path goes to the query
@@ -298,6 +316,21 @@ final class App
                 yield from $item->declared($inherited);
             } else {
                 yield $item->declared($inherited);
+            }
+        }
+    }
+
+    /**
+     * @internal for the server, once at boot
+     *
+     * @return \Generator<int, array{class-string, mixed, int, string}> event, listener, priority, place
+     */
+    public function listeners(): \Generator
+    {
+        yield from $this->listeners;
+        foreach ($this->items as $item) {
+            if ($item instanceof self) {
+                yield from $item->listeners();
             }
         }
     }

@@ -5,6 +5,6 @@ declare(strict_types=1);
 namespace Surus;
 
 /** The application cannot be served as it is written. The message names the place. */
-final class BootError extends \LogicException
+class BootError extends \LogicException
 {
 }

@@ -5,6 +5,10 @@ declare(strict_types=1);
 namespace Surus;
 
 use Psr\Container\ContainerInterface;
+use Psr\EventDispatcher\EventDispatcherInterface;
+use Psr\EventDispatcher\ListenerProviderInterface;
+use Psr\Log\LoggerInterface;
+use Psr\SimpleCache\CacheInterface;
 use Surus\Http\Request;
 use Surus\Internal\Recipe;
 
@@ -14,8 +18,16 @@ use Surus\Internal\Recipe;
  * A service is shared by all requests of a worker, unless it is scoped: declared so, marked #[Scoped], or made with
  * something that is. Shared ones serve many requests at a time and must not hold a connection.
  */
-final class Container
+final class Container implements ContainerInterface
 {
+    /* What these are unless somebody declares another one. */
+    private const OWN = [
+        CacheInterface::class => Cache\MemoryCache::class,
+        EventDispatcherInterface::class => Events\Dispatcher::class,
+        ListenerProviderInterface::class => Events\Listeners::class,
+        LoggerInterface::class => Log::class,
+    ];
+
     /** @var array<string, Recipe> */
     private array $recipes = [];
 
@@ -32,6 +44,7 @@ final class Container
         $this->perRequest = new \WeakMap();
         $this->recipes[Request::class] = new Recipe(static fn (): mixed => null, true);
         $this->set(self::class, $this);
+        $this->set(ContainerInterface::class, $this);
     }
 
     /** A service that is there already. */
@@ -71,7 +84,13 @@ final class Container
 
     public function has(string $id): bool
     {
-        return isset($this->recipes[$id]) || $this->delegate?->has($id) || Recipe::isMakeable($id);
+        return $this->isDeclared($id) || isset(self::OWN[$id]) || Recipe::isMakeable($id);
+    }
+
+    /** Whether it is declared here, or the other container has it. */
+    public function isDeclared(string $id): bool
+    {
+        return isset($this->recipes[$id]) || $this->delegate?->has($id);
     }
 
     /** Whether each request has its own. */
@@ -130,6 +149,10 @@ final class Container
         if (isset($this->recipes[$id])) {
             return $this->recipes[$id];
         }
-        return $this->recipes[$id] = Recipe::of($this, $id, null);
+        $own = self::OWN[$id] ?? null;
+
+        return $this->recipes[$id] = $own === null
+            ? Recipe::of($this, $id, null)
+            : new Recipe(static fn (self $container): mixed => $container->get($own), false);
     }
 }

@@ -83,6 +83,7 @@ impl Options {
         let output = Command::new(binary())
             .arg("serve")
             .args(&self.arguments)
+            .envs(self.variables)
             .env("RUNTIME_DIRECTORY", control.path())
             .args(["--workers", "1", "--listen", "127.0.0.1:0"])
             .output()

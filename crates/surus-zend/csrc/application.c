@@ -7,11 +7,13 @@
 
 static zend_class_entry *(*next_autoload)(zend_string *, zend_string *);
 
-/* The Surus\ classes are part of the binary: found when nothing else declares them. */
+/* The Surus\ classes, and PSR interfaces that they implement, are part of the binary: found when nothing else declares
+ * them. */
 static zend_class_entry *autoload(zend_string *name, zend_string *lower_name)
 {
 	zend_class_entry *class = next_autoload ? next_autoload(name, lower_name) : NULL;
-	if (class || EG(exception) || strncmp(ZSTR_VAL(lower_name), "surus\\", 6) != 0) {
+	bool ours = strncmp(ZSTR_VAL(lower_name), "surus\\", 6) == 0 || strncmp(ZSTR_VAL(lower_name), "psr\\", 4) == 0;
+	if (class || EG(exception) || !ours) {
 		return class;
 	}
 	surus_str file, source;

@@ -241,6 +241,12 @@ bool surus_rs_class_source(surus_str class_name, surus_str *file_name, surus_str
 void surus_rs_file(void *list, surus_str file);
 void surus_rs_watch(surus_str file);
 
+/* A line of the application for the server's log. `severity` is a syslog priority, `level` its name for PSR-3, `context` a
+ * JSON object or empty. `exchange` may be NULL. */
+typedef struct { int severity; surus_str level, channel, message, context; } surus_log_entry;
+void surus_rs_log_entry(void *exchange, const surus_log_entry *entry);
+/* Whether one of this severity would be written. */
+bool surus_rs_log_enabled(int severity);
 /* One line for the server's log. `level` is a syslog priority. */
 void surus_rs_log(int level, surus_str message);
 

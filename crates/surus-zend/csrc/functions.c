@@ -209,6 +209,48 @@ ZEND_FUNCTION(take_tokens)
 	add_next_index_double(return_value, taken.reset_after);
 }
 
+/* Surus\Internal\log_enabled(int $severity): bool */
+static ZEND_FUNCTION(surus_log_enabled)
+{
+	zend_long severity;
+	ZEND_PARSE_PARAMETERS_START(1, 1)
+		Z_PARAM_LONG(severity)
+	ZEND_PARSE_PARAMETERS_END();
+	RETURN_BOOL(surus_rs_log_enabled((int)severity));
+}
+
+/* Surus\Internal\write_log(int $severity, string $level, string $channel, string $message, string $context): void */
+static ZEND_FUNCTION(surus_write_log)
+{
+	zend_long severity;
+	zend_string *level, *channel, *message, *context;
+	ZEND_PARSE_PARAMETERS_START(5, 5)
+		Z_PARAM_LONG(severity)
+		Z_PARAM_STR(level)
+		Z_PARAM_STR(channel)
+		Z_PARAM_STR(message)
+		Z_PARAM_STR(context)
+	ZEND_PARSE_PARAMETERS_END();
+	surus_log_entry entry = {
+		.severity = (int)severity,
+		.level = {ZSTR_VAL(level), ZSTR_LEN(level)},
+		.channel = {ZSTR_VAL(channel), ZSTR_LEN(channel)},
+		.message = {ZSTR_VAL(message), ZSTR_LEN(message)},
+		.context = {ZSTR_VAL(context), ZSTR_LEN(context)},
+	};
+	surus_rs_log_entry(surus_current_exchange(), &entry);
+}
+
+ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_log_enabled, 0, 1, _IS_BOOL, 0)
+	ZEND_ARG_TYPE_INFO(0, severity, IS_LONG, 0)
+ZEND_END_ARG_INFO()
+ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_write_log, 0, 5, IS_VOID, 0)
+	ZEND_ARG_TYPE_INFO(0, severity, IS_LONG, 0)
+	ZEND_ARG_TYPE_INFO(0, level, IS_STRING, 0)
+	ZEND_ARG_TYPE_INFO(0, channel, IS_STRING, 0)
+	ZEND_ARG_TYPE_INFO(0, message, IS_STRING, 0)
+	ZEND_ARG_TYPE_INFO(0, context, IS_STRING, 0)
+ZEND_END_ARG_INFO()
 ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_take_tokens, 0, 3, IS_ARRAY, 0)
 	ZEND_ARG_TYPE_INFO(0, key, IS_STRING, 0)
 	ZEND_ARG_TYPE_INFO(0, rate, IS_DOUBLE, 0)
@@ -269,6 +311,8 @@ const zend_function_entry surus_functions[] = {
 	ZEND_NS_FE("Surus\\Internal", call_handler, arginfo_call_handler)
 	ZEND_NS_FE("Surus\\Internal", take_tokens, arginfo_take_tokens)
 	ZEND_NS_FE("Surus\\Internal", report, arginfo_report)
+	ZEND_NS_NAMED_FE("Surus\\Internal", log_enabled, ZEND_FN(surus_log_enabled), arginfo_log_enabled)
+	ZEND_NS_NAMED_FE("Surus\\Internal", write_log, ZEND_FN(surus_write_log), arginfo_write_log)
 	ZEND_NS_FE("Surus\\Internal", request_header, arginfo_request_header)
 	ZEND_NS_FE("Surus\\Internal", parse_upload, arginfo_array)
 	ZEND_NS_NAMED_FE("Surus", watch, ZEND_FN(surus_watch), arginfo_watch)

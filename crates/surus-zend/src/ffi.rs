@@ -150,6 +150,16 @@ extern "C" {
     pub(crate) fn surus_park() -> c_int;
 }
 
+/// `surus_log_entry`: a line of the application for the log.
+#[repr(C)]
+pub(crate) struct LogEntry {
+    pub(crate) severity: c_int,
+    pub(crate) level: Str,
+    pub(crate) channel: Str,
+    pub(crate) message: Str,
+    pub(crate) context: Str,
+}
+
 /// `surus_refusal`: why input is refused.
 #[repr(C)]
 pub(crate) struct Refusal {

@@ -20,6 +20,7 @@
 //! event loop goes on with the PHP code and tells it that the client has left.
 
 mod answers;
+mod app_log;
 mod blocking;
 mod body;
 mod classic;

@@ -200,6 +200,22 @@ namespace Surus\Internal {
     {
     }
 
+    /** Whether the server's log takes lines of this severity (0 to 7, as syslog's). */
+    function log_enabled(int $severity): bool
+    {
+    }
+
+    /**
+     * A line for the server's log.
+     *
+     * @param int $severity 0 to 7, as syslog's
+     * @param string $level its name
+     * @param string $context a JSON object, or nothing
+     */
+    function write_log(int $severity, string $level, string $channel, string $message, string $context): void
+    {
+    }
+
     /**
      * Takes tokens from a bucket that all workers of the server share.
      *

@@ -1,17 +1,88 @@
 //! Log lines: to stderr, one write each, so that those of several workers stay whole.
 
+use std::fmt;
 use std::io::IsTerminal;
 
+use serde_json::{Map, Value};
+use tracing::field::{Field, Visit};
+use tracing::{Event, Subscriber};
+use tracing_subscriber::fmt::format::Writer;
+use tracing_subscriber::fmt::time::{FormatTime, SystemTime};
+use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
+use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::EnvFilter;
 
 /// `SURUS_LOG` filters, by level or by target: `warn`, `php=debug`. Without it everything from `info` up is logged,
-/// but not what clients do to HTTP/2: each could fill the log with it.
+/// but not what clients do to HTTP/2: each could fill the log with it. `SURUS_LOG_FORMAT=json` makes an object of each line.
 pub(crate) fn start() {
     let filter =
         EnvFilter::try_from_env("SURUS_LOG").unwrap_or_else(|_| EnvFilter::new("info,h2=error"));
-    tracing_subscriber::fmt()
+    let lines = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
-        .with_ansi(std::io::stderr().is_terminal())
-        .init();
+        .with_ansi(std::io::stderr().is_terminal());
+    match std::env::var("SURUS_LOG_FORMAT").as_deref() {
+        Ok("json") => lines.event_format(Json).init(),
+        Ok("text" | "") | Err(_) => lines.init(),
+        Ok(other) => {
+            lines.init();
+            tracing::warn!("SURUS_LOG_FORMAT is text or json, not {other:?}");
+        }
+    }
+}
+
+/// A line is an object: `time`, `level`, `target`, `message`, and what else there is. A `level` of an application's own line
+/// is PSR-3's, and its `context` an object.
+struct Json;
+
+impl<S, N> FormatEvent<S, N> for Json
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+    N: for<'a> FormatFields<'a> + 'static,
+{
+    fn format_event(
+        &self,
+        _context: &FmtContext<'_, S, N>,
+        mut writer: Writer<'_>,
+        event: &Event<'_>,
+    ) -> fmt::Result {
+        let mut time = String::new();
+        SystemTime.format_time(&mut Writer::new(&mut time))?;
+        let level = event.metadata().level().as_str().to_ascii_lowercase();
+        let mut line = Map::new();
+        line.insert("time".to_owned(), time.into());
+        line.insert("level".to_owned(), level.into());
+        line.insert("target".to_owned(), event.metadata().target().into());
+        event.record(&mut Fields(&mut line));
+        writeln!(writer, "{}", Value::Object(line))
+    }
+}
+
+struct Fields<'a>(&'a mut Map<String, Value>);
+
+impl Visit for Fields<'_> {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        let text = format!("{value:?}");
+        let value = match field.name() {
+            "context" => serde_json::from_str(&text).unwrap_or(Value::String(text)),
+            _ => Value::String(text),
+        };
+        self.0.insert(field.name().to_owned(), value);
+    }
+
+    fn record_str(&mut self, field: &Field, value: &str) {
+        self.0.insert(field.name().to_owned(), value.into());
+    }
+
+    fn record_i64(&mut self, field: &Field, value: i64) {
+        self.0.insert(field.name().to_owned(), value.into());
+    }
+
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        self.0.insert(field.name().to_owned(), value.into());
+    }
+
+    fn record_bool(&mut self, field: &Field, value: bool) {
+        self.0.insert(field.name().to_owned(), value.into());
+    }
 }

@@ -4,9 +4,14 @@ declare(strict_types=1);
 
 namespace Surus\Internal;
 
+use Psr\EventDispatcher\EventDispatcherInterface;
+use Psr\EventDispatcher\ListenerProviderInterface;
+use Psr\Log\LoggerInterface;
 use Surus\App;
 use Surus\BootError;
 use Surus\Container;
+use Surus\Events\Dispatcher;
+use Surus\Events\Listeners;
 use Surus\Http\HttpException;
 use Surus\Http\Request;
 use Surus\Http\Response;
@@ -58,13 +63,15 @@ final class Boot
     {
         [$this->container, $this->middleware, $this->fallback, $this->errorHandlers] = $app->parts();
         $this->planner = new Planner($this->container);
-        $this->errors = new Errors($this->errorHandlers, $dev);
+        $log = $this->container->isDeclared(LoggerInterface::class) ? $this->container->get(LoggerInterface::class) : null;
+        $this->errors = new Errors($this->errorHandlers, $dev, $log);
         $this->pipeline = new Pipeline($this->container, $this->errors);
     }
 
     /** @return array{routes: list<array{string, string, string, string, callable, list<Argument>, ?\Closure, array{class-string, string}|null, string, bool}>, errors: \Closure} */
     private function application(): array
     {
+        $this->listen();
         $rows = [];
         $preflights = new Preflights($this->pipeline);
         foreach ($this->app->declared() as $route) {
@@ -88,6 +95,30 @@ final class Boot
         }
 
         return ['routes' => $rows, 'errors' => $this->errors->answer(...)];
+    }
+
+    private function listen(): void
+    {
+        $listeners = new Listeners($this->container);
+        $any = false;
+        foreach ($this->app->listeners() as [$event, $listener, $priority, $origin]) {
+            $any = true;
+            if ($this->container->isDeclared(EventDispatcherInterface::class)) {
+                throw new BootError("$origin: on() is for Surus' own dispatcher of events, but another one is declared");
+            }
+            try {
+                $listeners->on($event, $listener, $priority);
+            } catch (BootError $error) {
+                throw new BootError("$origin: {$error->getMessage()}");
+            }
+        }
+        if ($any && $this->container->isDeclared(ListenerProviderInterface::class)) {
+            $listeners->add($this->container->get(ListenerProviderInterface::class));
+        }
+        if ($any) {
+            $this->container->set(Listeners::class, $listeners);
+            $this->container->set(Dispatcher::class, new Dispatcher($listeners));
+        }
     }
 
     private function single(string $methods, mixed $handler, string $origin): Declared

@@ -4,6 +4,7 @@ declare(strict_types=1);
 
 namespace Surus\Internal;
 
+use Psr\Log\LoggerInterface;
 use Surus\Http\HttpException;
 use Surus\Http\Request;
 use Surus\Http\Response;
@@ -16,9 +17,15 @@ use Surus\Schema\InvalidInput;
  */
 final class Errors
 {
-    /** @param array<int|class-string, callable> $handlers */
-    public function __construct(private readonly array $handlers, private readonly bool $dev)
-    {
+    /**
+     * @param array<int|class-string, callable> $handlers
+     * @param ?LoggerInterface $log the application's own; without it the server's
+     */
+    public function __construct(
+        private readonly array $handlers,
+        private readonly bool $dev,
+        private readonly ?LoggerInterface $log,
+    ) {
     }
 
     /** Whether the application answers this status itself. */
@@ -43,7 +50,7 @@ final class Errors
     {
         $status = self::status($exception);
         if ($status >= 500) {
-            report($exception);
+            $this->report($exception);
         }
         foreach ($this->candidates($exception, $status) as $handler) {
             $result = $handler($exception, $request);
@@ -56,6 +63,20 @@ final class Errors
         }
 
         return $this->plain($exception, $status, $request);
+    }
+
+    private function report(\Throwable $exception): void
+    {
+        if ($this->log === null) {
+            report($exception);
+            return;
+        }
+        try {
+            $this->log->error($exception->getMessage(), ['exception' => $exception]);
+        } catch (\Throwable $failure) {
+            report($exception);
+            report($failure);
+        }
     }
 
     /** The status that an exception asks for with getStatusCode(). */

@@ -8,6 +8,7 @@ use Surus\Attribute\Scoped;
 use Surus\BootError;
 use Surus\Container;
 use Surus\Http\Request;
+use Surus\ServiceNotFound;
 
 /**
  * How a service is made. Constructors are looked at once.
@@ -33,7 +34,7 @@ final class Recipe
     public static function of(Container $container, string $class, ?bool $scoped): self
     {
         if (!class_exists($class) || !($reflection = new \ReflectionClass($class))->isInstantiable()) {
-            throw new BootError("There is no service $class: declare one");
+            throw new ServiceNotFound("There is no service $class: declare one");
         }
         if (in_array($class, self::$pending, true)) {
             throw new BootError('Services need each other: ' . implode(', ', [...self::$pending, $class]));

@@ -1,0 +1,11 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Psr\EventDispatcher;
+
+/** PSR-14, for where no package declares it. */
+interface StoppableEventInterface
+{
+    public function isPropagationStopped(): bool;
+}

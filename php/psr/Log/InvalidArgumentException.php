@@ -1,0 +1,10 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Psr\Log;
+
+/** PSR-3, for where no package declares it. */
+class InvalidArgumentException extends \InvalidArgumentException
+{
+}

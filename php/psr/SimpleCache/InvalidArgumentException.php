@@ -1,0 +1,10 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Psr\SimpleCache;
+
+/** PSR-16, for where no package declares it. */
+interface InvalidArgumentException extends CacheException
+{
+}

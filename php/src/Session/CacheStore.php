@@ -1,0 +1,34 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Surus\Session;
+
+use Psr\SimpleCache\CacheInterface;
+
+/** Sessions in any cache of PSR-16. One that drops entries when it is full ends sessions. */
+final class CacheStore implements Store
+{
+    public function __construct(private readonly CacheInterface $cache, private readonly string $prefix = 'session.')
+    {
+    }
+
+    public function read(string $id): ?string
+    {
+        $data = $this->cache->get($this->prefix . $id);
+
+        return is_string($data) ? $data : null;
+    }
+
+    public function write(string $id, string $data, int $seconds): void
+    {
+        if (!$this->cache->set($this->prefix . $id, $data, $seconds)) {
+            throw new \RuntimeException('The session cannot be written to its cache');
+        }
+    }
+
+    public function delete(string $id): void
+    {
+        $this->cache->delete($this->prefix . $id);
+    }
+}
