@@ -254,6 +254,10 @@ impl<'a> Master<'a> {
         }
         self.reloads.note(&result);
         self.reloads.pending = None;
+        if self.state.is_reload_under_way() {
+            // The next one has begun already: for who asked meanwhile, whose files this one may not have seen.
+            return;
+        }
         if let Some(control) = &mut self.control {
             control.answer_all(Request::Reload, &outcome(result));
         }
@@ -350,6 +354,8 @@ impl<'a> Master<'a> {
                     Report::PrepareFailed { reload, error } => {
                         events.push(Event::PrepareFailed(id, reload, error));
                     }
+                    Report::Committed { reload } => events.push(Event::Committed(id, reload)),
+                    Report::Retired => events.push(Event::Retired(id)),
                     Report::Status { question, status } => process.answered(question, status, now),
                     Report::Worn { why } => events.push(Event::Recycle(id, why)),
                     Report::Changed { file } => {

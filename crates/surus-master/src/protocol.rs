@@ -15,7 +15,7 @@ pub enum Order {
         /// For one worker of all: make OPcache forget files that have changed since this time, in Unix seconds.
         refresh: Option<u64>,
     },
-    /// From now on the prepared version serves.
+    /// From now on the prepared version serves. Answered with [`Report::Committed`].
     Commit {
         reload: u64,
     },
@@ -55,6 +55,12 @@ pub enum Report {
         reload: u64,
         error: String,
     },
+    /// Every request that it takes from now on is answered by the new version.
+    Committed {
+        reload: u64,
+    },
+    /// It takes no more requests: another process serves in its place.
+    Retired,
     Status {
         question: u64,
         status: Value,

@@ -98,6 +98,7 @@ impl<B: Php> Orders<B> {
                         self.counted.set_broken(None);
                     }
                 }
+                self.report(&Report::Committed { reload });
             }
             Order::Abort { reload, error } => {
                 if self.dev {

@@ -17,7 +17,7 @@ use crate::backend::{self, Classic, Coroutine, Counted, Files, Isolates, Php, Re
 use crate::config::{App, Config, Entry};
 use crate::dev;
 use crate::orders::Orders;
-use crate::process::{self, Line, Processes};
+use crate::process::{self, Line, News, Processes};
 use crate::BOOT_FAILED;
 
 /// How long PHP may take for its `finally` blocks and destructors once the edge is drained. The master waits longer.
@@ -99,14 +99,29 @@ async fn process(config: &Config, engine: &Engine, line: &Line, mut seat: Seat) 
     seat.held.clear();
     seat.listeners.clear();
     engine.enter_worker(config.app.preempt_after);
-    let mut ready = false;
-    match one_at_a_time(config, engine, line, &seat, &mut ready).await {
+    let (master, ready) = (Rc::new(seat.master), Rc::new(Cell::new(false)));
+    let tell = {
+        let (master, ready, worn_out) = (Rc::clone(&master), Rc::clone(&ready), Cell::new(false));
+        move |news| match news {
+            News::Ready => {
+                ready.set(true);
+                master.send(&Report::Ready);
+            }
+            News::Served => {
+                if surus_zend::has_given_up() && !worn_out.replace(true) {
+                    master.send(&worn());
+                }
+            }
+            News::Retired => master.send(&Report::Retired),
+        }
+    };
+    match one_at_a_time(config, engine, line, seat.refresh, tell).await {
         Ok(()) => 0,
-        Err(error) if ready => {
+        Err(error) if ready.get() => {
             eprintln!("surus: {error}");
             i32::from(BOOT_FAILED)
         }
-        Err(error) => failed(&seat.master, &error.to_string()),
+        Err(error) => failed(&master, &error.to_string()),
     }
 }
 
@@ -114,32 +129,22 @@ async fn one_at_a_time(
     config: &Config,
     engine: &Engine,
     line: &Line,
-    seat: &Seat,
-    ready: &mut bool,
+    refresh: Option<u64>,
+    tell: impl Fn(News) + 'static,
 ) -> Result<(), Failure> {
-    if let Some(since) = seat.refresh {
+    if let Some(since) = refresh {
         engine.refresh(since).await?;
     }
     let app = &config.app.alone();
     let (wait, drain) = (backend::limits(app).wait(), config.edge.drain + PHP_GRACE);
-    let tell = || {
-        *ready = true;
-        seat.master.send(&Report::Ready);
-    };
-    let told = Cell::new(false);
-    let served = || {
-        if surus_zend::has_given_up() && !told.replace(true) {
-            seat.master.send(&worn());
-        }
-    };
     match &app.entry {
         Entry::Coroutine { .. } => {
             let app = backend::boot(engine, app).await?;
-            process::serve(line, &app, wait, drain, tell, served).await?;
+            process::serve(line, &app, wait, drain, tell).await?;
         }
         Entry::Classic { .. } => {
             let isolates = Isolates::new(engine, app)?;
-            process::serve(line, &isolates.pool, wait, drain, tell, served).await?;
+            process::serve(line, &isolates.pool, wait, drain, tell).await?;
         }
     }
     Ok(())

@@ -41,6 +41,8 @@ pub(crate) fn during<T>(
 ) -> (T, Seen) {
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
+        // Also when `act` panics: the clients would go on for ever.
+        let stopping = Stopping(&stop);
         let clients: Vec<_> = (0..clients)
             .map(|number| {
                 scope.spawn({
@@ -50,13 +52,21 @@ pub(crate) fn during<T>(
             })
             .collect();
         let result = act();
-        stop.store(true, Ordering::Relaxed);
+        drop(stopping);
         let mut seen = Seen::default();
         for client in clients {
             seen.add(client.join().expect("a client"));
         }
         (result, seen)
     })
+}
+
+struct Stopping<'a>(&'a AtomicBool);
+
+impl Drop for Stopping<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
 fn client(address: SocketAddr, target: &str, keep: bool, stop: &AtomicBool) -> Seen {

@@ -47,6 +47,10 @@ pub(crate) enum Event {
     Exited(Id, Death),
     Prepared(Id, u64),
     PrepareFailed(Id, u64, String),
+    /// The worker serves the new version.
+    Committed(Id, u64),
+    /// The plain process takes no more requests.
+    Retired(Id),
     /// SIGHUP, or a command; files may have changed since the Unix time it carries.
     Reload(u64),
     /// The worker is to be replaced, for this reason.
@@ -151,6 +155,8 @@ pub(crate) struct Process {
     generation: u64,
     /// It told why it could not boot, which counts as an early death however long it took.
     boot_failed: bool,
+    /// Of plain processes: it takes no more requests.
+    retired: bool,
 }
 
 #[derive(Debug, Default)]
@@ -238,8 +244,10 @@ impl State {
             Event::Ready(id) => self.ready(id, now),
             Event::BootFailed(id, message) => self.boot_failed(id, message),
             Event::Exited(id, death) => self.exited(id, death, now),
-            Event::Prepared(id, reload) => self.prepared(id, reload),
+            Event::Prepared(id, reload) => self.prepared(id, reload, now),
             Event::PrepareFailed(id, reload, error) => self.prepare_failed(id, reload, error),
+            Event::Committed(id, reload) => self.committed(id, reload, now),
+            Event::Retired(id) => self.retired(id, now),
             Event::Reload(since) => self.begin_reload(since, now),
             Event::Recycle(id, reason) => {
                 self.ask_recycle(id, reason);
@@ -289,6 +297,7 @@ impl State {
                 since: now,
                 generation: self.generation,
                 boot_failed: false,
+                retired: false,
             },
         );
         (id, Action::Spawn { seat, id })
@@ -313,8 +322,8 @@ impl State {
         let mut actions = Vec::new();
         if self.seats[seat].next == Some(id) {
             actions.extend(self.succeed(seat, id, now));
-            actions.extend(self.plain_replaced(seat, now));
         }
+        actions.extend(self.plain_ready(id, now));
         let mut served = self.seats.iter().filter_map(|seat| seat.current);
         if !self.announced
             && self.seats.iter().all(|seat| seat.current.is_some())

@@ -1,30 +1,50 @@
 //! A reload: the new version boots beside the old one in every worker, then serves in all of them, or in none.
 //!
 //! ```text
-//!   Reload ──► Prepare the first worker ──► Prepared ──► Prepare the others ──► all Prepared ──► Commit all
+//!   Reload ──► Prepare the first worker ──► Prepared ──► Prepare the others ──► all Prepared ──► Commit all ──► done
 //!                       │                                        │
 //!                       └── PrepareFailed, deadline, death ◄─────┘──► Abort all: the old version goes on
 //! ```
 //!
 //! Plain processes come before that, one after the other: each is replaced by a successor that has booted the new version.
-//! If the first of them does not boot, nothing has changed.
+//! If the first of them does not boot, nothing has changed. Then their predecessors have to let go of the line.
 //!
 //! The first worker alone makes OPcache forget what has changed, and finds out whether the new version boots at all.
+//!
+//! Whoever asked is told when nobody takes another request for the old version: predecessors have said that they
+//! are retired, workers that they have committed.
 
 use std::collections::{BTreeSet, VecDeque};
+use std::time::Duration;
 
 use super::{Action, Death, Id, Life, Now, Phase, State};
+
+/// For predecessors of plain processes to say that they take no more requests, and for workers to say that they have
+/// committed. Who does not is busy with a computation, after which that is the first thing it does.
+const ACKNOWLEDGE: Duration = Duration::from_secs(5);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Stage {
+    /// Seats of plain processes that are still to be replaced; the first one is being replaced now.
+    Replacing(VecDeque<usize>),
+    /// The predecessors of plain processes are about to let go of the line.
+    Retiring,
+    /// Workers boot the new version beside the old one.
+    Booting,
+    /// Workers that are about to serve the new version.
+    Committing(BTreeSet<Id>),
+}
 
 #[derive(Debug)]
 pub(super) struct Reload {
     number: u64,
-    /// Seats of plain processes that are still to be replaced; the first one is being replaced now.
-    plain: VecDeque<usize>,
+    stage: Stage,
     /// Told to boot, and have not answered.
     booting: BTreeSet<Id>,
     prepared: BTreeSet<Id>,
     /// Still to be told, once the first one has booted.
     others: BTreeSet<Id>,
+    /// When this stage has taken too long.
     pub(super) until: Now,
 }
 
@@ -37,40 +57,41 @@ impl State {
             self.reload_again = Some(self.reload_again.map_or(since, |other| other.min(since)));
             return Vec::new();
         }
-        let mut ready: BTreeSet<Id> = self
+        let mut workers: BTreeSet<Id> = self
             .processes
             .iter()
             .filter(|(_, process)| process.life == Life::Ready && !self.seats[process.seat].plain)
             .map(|(&id, _)| id)
             .collect();
-        let plain: VecDeque<usize> = (0..self.seats.len())
-            .filter(|&seat| self.seats[seat].plain)
-            .collect();
         // Those that are starting may have read the old files or the new ones: `catch_up` sees to them.
         self.generation += 1;
-        let Some(first) = ready.pop_first() else {
+        let Some(&first) = workers.first() else {
             return vec![Action::Reloaded(Err(
                 "no worker serves; those that start boot the new version".to_owned(),
             ))];
         };
         let number = self.generation;
+        let plain: VecDeque<usize> = (0..self.seats.len())
+            .filter(|&seat| self.seats[seat].plain)
+            .collect();
         let mut reload = Reload {
             number,
-            plain,
+            stage: Stage::Booting,
             booting: BTreeSet::new(),
             prepared: BTreeSet::new(),
-            others: ready,
+            others: BTreeSet::new(),
             until: now + self.boot,
         };
-        if !reload.plain.is_empty() {
-            reload.others.insert(first);
+        if !plain.is_empty() {
+            reload.stage = Stage::Replacing(plain);
+            reload.others = workers;
             self.reload = Some(reload);
-            // Those that are there already, or leave, are none of this one's business.
-            return [Action::Refresh(since)]
-                .into_iter()
-                .chain(self.replace_plain(now))
-                .collect();
+            let mut actions = vec![Action::Refresh(since)];
+            actions.extend(self.replace_plain(now));
+            return actions;
         }
+        workers.remove(&first);
+        reload.others = workers;
         reload.booting.insert(first);
         self.reload = Some(reload);
         vec![Action::Prepare {
@@ -80,77 +101,164 @@ impl State {
         }]
     }
 
-    /// Starts the successor in the next plain seat; goes on with the workers when there is none.
+    pub(crate) fn is_reload_under_way(&self) -> bool {
+        self.reload.is_some()
+    }
+
+    /// The plain seat whose process is being replaced by this reload.
+    fn replaced_seat(&self) -> Option<usize> {
+        match &self.reload.as_ref()?.stage {
+            Stage::Replacing(seats) => seats.front().copied(),
+            _ => None,
+        }
+    }
+
+    /// Starts the successor in the next plain seat; goes on when there is none.
     fn replace_plain(&mut self, now: Now) -> Vec<Action> {
         let Some(reload) = &mut self.reload else {
             return Vec::new();
         };
+        let Stage::Replacing(seats) = &reload.stage else {
+            return Vec::new();
+        };
+        let Some(&seat) = seats.front() else {
+            reload.stage = Stage::Retiring;
+            reload.until = now + ACKNOWLEDGE;
+            return self.advance_reload(now);
+        };
         reload.until = now + self.boot;
-        match reload.plain.front() {
-            Some(&seat) if self.seats[seat].next.is_none() => {
-                let (next, action) = self.spawn(seat, now);
-                self.seats[seat].next = Some(next);
-                vec![action]
-            }
-            // It is being recycled: that successor boots the new version, or has been started just before.
-            Some(_) => Vec::new(),
-            None => self.advance_reload(),
+        if self.seats[seat].next.is_some() {
+            // It is being recycled: `plain_ready` looks at what that successor has booted.
+            return Vec::new();
         }
+        let (next, action) = self.spawn(seat, now);
+        self.seats[seat].next = Some(next);
+        vec![action]
     }
 
     pub(super) fn is_reloading(&self, seat: usize) -> bool {
-        self.reload
-            .as_ref()
-            .is_some_and(|reload| reload.plain.front() == Some(&seat))
+        self.replaced_seat() == Some(seat)
     }
 
-    /// A successor serves in this seat.
-    pub(super) fn plain_replaced(&mut self, seat: usize, now: Now) -> Vec<Action> {
-        if !self.is_reloading(seat) {
+    /// This process serves in its seat now: as a successor, or because its predecessor has died before it was ready.
+    pub(super) fn plain_ready(&mut self, id: Id, now: Now) -> Vec<Action> {
+        let Some(process) = self.processes.get(&id) else {
+            return Vec::new();
+        };
+        let seat = process.seat;
+        if !self.is_reloading(seat) || self.seats[seat].current != Some(id) {
             return Vec::new();
         }
         if let Some(reload) = &mut self.reload {
-            reload.plain.pop_front();
+            if let Stage::Replacing(seats) = &mut reload.stage {
+                // Else it was started just before, and may have read the old files.
+                if process.generation >= reload.number {
+                    seats.pop_front();
+                }
+            }
         }
         self.replace_plain(now)
     }
 
-    pub(super) fn prepared(&mut self, id: Id, number: u64) -> Vec<Action> {
+    /// A plain process takes no more requests.
+    pub(super) fn retired(&mut self, id: Id, now: Now) -> Vec<Action> {
+        if let Some(process) = self.processes.get_mut(&id) {
+            process.retired = true;
+        }
+        self.advance_reload(now)
+    }
+
+    /// Does a plain process still take requests for an older version?
+    fn is_line_shared(&self) -> bool {
+        self.processes.values().any(|process| {
+            self.seats[process.seat].plain
+                && process.generation < self.generation
+                && !process.retired
+        })
+    }
+
+    pub(super) fn prepared(&mut self, id: Id, number: u64, now: Now) -> Vec<Action> {
         let Some(reload) = self.reload.as_mut().filter(|each| each.number == number) else {
             return Vec::new();
         };
         if reload.booting.remove(&id) {
             reload.prepared.insert(id);
         }
-        self.advance_reload()
+        self.advance_reload(now)
     }
 
-    fn advance_reload(&mut self) -> Vec<Action> {
-        let idle = |each: &&mut Reload| each.booting.is_empty() && each.plain.is_empty();
-        let Some(reload) = self.reload.as_mut().filter(idle) else {
+    pub(super) fn committed(&mut self, id: Id, number: u64, now: Now) -> Vec<Action> {
+        if let Some(reload) = self.reload.as_mut().filter(|each| each.number == number) {
+            if let Stage::Committing(workers) = &mut reload.stage {
+                workers.remove(&id);
+            }
+        }
+        self.advance_reload(now)
+    }
+
+    /// Begins the next stage, if this one is done.
+    fn advance_reload(&mut self, now: Now) -> Vec<Action> {
+        let shared = self.is_line_shared();
+        let Some(reload) = &mut self.reload else {
             return Vec::new();
         };
-        let number = reload.number;
-        if !reload.others.is_empty() {
-            reload.booting = std::mem::take(&mut reload.others);
-            let booting = reload.booting.iter();
-            return booting
-                .map(|&id| Action::Prepare {
-                    id,
-                    reload: number,
-                    refresh: None,
-                })
-                .collect();
+        match &reload.stage {
+            Stage::Replacing(_) => Vec::new(),
+            Stage::Retiring if shared => Vec::new(),
+            Stage::Retiring => self.boot_workers(now),
+            Stage::Booting if !reload.booting.is_empty() => Vec::new(),
+            Stage::Booting if !reload.others.is_empty() => self.boot_workers(now),
+            Stage::Booting => self.commit(now),
+            Stage::Committing(workers) if !workers.is_empty() => Vec::new(),
+            Stage::Committing(_) => self.end_reload(),
         }
-        let prepared = std::mem::take(&mut reload.prepared);
-        self.reload = None;
+    }
+
+    /// It is known that the new version boots.
+    fn boot_workers(&mut self, now: Now) -> Vec<Action> {
+        let Some(reload) = &mut self.reload else {
+            return Vec::new();
+        };
+        if reload.stage == Stage::Retiring {
+            reload.stage = Stage::Booting;
+            reload.until = now + self.boot;
+        }
+        reload.booting = std::mem::take(&mut reload.others);
+        if reload.booting.is_empty() {
+            // The workers have died meanwhile; others are on their way.
+            return self.advance_reload(now);
+        }
+        let booting = reload.booting.iter();
+        booting
+            .map(|&id| Action::Prepare {
+                id,
+                reload: reload.number,
+                refresh: None,
+            })
+            .collect()
+    }
+
+    fn commit(&mut self, now: Now) -> Vec<Action> {
+        let Some(reload) = &mut self.reload else {
+            return Vec::new();
+        };
+        let (number, prepared) = (reload.number, std::mem::take(&mut reload.prepared));
+        reload.stage = Stage::Committing(prepared.clone());
+        reload.until = now + ACKNOWLEDGE;
         for id in &prepared {
             if let Some(process) = self.processes.get_mut(id) {
                 process.generation = number;
             }
         }
         let commits = prepared.into_iter().map(|id| Action::Commit(id, number));
-        commits.chain([Action::Reloaded(Ok(()))]).collect()
+        let mut actions: Vec<Action> = commits.collect();
+        actions.extend(self.advance_reload(now));
+        actions
+    }
+
+    fn end_reload(&mut self) -> Vec<Action> {
+        self.reload = None;
+        vec![Action::Reloaded(Ok(()))]
     }
 
     pub(super) fn prepare_failed(&mut self, id: Id, number: u64, error: String) -> Vec<Action> {
@@ -164,15 +272,16 @@ impl State {
     }
 
     pub(super) fn reload_late(&mut self, now: Now) -> Vec<Action> {
-        if self
-            .reload
-            .as_ref()
-            .is_some_and(|reload| now >= reload.until)
-        {
-            let error = format!("it did not boot within {} s", self.boot.as_secs());
-            return self.give_up_reload(&error);
+        let late = self.reload.as_ref().filter(|reload| now >= reload.until);
+        match late.map(|reload| &reload.stage) {
+            None => Vec::new(),
+            Some(Stage::Replacing(_) | Stage::Booting) => {
+                let error = format!("it did not boot within {} s", self.boot.as_secs());
+                self.give_up_reload(&error)
+            }
+            Some(Stage::Retiring) => self.boot_workers(now),
+            Some(Stage::Committing(_)) => self.end_reload(),
         }
-        Vec::new()
     }
 
     /// The old version stays.
@@ -203,22 +312,25 @@ impl State {
         death: Death,
         now: Now,
     ) -> Vec<Action> {
-        let Some(reload) = &mut self.reload else {
-            return Vec::new();
-        };
-        if reload.plain.front() == Some(&seat) && self.seats[seat].next == Some(id) {
+        if self.is_reloading(seat) && self.seats[seat].next == Some(id) {
             let error = self.boot_error.take();
             let error = error.unwrap_or_else(|| format!("its process {death}"));
             return self.give_up_reload(&error);
         }
+        let Some(reload) = &mut self.reload else {
+            return Vec::new();
+        };
+        if let Stage::Committing(workers) = &mut reload.stage {
+            workers.remove(&id);
+        }
         reload.others.remove(&id);
         reload.prepared.remove(&id);
         if !reload.booting.remove(&id) {
-            return Vec::new();
+            return self.advance_reload(now);
         }
         let nobody_has_booted_it = reload.prepared.is_empty() && reload.booting.is_empty();
         if !nobody_has_booted_it {
-            return self.advance_reload();
+            return self.advance_reload(now);
         }
         match reload.others.pop_first() {
             Some(next) if death == Death::Signal("SIGKILL") => {

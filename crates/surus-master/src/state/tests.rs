@@ -247,10 +247,28 @@ fn a_reload_boots_in_one_worker_then_in_the_others_then_serves_in_all() {
             Action::Commit(0, 1),
             Action::Commit(1, 1),
             Action::Commit(2, 1),
-            Action::Reloaded(Ok(()))
         ]
     );
+    assert_eq!(state.on(Event::Committed(2, 1), at(1300)), []);
+    assert_eq!(state.on(Event::Committed(0, 1), at(1300)), []);
+    assert_eq!(
+        state.on(Event::Committed(1, 1), at(1301)),
+        [Action::Reloaded(Ok(()))]
+    );
     assert_eq!(state.deadline(), None);
+}
+
+#[test]
+fn a_worker_that_computes_or_dies_does_not_keep_a_reload_from_its_end() {
+    let mut state = serving(2);
+    state.on(Event::Reload(7), at(1000));
+    state.on(Event::Prepared(0, 1), at(1100));
+    state.on(Event::Prepared(1, 1), at(1200));
+    assert_eq!(state.deadline(), Some(at(6200)));
+    let actions = state.on(Event::Exited(0, Death::Signal("SIGKILL")), at(1300));
+    assert!(!actions.contains(&Action::Reloaded(Ok(()))));
+    let actions = state.on(Event::Tick, at(6200));
+    assert!(actions.contains(&Action::Reloaded(Ok(()))));
 }
 
 #[test]
@@ -294,8 +312,11 @@ fn a_reload_that_is_asked_for_meanwhile_follows() {
     assert_eq!(state.on(Event::Reload(8), at(1002)), []);
     assert_eq!(
         state.on(Event::Prepared(0, 1), at(1100)),
+        [Action::Commit(0, 1)]
+    );
+    assert_eq!(
+        state.on(Event::Committed(0, 1), at(1100)),
         [
-            Action::Commit(0, 1),
             Action::Reloaded(Ok(())),
             Action::Prepare {
                 id: 0,
@@ -312,6 +333,7 @@ fn a_worker_that_was_starting_when_a_reload_began_is_reloaded_after_it() {
     state.on(Event::Exited(1, Death::Exit(0)), at(2000));
     assert_eq!(state.on(Event::Reload(7), at(2001)), [prepare(0, Some(7))]);
     state.on(Event::Prepared(0, 1), at(2002));
+    state.on(Event::Committed(0, 1), at(2002));
     let actions = state.on(Event::Ready(2), at(2100));
     assert!(actions.contains(&Action::Prepare {
         id: 0,
@@ -328,7 +350,11 @@ fn a_worker_that_is_killed_in_a_reload_does_not_end_it() {
     assert!(actions.contains(&prepare(1, Some(0))));
     assert_eq!(
         state.on(Event::Prepared(1, 1), at(2002)),
-        [Action::Commit(1, 1), Action::Reloaded(Ok(()))]
+        [Action::Commit(1, 1)]
+    );
+    assert_eq!(
+        state.on(Event::Committed(1, 1), at(2003)),
+        [Action::Reloaded(Ok(()))]
     );
 }
 
@@ -441,12 +467,72 @@ fn a_reload_replaces_plain_processes_one_after_the_other_and_then_asks_the_worke
     assert_eq!(state.on(Event::Exited(1, Death::Exit(0)), at(2100)), []);
     assert_eq!(
         state.on(Event::Ready(4), at(2200)),
-        [Action::Retire(2), prepare(0, None)]
+        [Action::Retire(2)],
+        "it may still take a request"
+    );
+    assert_eq!(
+        state.on(Event::Retired(2), at(2201)),
+        [prepare(0, None)],
+        "one has died, one has let go of the line"
     );
     assert_eq!(
         state.on(Event::Prepared(0, 1), at(2300)),
-        [Action::Commit(0, 1), Action::Reloaded(Ok(()))]
+        [Action::Commit(0, 1)]
     );
+    assert_eq!(
+        state.on(Event::Committed(0, 1), at(2301)),
+        [Action::Reloaded(Ok(()))]
+    );
+}
+
+#[test]
+fn a_process_that_computes_does_not_keep_a_reload_from_its_end() {
+    let mut state = serving_with_processes();
+    state.on(Event::Reload(7), at(2000));
+    state.on(Event::Ready(3), at(2100));
+    state.on(Event::Retired(1), at(2101));
+    state.on(Event::Ready(4), at(2200));
+    assert_eq!(state.deadline(), Some(at(7200)));
+    assert_eq!(state.on(Event::Tick, at(7200)), [prepare(0, None)]);
+}
+
+#[test]
+fn a_process_that_dies_beside_its_successor_does_not_keep_a_reload_from_its_end() {
+    let mut state = serving_with_processes();
+    state.on(Event::Reload(7), at(2000));
+    let actions = state.on(Event::Exited(1, Death::Signal("SIGKILL")), at(2050));
+    assert_eq!(
+        without_logs(actions),
+        [],
+        "the successor is on its way, for the reload"
+    );
+    assert_eq!(state.on(Event::Ready(3), at(2100)), [spawn(2, 4)]);
+    // This one dies before it is ready, after its predecessor.
+    state.on(Event::Exited(2, Death::Signal("SIGKILL")), at(2150));
+    state.on(Event::Exited(4, Death::Signal("SIGKILL")), at(2160));
+    assert_eq!(state.on(Event::Tick, at(2300)), [spawn(2, 5)]);
+    assert_eq!(state.on(Event::Ready(5), at(2400)), [prepare(0, None)]);
+}
+
+#[test]
+fn a_process_that_was_being_recycled_is_replaced_by_one_that_has_booted_the_new_version() {
+    let mut state = serving_with_processes();
+    let actions = state.on(Event::Recycle(1, "old".into()), at(2000));
+    assert_eq!(without_logs(actions), [spawn(1, 3)]);
+    assert_eq!(state.on(Event::Reload(7), at(2010)), [Action::Refresh(7)]);
+    // It has begun to read the old files, perhaps.
+    assert_eq!(
+        state.on(Event::Ready(3), at(2100)),
+        [Action::Retire(1), spawn(1, 4)]
+    );
+    assert_eq!(
+        state.on(Event::Ready(4), at(2200)),
+        [Action::Retire(3), spawn(2, 5)]
+    );
+    state.on(Event::Ready(5), at(2300));
+    state.on(Event::Retired(3), at(2301));
+    state.on(Event::Retired(2), at(2302));
+    assert_eq!(state.on(Event::Retired(1), at(2303)), [prepare(0, None)]);
 }
 
 #[test]

@@ -22,4 +22,4 @@ mod wire;
 
 pub(crate) use client::{Processes, RemoteBody};
 pub(crate) use line::Line;
-pub(crate) use server::{serve, Runs};
+pub(crate) use server::{serve, News, Runs};

@@ -41,26 +41,29 @@ pub(crate) trait Runs {
 }
 
 /// Serves from the line until the server ends and no worker is left, at most `drain` long. Who has stood in line for
-/// longer than `wait` is refused. `served` is called after each request.
+/// longer than `wait` is refused. `tell` is called with what the master is to know.
 pub(crate) async fn serve<P: Runs>(
     line: &Line,
     php: &P,
     wait: Duration,
     drain: Duration,
-    ready: impl FnOnce(),
-    served: impl Fn(),
+    tell: impl Fn(News) + 'static,
 ) -> io::Result<()> {
-    let Signals { ending, replaced } = watch_signals()?;
-    ready();
+    let tell = Rc::new(tell);
+    let retired = Rc::clone(&tell);
+    let Signals { ending, replaced } = watch_signals(move || retired(News::Retired))?;
+    tell(News::Ready);
     while !ending.get() && !replaced.get() {
         match line.accept()? {
             Some(stream) => {
                 one(stream, php, wait).await;
-                served();
+                tell(News::Served);
             }
             // Perhaps for a signal: the event loop has to look.
             None => tokio::time::sleep(Duration::from_millis(1)).await,
         }
+        // Whoever waits for a signal that has come goes first.
+        tokio::task::yield_now().await;
     }
     if replaced.get() {
         return Ok(());
@@ -78,6 +81,17 @@ pub(crate) async fn serve<P: Runs>(
     }
 }
 
+/// What happens to a process that its master wants to know of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum News {
+    /// It is about to take its first request.
+    Ready,
+    /// It has finished one.
+    Served,
+    /// It takes no more of them.
+    Retired,
+}
+
 /// What a process was told.
 struct Signals {
     /// SIGTERM: the server ends.
@@ -86,26 +100,28 @@ struct Signals {
     replaced: Rc<Cell<bool>>,
 }
 
-/// SIGINT and SIGHUP reach the whole process group of a terminal and are the master's to act on.
-fn watch_signals() -> io::Result<Signals> {
+/// SIGINT and SIGHUP reach the whole process group of a terminal and are the master's to act on. `retired` is called when
+/// nothing more will be taken from the line.
+fn watch_signals(retired: impl FnOnce() + 'static) -> io::Result<Signals> {
     for kind in [SignalKind::interrupt(), SignalKind::hangup()] {
         let mut ignored = signal(kind)?;
         spawn_local(async move { while ignored.recv().await.is_some() {} });
     }
     Ok(Signals {
-        ending: once(SignalKind::terminate())?,
-        replaced: once(SignalKind::user_defined1())?,
+        ending: once(SignalKind::terminate(), || {})?,
+        replaced: once(SignalKind::user_defined1(), retired)?,
     })
 }
 
-/// True once the signal has come.
-fn once(kind: SignalKind) -> io::Result<Rc<Cell<bool>>> {
+/// True once the signal has come; then `act` is called.
+fn once(kind: SignalKind, act: impl FnOnce() + 'static) -> io::Result<Rc<Cell<bool>>> {
     let mut awaited = signal(kind)?;
     let come = Rc::new(Cell::new(false));
     let flag = Rc::clone(&come);
     spawn_local(async move {
         awaited.recv().await;
         flag.set(true);
+        act();
     });
     Ok(come)
 }
