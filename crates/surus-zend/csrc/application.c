@@ -310,6 +310,12 @@ surus_outcome surus_run_call(surus_task *task)
 		surus_request_detach(&request);
 		zval_ptr_dtor(&request);
 	}
+	if (!task->isolate->booted) {
+		/* In process: this fiber has no next request that would want the buffer. */
+		php_output_end_all();
+		php_output_deactivate();
+		task->output = NULL;
+	}
 	/* One that was caught on the way: in a shutdown function, in an output callback, in the end of a module. */
 	if (!surus_fiber_reset(task)) {
 		note_fatal(task);

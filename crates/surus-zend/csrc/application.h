@@ -27,6 +27,11 @@ struct surus_application {
 	zend_class_entry *request_class;
 };
 
+/* From what a script has returned, which it takes; routes and their input are declared to the exchange. NULL: it is no
+ * application, and most often an exception says why. */
+struct surus_application *surus_application_make(void *exchange, zval *value, const char *script);
+void surus_application_free(struct surus_application *app);
+
 static inline surus_str surus_text_of(const zval *text)
 {
 	return text && Z_TYPE_P(text) == IS_STRING ? (surus_str){Z_STRVAL_P(text), Z_STRLEN_P(text)} : (surus_str){"", 0};

@@ -3,6 +3,7 @@
 #include "fiber_state.h"
 #include "hydrate.h"
 
+#include "Zend/zend_exceptions.h"
 #include "Zend/zend_virtual_cwd.h"
 
 static bool is_a(zend_class_entry *class, const char *lower_name)
@@ -24,6 +25,20 @@ static void log_boot_error(zend_object *exception)
 	zval *message = zend_read_property(exception->ce, exception, "message", sizeof "message" - 1, true, &place);
 	surus_logf(3, "%s", Z_TYPE_P(message) == IS_STRING ? Z_STRVAL_P(message) : "it does not boot");
 	OBJ_RELEASE(exception);
+}
+
+/* Surus\BootError with this message. */
+static void throw_boot_error(const char *format, ...)
+{
+	va_list arguments;
+	va_start(arguments, format);
+	zend_string *message = zend_vstrpprintf(0, format, arguments);
+	va_end(arguments);
+	zend_string *name = zend_string_init(ZEND_STRL("Surus\\BootError"), false);
+	zend_class_entry *class = zend_lookup_class(name);
+	zend_throw_exception(class, ZSTR_VAL(message), 0);
+	zend_string_release(name);
+	zend_string_release(message);
 }
 
 static void take_callable(callable *to, zval *from)
@@ -77,12 +92,12 @@ static bool take_route(struct surus_application *app, void *exchange, zval *row)
 	r->plan = surus_plan_make(columns[5], exchange, index, methods.ptr, signature(r, columns[7]), error, sizeof error);
 	app->count++;
 	if (!r->plan) {
-		surus_logf(3, "%s", error);
+		throw_boot_error("%s", error);
 		return false;
 	}
 	r->needs_request = surus_plan_needs_request(r->plan);
 	if (Z_TYPE(r->handler.value) == IS_UNDEF || surus_plan_count(r->plan) > MAX_ARGUMENTS) {
-		surus_logf(3, "The handler for \"%s\" cannot be called, or has more than %d parameters", pattern.ptr, MAX_ARGUMENTS);
+		throw_boot_error("The handler for \"%s\" cannot be called, or has more than %d parameters", pattern.ptr, MAX_ARGUMENTS);
 		return false;
 	}
 	if (zend_is_true(columns[9])) {
@@ -104,12 +119,9 @@ static zend_class_entry *load_class(const char *text)
 	return class;
 }
 
-/* Surus\Internal\Boot makes of what the script returned what is called here. */
-static bool take_application(surus_isolate *isolate, void *exchange, zval *value, const char *script)
+/* What Surus\Internal\Boot makes of `value`. */
+static bool compile(struct surus_application *app, void *exchange, const char *script)
 {
-	struct surus_application *app = ecalloc(1, sizeof *app);
-	ZVAL_COPY_VALUE(&app->value, value);
-	isolate->application = app;
 	zend_class_entry *boot = load_class("Surus\\Internal\\Boot");
 	app->request_class = load_class("Surus\\Http\\Request");
 	zend_function *compile = boot ? zend_hash_str_find_ptr(&boot->function_table, "compile", sizeof "compile" - 1) : NULL;
@@ -117,16 +129,11 @@ static bool take_application(surus_isolate *isolate, void *exchange, zval *value
 		return false;
 	}
 	zval arguments[3], compiled;
-	ZVAL_COPY_VALUE(&arguments[0], value);
+	ZVAL_COPY_VALUE(&arguments[0], &app->value);
 	ZVAL_STRING(&arguments[1], script);
 	ZVAL_BOOL(&arguments[2], surus_rs_is_dev(exchange));
 	ZVAL_UNDEF(&compiled);
-	/* Without a frame below it an exception would be a fatal error at once. */
-	static zend_function bottom_function = {ZEND_INTERNAL_FUNCTION};
-	zend_execute_data bottom = {.func = &bottom_function}, *above = EG(current_execute_data);
-	EG(current_execute_data) = &bottom;
 	zend_call_known_function(compile, NULL, boot, &compiled, 3, arguments, NULL);
-	EG(current_execute_data) = above;
 	zval_ptr_dtor(&arguments[1]);
 	zval *rows = element(&compiled, "routes"), *row;
 	bool good = !EG(exception) && rows && Z_TYPE_P(rows) == IS_ARRAY;
@@ -137,10 +144,43 @@ static bool take_application(surus_isolate *isolate, void *exchange, zval *value
 			good = good && take_route(app, exchange, row);
 		} ZEND_HASH_FOREACH_END();
 		good = good && surus_take_messages(exchange)
-			&& (Z_TYPE_P(value) != IS_OBJECT || !is_a(Z_OBJCE_P(value), "surus\\app") || surus_make_openapi(exchange, value));
+			&& (Z_TYPE(app->value) != IS_OBJECT || !is_a(Z_OBJCE(app->value), "surus\\app") || surus_make_openapi(exchange, &app->value));
 	}
 	zval_ptr_dtor(&compiled);
 	return good && !EG(exception);
+}
+
+struct surus_application *surus_application_make(void *exchange, zval *value, const char *script)
+{
+	struct surus_application *app = ecalloc(1, sizeof *app);
+	ZVAL_COPY_VALUE(&app->value, value);
+	/* Without a frame below it an exception would be a fatal error at once. */
+	static zend_function bottom_function = {ZEND_INTERNAL_FUNCTION};
+	zend_execute_data bottom = {.func = &bottom_function, .prev_execute_data = EG(current_execute_data)}, *above = EG(current_execute_data);
+	EG(current_execute_data) = &bottom;
+	if (!compile(app, exchange, script)) {
+		surus_application_free(app);
+		app = NULL;
+	}
+	EG(current_execute_data) = above;
+	return app;
+}
+
+void surus_application_free(struct surus_application *app)
+{
+	for (size_t i = 0; i < app->count; i++) {
+		drop_callable(&app->routes[i].handler);
+		drop_callable(&app->routes[i].pipeline);
+		if (app->routes[i].plan) {
+			surus_plan_free(app->routes[i].plan);
+		}
+	}
+	drop_callable(&app->errors);
+	zval_ptr_dtor(&app->value);
+	if (app->routes) {
+		efree(app->routes);
+	}
+	efree(app);
 }
 
 surus_outcome surus_run_boot(surus_task *task)
@@ -172,7 +212,8 @@ surus_outcome surus_run_boot(surus_task *task)
 		zend_destroy_file_handle(&script);
 		php_output_end_all();
 		if (ran) {
-			good = take_application(isolate, task->exchange, &value, info.script.ptr);
+			isolate->application = surus_application_make(task->exchange, &value, info.script.ptr);
+			good = isolate->application != NULL;
 		}
 		if (EG(exception)) {
 			zend_object *exception = EG(exception);
@@ -200,19 +241,7 @@ surus_outcome surus_run_unboot(surus_task *task)
 	surus_fiber_drop_idle(isolate);
 	if (app) {
 		zend_try {
-			for (size_t i = 0; i < app->count; i++) {
-				drop_callable(&app->routes[i].handler);
-				drop_callable(&app->routes[i].pipeline);
-				if (app->routes[i].plan) {
-					surus_plan_free(app->routes[i].plan);
-				}
-			}
-			drop_callable(&app->errors);
-			zval_ptr_dtor(&app->value);
-			if (app->routes) {
-				efree(app->routes);
-			}
-			efree(app);
+			surus_application_free(app);
 		} zend_end_try();
 	}
 	if (isolate->had_fatal) {

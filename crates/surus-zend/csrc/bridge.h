@@ -234,6 +234,17 @@ surus_str surus_rs_openapi_page(void);
 bool surus_rs_wants_openapi(void *exchange);
 void surus_rs_take_openapi(void *exchange, surus_str document);
 
+/* Applications that a script of the command line talks to: begin, declare routes to the exchange, end. The end takes the
+ * exchange and returns the application, or NULL with a message. */
+void *surus_rs_in_process_begin(void);
+void *surus_rs_in_process_end(void *exchange, char *error, size_t error_size);
+void surus_rs_in_process_free(void *application);
+/* Answers a request in a fiber of the running script's isolate; the script is parked meanwhile. `head` has lines
+ * "name: value". False: the answer's body says what is wrong with the request. Valid until the next call. */
+typedef struct { surus_str method, target, head, body; } surus_in_process_request;
+typedef struct { int status; surus_str head, body; } surus_in_process_answer;
+bool surus_rs_in_process_call(void *application, const surus_in_process_request *request, surus_in_process_answer *answer);
+
 /* A source file of the Surus\ classes, by class name; false if there is none. */
 bool surus_rs_class_source(surus_str class_name, surus_str *file_name, surus_str *source);
 

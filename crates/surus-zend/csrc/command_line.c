@@ -26,6 +26,14 @@ static void after_fork(void)
 	forked = true;
 }
 
+/* What a server does: a request that a script sends to an application of its own is answered as there. */
+static sapi_module_struct server;
+
+static bool is_request(void)
+{
+	return surus_running && surus_running->fiber;
+}
+
 /* What PHP says while it starts does not come this way; requests that the engine runs to look at itself say nothing. */
 static bool is_quiet(void)
 {
@@ -34,6 +42,9 @@ static bool is_quiet(void)
 
 static size_t write_output(const char *data, size_t size)
 {
+	if (is_request()) {
+		return server.ub_write(data, size);
+	}
 	size_t done = 0;
 	fflush(stdout);
 	while (!is_quiet() && done < size) {
@@ -55,17 +66,21 @@ static size_t write_output(const char *data, size_t size)
 /* What PHP says while it starts goes through libc's buffer, and was said before the script. */
 static void flush_output(void *context)
 {
+	if (is_request()) {
+		server.flush(context);
+		return;
+	}
 	fflush(stdout);
 }
 
 static int handle_header(sapi_header_struct *header, sapi_header_op_enum operation, sapi_headers_struct *headers)
 {
-	return 0;
+	return is_request() ? SAPI_HEADER_ADD : 0;
 }
 
 static int send_headers(sapi_headers_struct *headers)
 {
-	return SAPI_HEADER_SENT_SUCCESSFULLY;
+	return is_request() ? server.send_headers(headers) : SAPI_HEADER_SENT_SUCCESSFULLY;
 }
 
 static void send_header(sapi_header_struct *header, void *context)
@@ -74,7 +89,12 @@ static void send_header(sapi_header_struct *header, void *context)
 
 static char *read_cookies(void)
 {
-	return NULL;
+	return is_request() ? server.read_cookies() : NULL;
+}
+
+static size_t read_post(char *buffer, size_t size)
+{
+	return is_request() ? server.read_post(buffer, size) : 0;
 }
 
 static void log_message(const char *message, int level)
@@ -93,6 +113,10 @@ static void register_one(const char *name, const char *value, zval *track)
 
 static void register_variables(zval *track)
 {
+	if (is_request()) {
+		server.register_server_variables(track);
+		return;
+	}
 	const surus_script *script = surus_running ? surus_running->script : NULL;
 	const char *self = script && script->argc ? script->argv[0] : "";
 	const char *file = script && script->file ? script->file : "";
@@ -131,6 +155,7 @@ int surus_command_line_start(const surus_command_line *options, char *error, siz
 {
 	surus_sapi_call("cli");
 	sapi_module_struct *module = &surus_sapi_module;
+	server = *module;
 	module->pretty_name = "Command Line Interface";
 	module->activate = NULL;
 	module->ub_write = write_output;
@@ -138,7 +163,7 @@ int surus_command_line_start(const surus_command_line *options, char *error, siz
 	module->header_handler = handle_header;
 	module->send_headers = send_headers;
 	module->send_header = send_header;
-	module->read_post = NULL;
+	module->read_post = read_post;
 	module->read_cookies = read_cookies;
 	module->register_server_variables = register_variables;
 	module->log_message = log_message;

@@ -534,4 +534,6 @@ void surus_register_classes(void)
 	response_handlers.free_obj = response_free;
 	response_handlers.get_gc = response_gc;
 	response_handlers.clone_obj = NULL;
+
+	surus_register_in_process();
 }

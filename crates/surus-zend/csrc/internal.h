@@ -128,6 +128,9 @@ void surus_superglobals_build(surus_task *task);
 /* $_POST and $_FILES of a form in any method's body, whether code refers to them or not. */
 void surus_superglobals_build_upload(surus_task *task);
 
+/* ---- in_process.c ---- */
+void surus_register_in_process(void);
+
 /* ---- http_classes.c ---- */
 void surus_register_classes(void);
 extern zend_class_entry *surus_request_class, *surus_response_class;

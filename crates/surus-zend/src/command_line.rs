@@ -16,7 +16,7 @@ use std::{
 use crate::{
     blocking::Parked,
     exchange::Exchange,
-    ffi,
+    ffi, in_process,
     isolate::Isolate,
     task::{Task, Turn},
     StartError,
@@ -214,6 +214,7 @@ impl Neighbour {
 /// Runs `script` by itself. Returns its exit status.
 pub async fn run_alone(script: Script) -> Result<i32, StartError> {
     let process = Process::new(script, 0, false)?;
+    in_process::allow(process.task.isolate());
     loop {
         match process.resume() {
             Turn::Done(_) => break,

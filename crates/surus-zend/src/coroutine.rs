@@ -29,6 +29,7 @@ use crate::{
 
 pub use reload::Prepared;
 use version::Version;
+pub(crate) use version::FIBER_STACK;
 
 /// Idle fibers that are kept for the next burst.
 const MAX_IDLE_FIBERS: usize = 256;

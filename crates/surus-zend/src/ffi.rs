@@ -150,6 +150,23 @@ extern "C" {
     pub(crate) fn surus_park() -> c_int;
 }
 
+/// `surus_in_process_request`: what a script asks of its application.
+#[repr(C)]
+pub(crate) struct InProcessRequest {
+    pub(crate) method: Str,
+    pub(crate) target: Str,
+    pub(crate) head: Str,
+    pub(crate) body: Str,
+}
+
+/// `surus_in_process_answer`
+#[repr(C)]
+pub(crate) struct InProcessAnswer {
+    pub(crate) status: c_int,
+    pub(crate) head: Str,
+    pub(crate) body: Str,
+}
+
 /// `surus_log_entry`: a line of the application for the log.
 #[repr(C)]
 pub(crate) struct LogEntry {

@@ -30,13 +30,18 @@ unsafe extern "C" fn surus_rs_add_input(
     match exchange.add_input(route, from, &description) {
         Ok(slot) => slot,
         Err(reason) => {
-            if let Some(room) = message.len().checked_sub(1) {
-                let length = reason.len().min(room);
-                message[..length].copy_from_slice(&reason.as_bytes()[..length]);
-                message[length] = 0;
-            }
+            write_message(message, &reason);
             -1
         }
+    }
+}
+
+/// As much of a message as there is room for, with a NUL behind it.
+pub(crate) fn write_message(to: &mut [u8], message: &str) {
+    if let Some(room) = to.len().checked_sub(1) {
+        let length = message.len().min(room);
+        to[..length].copy_from_slice(&message.as_bytes()[..length]);
+        to[length] = 0;
     }
 }
 

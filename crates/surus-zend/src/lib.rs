@@ -14,7 +14,7 @@
 //!  - `router` — from a request to a route of an application; `php_classes` — the PHP that is part of the binary
 //!  - `rate` — token buckets that all workers share
 //!  - `inspect` — looking into a running server; `shared` — counters for master and workers
-//!  - `command_line` — scripts as php-cli runs them
+//!  - `command_line` — scripts as php-cli runs them; `in_process` — applications that they talk to
 //!
 //! A suspended request is finished, never dropped: when the future that waits for a response is dropped, a task of the
 //! event loop goes on with the PHP code and tells it that the client has left.
@@ -29,6 +29,7 @@ mod coroutine;
 mod engine;
 mod exchange;
 mod ffi;
+mod in_process;
 mod input_callbacks;
 mod inputs;
 mod inspect;

@@ -190,6 +190,24 @@ namespace Surus\Internal {
         }
     }
 
+    /** An application that a script of the command line talks to. */
+    final class InProcess
+    {
+        /** @throws \Error in a server */
+        public function __construct(\Surus\App $app)
+        {
+        }
+
+        /**
+         * @param string $head lines "name: value"
+         *
+         * @return array{int, string, string} status, such lines, body
+         */
+        public function request(string $method, string $target, string $head, string $body): array
+        {
+        }
+    }
+
     /** Calls the handler of the running request's route with its planned arguments. */
     function call_handler(NativeRequest $request): mixed
     {

@@ -4,19 +4,37 @@ declare(strict_types=1);
 
 namespace Surus\Testing;
 
-/** An HTTP client for tests: it keeps cookies, follows nothing, and says what it expected. */
+use Surus\App;
+
+/**
+ * A client for tests: it keeps cookies, follows nothing, and says what it expected.
+ *
+ * `Client::of($app)` calls an application in this process, in a script that `surus php` runs: what stands in for a service
+ * is declared before, what a handler has changed can be looked at afterwards. `Client::serve($path)` starts a server,
+ * `new Client($url)` talks to one.
+ */
 final class Client
 {
     /** @var array<string, string> */
     private array $cookies = [];
 
     private int $assertions = 0;
+    private readonly Transport $transport;
 
-    /** @var resource|null the server, if it is this client's */
-    private $process = null;
-
-    public function __construct(private readonly string $base)
+    /** @param string|Transport $to the address of a server: "http://127.0.0.1:8080" */
+    public function __construct(string|Transport $to)
     {
+        $this->transport = is_string($to) ? new OverHttp($to) : $to;
+    }
+
+    /**
+     * For an application in this process. Its routes are those that it has now.
+     *
+     * @throws \Surus\BootError if it would not boot
+     */
+    public static function of(App $app): self
+    {
+        return new self(new InProcess($app));
     }
 
     /**
@@ -27,29 +45,8 @@ final class Client
     public static function serve(string $path, ?string $binary = null): self
     {
         $binary ??= getenv('SURUS_BIN') ?: (is_executable('/proc/self/exe') ? (string) readlink('/proc/self/exe') : 'surus');
-        $socket = stream_socket_server('tcp://127.0.0.1:0') ?: throw new \RuntimeException('There is no free port');
-        $address = (string) stream_socket_get_name($socket, false);
-        fclose($socket);
-        $process = proc_open([$binary, 'serve', $path, '--workers', '1', '--listen', $address], [1 => ['pipe', 'w']], $pipes);
-        if ($process === false) {
-            throw new \RuntimeException("$binary does not start");
-        }
-        // It says that it is ready, or ends.
-        do {
-            $line = fgets($pipes[1]);
-        } while ($line !== false && !str_starts_with($line, 'surus ready'));
-        $client = new self("http://$address");
-        $client->process = $process;
 
-        return $line === false ? throw new \RuntimeException('The application does not boot') : $client;
-    }
-
-    public function __destruct()
-    {
-        if ($this->process !== null) {
-            proc_terminate($this->process);
-            proc_close($this->process);
-        }
+        return new self(OverHttp::serve($path, $binary));
     }
 
     /** @param array<string, string> $headers */
@@ -61,10 +58,11 @@ final class Client
     /**
      * @param array<string, mixed>|null $form
      * @param array<string, string> $headers
+     * @param array<string, string> $files paths of files that the form uploads, by field
      */
-    public function post(string $path, mixed $json = null, ?array $form = null, array $headers = []): TestResponse
+    public function post(string $path, mixed $json = null, ?array $form = null, array $headers = [], array $files = []): TestResponse
     {
-        return $this->request('POST', $path, $headers, $json, $form);
+        return $this->request('POST', $path, $headers, $json, $form, $files);
     }
 
     /** @param array<string, string> $headers */
@@ -88,31 +86,28 @@ final class Client
     /**
      * @param array<string, string> $headers
      * @param array<string, mixed>|null $form
+     * @param array<string, string> $files paths of files that the form uploads, by field
      */
-    public function request(string $method, string $path, array $headers = [], mixed $json = null, ?array $form = null): TestResponse
-    {
-        $body = '';
-        if ($form !== null) {
-            $body = http_build_query($form);
-            $headers += ['Content-Type' => 'application/x-www-form-urlencoded'];
-        } elseif ($json !== null) {
-            $body = json_encode($json, JSON_THROW_ON_ERROR);
-            $headers += ['Content-Type' => 'application/json'];
+    public function request(
+        string $method,
+        string $path,
+        array $headers = [],
+        mixed $json = null,
+        ?array $form = null,
+        array $files = [],
+    ): TestResponse {
+        [$type, $body] = self::body($json, $form, $files);
+        if ($type !== null) {
+            $headers += ['Content-Type' => $type];
         }
         if ($this->cookies !== []) {
             $pairs = array_map(static fn (string $name, string $value): string => "$name=$value", array_keys($this->cookies), $this->cookies);
             $headers += ['Cookie' => implode('; ', $pairs)];
         }
         $lines = array_map(static fn (string $name, string $value): string => "$name: $value", array_keys($headers), $headers);
-        $context = stream_context_create(['http' => [
-            'method' => $method, 'header' => $lines, 'content' => $body, 'ignore_errors' => true, 'follow_location' => 0, 'timeout' => 30,
-        ]]);
-        $content = file_get_contents($this->base . $path, false, $context);
-        if ($content === false) {
-            throw new \RuntimeException("$method $path: no answer");
-        }
+        [$status, $head, $content] = $this->transport->send($method, $path, $lines, $body);
 
-        return $this->understand("$method $path", $http_response_header, $content);
+        return $this->understand("$method $path", $status, $head, $content);
     }
 
     /** How many assertions on responses have held. */
@@ -121,12 +116,56 @@ final class Client
         return $this->assertions;
     }
 
-    /** @param list<string> $head */
-    private function understand(string $what, array $head, string $body): TestResponse
+    /**
+     * @param array<string, mixed>|null $form
+     * @param array<string, string> $files
+     *
+     * @return array{?string, string} type and text
+     */
+    private static function body(mixed $json, ?array $form, array $files): array
     {
-        $status = (int) (explode(' ', $head[0], 3)[1] ?? 0);
+        if ($files !== []) {
+            return self::multipart($form ?? [], $files);
+        }
+        if ($form !== null) {
+            return ['application/x-www-form-urlencoded', http_build_query($form)];
+        }
+
+        return $json === null ? [null, ''] : ['application/json', json_encode($json, JSON_THROW_ON_ERROR)];
+    }
+
+    /**
+     * @param array<string, mixed> $form
+     * @param array<string, string> $files
+     *
+     * @return array{string, string}
+     */
+    private static function multipart(array $form, array $files): array
+    {
+        $boundary = 'surus-' . bin2hex(random_bytes(12));
+        $body = '';
+        foreach ($form === [] ? [] : explode('&', http_build_query($form)) as $pair) {
+            [$name, $value] = array_map(urldecode(...), explode('=', $pair, 2) + [1 => '']);
+            $body .= "--$boundary\r\nContent-Disposition: form-data; name=\"" . addcslashes($name, "\"\\") . "\"\r\n\r\n$value\r\n";
+        }
+        foreach ($files as $name => $path) {
+            $content = file_get_contents($path);
+            if ($content === false) {
+                throw new \InvalidArgumentException("There is no file $path to upload");
+            }
+            $type = mime_content_type($path) ?: 'application/octet-stream';
+            $body .= "--$boundary\r\nContent-Disposition: form-data; name=\"" . addcslashes($name, "\"\\") . '"; filename="'
+                . addcslashes(basename($path), "\"\\") . "\"\r\nContent-Type: $type\r\n\r\n$content\r\n";
+        }
+
+        return ["multipart/form-data; boundary=$boundary", "$body--$boundary--\r\n"];
+    }
+
+    /** @param list<string> $head */
+    private function understand(string $what, int $status, array $head, string $body): TestResponse
+    {
         $headers = [];
-        foreach (array_slice($head, 1) as $line) {
+        foreach ($head as $line) {
             [$name, $value] = array_map(trim(...), explode(':', $line, 2) + [1 => '']);
             $headers[strtolower($name)][] = $value;
         }

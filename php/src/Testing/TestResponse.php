@@ -4,6 +4,8 @@ declare(strict_types=1);
 
 namespace Surus\Testing;
 
+use PHPUnit\Framework\Assert;
+
 /** What came back; an assertion that does not hold throws, with the response in its message. */
 final class TestResponse
 {
@@ -47,8 +49,12 @@ final class TestResponse
 
     private function assert(bool $holds, string $why): self
     {
-        if (!$holds) {
-            throw new \AssertionError("$this->what: $why\n$this->status\n" . substr($this->body, 0, 2000));
+        $text = "$this->what: $why\n$this->status\n" . substr($this->body, 0, 2000);
+        if (class_exists(Assert::class, false)) {
+            // PHPUnit counts.
+            Assert::assertTrue($holds, $text);
+        } elseif (!$holds) {
+            throw new \AssertionError($text);
         }
         ($this->held)();
 

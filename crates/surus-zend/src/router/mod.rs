@@ -5,6 +5,7 @@
 //! one. A path without parameters is found with one look-up, however many routes there are.
 
 mod condition;
+mod exchange;
 mod matcher;
 mod path;
 mod pattern;
@@ -14,6 +15,7 @@ use std::{borrow::Cow, collections::HashMap, rc::Rc};
 use http::{HeaderMap, Method};
 
 use condition::Condition;
+pub(crate) use exchange::find_route;
 use matcher::Matcher;
 use pattern::Segment;
 

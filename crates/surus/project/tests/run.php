@@ -6,7 +6,8 @@ declare(strict_types=1);
 
 use Surus\Testing\Client;
 
-$client = Client::serve(dirname(__DIR__));
+// In this process; Client::serve(dirname(__DIR__)) would start a server.
+$client = Client::of(require dirname(__DIR__) . '/app.php');
 
 $client->get('/api/notes/99')->assertStatus(404);
 $page = $client->get('/')->assertStatus(200)->assertSee('<form');

@@ -1,0 +1,77 @@
+//! From a request to the exchange of its route, or to the answer that needs no PHP.
+
+use std::rc::Rc;
+
+use http::{header, HeaderValue, Method, Response, StatusCode};
+
+use super::{Match, Router, Target};
+use crate::{answers::plain_answer, exchange::Exchange, request::Request, ResponseBody};
+
+/// The exchange with its route; or the answer that needs no PHP. Without a router one handler takes every request.
+pub(crate) fn find_route(
+    router: Option<&Router>,
+    request: Request,
+    dev: bool,
+) -> Result<Rc<Exchange>, Box<Response<ResponseBody>>> {
+    let Some(router) = router else {
+        return Ok(Exchange::new(request, None, dev));
+    };
+    let host = request.uri.authority().map(|authority| authority.as_str());
+    let found = router.find(&Target {
+        method: &request.method,
+        path: request.uri.path(),
+        host: host.or_else(|| request.headers.get(header::HOST)?.to_str().ok()),
+        headers: &request.headers,
+    });
+    let (index, parameters, allow) = match found {
+        Match::Found { index, parameters } => (index, parameters, None),
+        Match::NotAllowed {
+            allow,
+            index: Some(index),
+        } if request.method != Method::OPTIONS => (index, Vec::new(), Some(allow)),
+        other => return Err(Box::new(refuse(&request, other))),
+    };
+    let exchange = Exchange::new(request, None, dev);
+    exchange.route.set(index);
+    *exchange.parameters.borrow_mut() = parameters;
+    if let Some(allow) = allow {
+        exchange.add_header(b"allow", allow.as_bytes());
+    }
+    Ok(exchange)
+}
+
+/// The answer to a request that no route takes.
+fn refuse(request: &Request, why: Match) -> Response<ResponseBody> {
+    let empty = |status| {
+        let mut answer = Response::new(ResponseBody::empty());
+        *answer.status_mut() = status;
+        answer
+    };
+    let options = request.method == Method::OPTIONS;
+    let (mut answer, name, value) = match why {
+        Match::NotAllowed { allow, .. } if options => {
+            (empty(StatusCode::NO_CONTENT), header::ALLOW, allow)
+        }
+        Match::NotAllowed { allow, .. } => (plain_answer(405), header::ALLOW, allow),
+        Match::Redirect { mut path } => {
+            if let Some(query) = request.uri.query() {
+                path.push('?');
+                path.push_str(query);
+            }
+            (
+                empty(StatusCode::PERMANENT_REDIRECT),
+                header::LOCATION,
+                path,
+            )
+        }
+        Match::Malformed if options && request.uri.path() == "*" => {
+            return empty(StatusCode::NO_CONTENT)
+        }
+        Match::Malformed => return plain_answer(400),
+        Match::NotFound | Match::Found { .. } => return plain_answer(404),
+    };
+    if let Ok(value) = HeaderValue::from_str(&value) {
+        answer.headers_mut().insert(name, value);
+    }
+    answer
+}
