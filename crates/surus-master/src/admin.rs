@@ -222,10 +222,10 @@ pub(crate) fn metrics(status: &Value, tallies: &[Tally]) -> String {
     for (name, key, help) in gauges {
         let workers = status["workers"].as_array().into_iter().flatten();
         let lines = workers.filter_map(|worker| {
-            let labels = format!(
-                "{{worker=\"{}\",pid=\"{}\"}}",
-                worker["worker"], worker["pid"]
-            );
+            // A seat that waits for its next process has none.
+            let pid = worker["pid"].as_u64();
+            let pid = pid.map_or_else(String::new, |pid| pid.to_string());
+            let labels = format!("{{worker=\"{}\",pid=\"{pid}\"}}", worker["worker"]);
             Some((labels, worker[key].as_f64()?))
         });
         let kind = if name.ends_with("_total") {

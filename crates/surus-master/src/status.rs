@@ -148,15 +148,33 @@ impl Master<'_> {
         }
     }
 
+    /// A worker or process, running or awaited, as a client sees it.
+    fn described(&self, seat: usize, own: Value) -> Value {
+        let known = &self.state.seats[seat];
+        let mut worker = json!({
+            "worker": seat + 1,
+            "kind": if known.plain { "process" } else { "worker" },
+            "restarts": known.restarts,
+            "last_restart": known.reason,
+        });
+        // The numbers are the seat's: they outlive who sits there.
+        let counted = (!known.plain).then(|| self.config.board.tally(seat).json());
+        if let Some(worker) = worker.as_object_mut() {
+            for part in counted.iter().chain([&own]).filter_map(Value::as_object) {
+                worker.extend(part.clone());
+            }
+        }
+        worker
+    }
+
     pub(crate) fn status(&self) -> Value {
         let now = self.started.elapsed();
-        let workers: Vec<Value> = self
+        let mut workers: Vec<Value> = self
             .state
             .processes
             .iter()
             .filter_map(|(id, process)| {
                 let child = self.processes.get(id)?;
-                let seat = &self.state.seats[process.seat];
                 let waited = child.asked.map(|(_, since)| now.saturating_sub(since));
                 let state = match process.life {
                     Life::Starting => "starting",
@@ -164,26 +182,21 @@ impl Master<'_> {
                     Life::Ready => "ready",
                     Life::Leaving { .. } => "leaving",
                 };
-                let mut worker = json!({
-                    "worker": process.seat + 1,
-                    "kind": if seat.plain { "process" } else { "worker" },
+                let mut own = json!({
                     "pid": child.pid.as_raw(),
                     "state": state,
                     "uptime_s": now.saturating_sub(process.since).as_secs_f64(),
                     "rss_bytes": child.resident(),
-                    "restarts": seat.restarts,
-                    "last_restart": seat.reason,
                 });
-                let counted = (!seat.plain).then(|| self.config.board.tally(process.seat).json());
-                if let Some(worker) = worker.as_object_mut() {
-                    let own = counted.iter().chain([&child.status]);
-                    for own in own.filter_map(Value::as_object) {
-                        worker.extend(own.clone());
-                    }
+                if let (Some(own), Some(told)) = (own.as_object_mut(), child.status.as_object()) {
+                    own.extend(told.clone());
                 }
-                Some(worker)
+                Some(self.described(process.seat, own))
             })
             .collect();
+        let empty = |seat: &usize| self.state.seats[*seat].current.is_none();
+        let seats = (0..self.state.seats.len()).filter(empty);
+        workers.extend(seats.map(|seat| self.described(seat, json!({"state": "waiting"}))));
         let mut status = Map::new();
         status.extend(self.config.about.as_object().cloned().unwrap_or_default());
         status.insert("pid".to_owned(), json!(std::process::id()));

@@ -137,6 +137,21 @@ fn a_seat_without_a_worker_is_kept_by_its_neighbours() {
     });
     assert!(seen.failures.len() <= CLIENTS, "{:?}", seen.failures);
     assert!(seen.slowest < Duration::from_secs(1), "{seen:?}");
+    // It is shown with its numbers, between two attempts.
+    let begun = Instant::now();
+    let waiting = loop {
+        let status = server.status();
+        let mut workers = status["workers"].as_array().unwrap().iter();
+        if let Some(worker) = workers.find(|worker| worker["state"] == "waiting") {
+            break worker.clone();
+        }
+        assert!(begun.elapsed() < Duration::from_secs(20), "{status}");
+        thread::sleep(Duration::from_millis(20));
+    };
+    assert!(waiting["requests_total"].as_u64() > Some(0), "{waiting}");
+    assert!(waiting["pid"].is_null(), "{waiting}");
+    let (code, text) = server.command(&["status"]);
+    assert_eq!(code, Some(0), "{text}");
     folder.file("app.php", APP);
     let begun = Instant::now();
     while server.workers().len() < 2 {

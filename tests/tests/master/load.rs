@@ -41,7 +41,7 @@ pub(crate) fn during<T>(
 ) -> (T, Seen) {
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
-        // Also when `act` panics: the clients would go on for ever.
+        // Also when `act` panics: else the clients would go on for ever.
         let stopping = Stopping(&stop);
         let clients: Vec<_> = (0..clients)
             .map(|number| {
@@ -61,7 +61,8 @@ pub(crate) fn during<T>(
     })
 }
 
-struct Stopping<'a>(&'a AtomicBool);
+/// Sets the flag when it is dropped.
+pub(crate) struct Stopping<'a>(pub(crate) &'a AtomicBool);
 
 impl Drop for Stopping<'_> {
     fn drop(&mut self) {
