@@ -39,7 +39,8 @@ surus_isolate *surus_isolate_new(const char *memory_limit);
 /* Frees everything the isolate owns. No task of it may be running or parked. `clean` is false after a failure that
  * left its heap in an unknown state: then no PHP destructor or connection shutdown runs. */
 void surus_isolate_free(surus_isolate *isolate, bool clean);
-typedef struct { size_t memory_usage, memory_peak; } surus_isolate_stats;
+/* In use, its peak, and taken from the system. */
+typedef struct { size_t memory_usage, memory_peak, memory_held; } surus_isolate_stats;
 surus_isolate_stats surus_isolate_memory(surus_isolate *isolate);
 /* Enter `a`, then `b` and so on: for measuring a switch. */
 void surus_isolate_touch(surus_isolate *isolate);

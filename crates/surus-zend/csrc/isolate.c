@@ -397,7 +397,12 @@ surus_isolate_stats surus_isolate_memory(surus_isolate *isolate)
 {
 	surus_isolate_enter(isolate);
 	if (isolate->checked_heap) {
-		return (surus_isolate_stats){.memory_usage = isolate->checked_heap->bytes, .memory_peak = isolate->checked_heap->bytes};
+		size_t bytes = isolate->checked_heap->bytes;
+		return (surus_isolate_stats){.memory_usage = bytes, .memory_peak = bytes, .memory_held = bytes};
 	}
-	return (surus_isolate_stats){.memory_usage = zend_memory_usage(false), .memory_peak = zend_memory_peak_usage(false)};
+	return (surus_isolate_stats){
+		.memory_usage = zend_memory_usage(false),
+		.memory_peak = zend_memory_peak_usage(false),
+		.memory_held = zend_memory_usage(true),
+	};
 }

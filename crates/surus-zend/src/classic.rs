@@ -13,7 +13,7 @@ use crate::{
     answers::plain_answer,
     exchange::Exchange,
     ffi,
-    isolate::Isolate,
+    isolate::{Isolate, IsolateLimits},
     line::Line,
     request::{Limits, Request, Script},
     spill::SpillSpace,
@@ -35,6 +35,8 @@ pub struct ClassicConfig {
     pub max_isolates: usize,
     /// How long an isolate above the minimum stays idle before it is freed.
     pub idle: Duration,
+    /// When an isolate is replaced.
+    pub recycle: IsolateLimits,
     /// Bytes of responses that wait for slow clients in files, so that their isolates are free.
     pub spill: u64,
     /// Where these files are.
@@ -51,6 +53,8 @@ struct Pool {
     config: ClassicConfig,
     idle: RefCell<Vec<(Task, Instant)>>,
     alive: Cell<usize>,
+    /// Isolates that had served for long enough.
+    replaced: Cell<u64>,
     /// Requests that wait for an isolate.
     line: Line<Handed>,
     trimming: Cell<bool>,
@@ -62,6 +66,7 @@ impl Classic {
         let pool = Rc::new(Pool {
             idle: RefCell::default(),
             alive: Cell::new(0),
+            replaced: Cell::new(0),
             line: Line::default(),
             trimming: Cell::new(false),
             spill: SpillSpace::new(config.spill, &config.spill_folder),
@@ -108,6 +113,12 @@ impl Classic {
     pub fn isolates(&self) -> (usize, usize) {
         (self.pool.alive.get(), self.pool.idle.borrow().len())
     }
+
+    /// Isolates that were replaced because they had served for long enough.
+    #[must_use]
+    pub fn replaced(&self) -> u64 {
+        self.pool.replaced.get()
+    }
 }
 
 impl fmt::Debug for Classic {
@@ -153,8 +164,15 @@ impl Pool {
     }
 
     async fn acquire(self: Rc<Self>) -> Result<Task, Response<ResponseBody>> {
-        if let Some((task, _)) = self.idle.borrow_mut().pop() {
-            return Ok(task);
+        loop {
+            let idle = self.idle.borrow_mut().pop();
+            match idle {
+                Some((task, _)) if self.config.recycle.are_passed_by(task.isolate()) => {
+                    self.replace(task);
+                }
+                Some((task, _)) => return Ok(task),
+                None => break,
+            }
         }
         let limits = &self.config.limits;
         if self.alive.get() < self.config.max_isolates.min(limits.max_in_flight) {
@@ -171,23 +189,35 @@ impl Pool {
         handed.and_then(Handed::take).ok_or_else(busy)
     }
 
-    /// Takes the task back or, after a failure, frees its isolate.
+    /// Frees an isolate that has served for long enough.
+    fn replace(&self, task: Task) {
+        drop(task);
+        self.alive.set(self.alive.get() - 1);
+        self.replaced.set(self.replaced.get() + 1);
+    }
+
+    /// Takes the task back or, after a failure or when it has served for long enough, frees its isolate.
     fn done(self: &Rc<Self>, task: Task, exchange: &Exchange, outcome: Outcome) {
         if outcome == Outcome::Abandoned {
             tracing::error!(uri = %exchange.request.uri, "the isolate of this request is given up");
             exchange.answer_instead(|| plain_answer(500));
         }
         exchange.finish();
-        if !matches!(outcome, Outcome::Fatal | Outcome::Abandoned) && task.isolate().is_clean() {
+        let isolate = task.isolate();
+        isolate.count_request();
+        if matches!(outcome, Outcome::Fatal | Outcome::Abandoned) || !isolate.is_clean() {
+            drop(task);
+            self.alive.set(self.alive.get() - 1);
+        } else if self.config.recycle.are_passed_by(isolate) {
+            self.replace(task);
+        } else {
             self.hand_over(task);
             return;
         }
-        drop(task);
-        self.alive.set(self.alive.get() - 1);
         if !self.line.is_empty() {
             match self.make() {
                 Ok(task) => self.hand_over(task),
-                Err(error) => tracing::error!(%error, "no isolate in place of one that failed"),
+                Err(error) => tracing::error!(%error, "no isolate in place of one that was freed"),
             }
         }
     }

@@ -78,6 +78,7 @@ pub(crate) const CANCEL_SHUTDOWN: c_int = 3;
 pub(crate) struct IsolateStats {
     pub(crate) memory_usage: usize,
     pub(crate) memory_peak: usize,
+    pub(crate) memory_held: usize,
 }
 
 /// `surus_taken`: seconds.

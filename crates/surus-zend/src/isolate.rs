@@ -18,6 +18,32 @@ pub(crate) struct Isolate {
     /// A fiber that computes holds its isolate until it parks or ends.
     holder: Cell<*mut ffi::Task>,
     waiting: RefCell<Vec<Waker>>,
+    made: Instant,
+    /// Requests that it has served.
+    served: Cell<u64>,
+}
+
+/// When an isolate has done enough and is replaced by a new one. The default is never.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct IsolateLimits {
+    pub requests: Option<u64>,
+    /// Bytes that it has taken from the system.
+    pub memory: Option<u64>,
+    pub age: Option<Duration>,
+}
+
+impl IsolateLimits {
+    /// Between two requests.
+    pub(crate) fn are_passed_by(&self, isolate: &Isolate) -> bool {
+        self.requests
+            .is_some_and(|limit| isolate.served.get() >= limit)
+            || self
+                .age
+                .is_some_and(|limit| isolate.made.elapsed() >= limit)
+            || self
+                .memory
+                .is_some_and(|limit| isolate.memory_held() >= limit)
+    }
 }
 
 impl Isolate {
@@ -35,6 +61,8 @@ impl Isolate {
             clean: Cell::new(true),
             holder: Cell::new(std::ptr::null_mut()),
             waiting: RefCell::default(),
+            made: Instant::now(),
+            served: Cell::new(0),
         }))
     }
 
@@ -72,10 +100,23 @@ impl Isolate {
         self.waiting.borrow_mut().push(waker.clone());
     }
 
+    pub(crate) fn count_request(&self) {
+        self.served.set(self.served.get() + 1);
+    }
+
+    /// Bytes in use, and their peak.
     pub(crate) fn memory(&self) -> (usize, usize) {
-        // SAFETY: called on the event loop's stack; the isolate is alive.
-        let stats = unsafe { ffi::surus_isolate_memory(self.raw) };
+        let stats = self.stats();
         (stats.memory_usage, stats.memory_peak)
+    }
+
+    fn memory_held(&self) -> u64 {
+        self.stats().memory_held as u64
+    }
+
+    fn stats(&self) -> ffi::IsolateStats {
+        // SAFETY: called on the event loop's stack; the isolate is alive.
+        unsafe { ffi::surus_isolate_memory(self.raw) }
     }
 }
 

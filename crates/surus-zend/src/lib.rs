@@ -54,7 +54,7 @@ pub use classic::{Classic, ClassicConfig};
 pub use coroutine::{Answer, Coroutine, Prepared, RouteInfo};
 pub use engine::{BootError, Engine, EngineConfig, StartError};
 pub use inspect::{in_flight, watched, InFlight};
-pub use isolate::{measure, Internals};
+pub use isolate::{measure, Internals, IsolateLimits};
 pub use request::{Interim, Limits, Request, RequestBody, Script};
 pub use self_test::SelfTest;
 pub use shared::shared_counters;

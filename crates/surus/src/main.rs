@@ -26,6 +26,7 @@ mod orders;
 mod php;
 mod process;
 mod project;
+mod recycle;
 mod routes;
 mod serve;
 mod table;

@@ -4,6 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::io;
 use std::net::TcpListener;
 use std::rc::Rc;
+use std::time::Instant;
 
 use serde_json::{json, Value};
 use surus_edge::Intake;
@@ -29,9 +30,22 @@ pub(crate) struct Orders<B: Php> {
     intake: UnboundedSender<Intake>,
     /// The sockets of every seat, to stand in for.
     listeners: RefCell<Vec<Vec<TcpListener>>>,
-    /// The reload that is under way.
+    /// The reload that is under way; 0 if none is.
     reload: Cell<u64>,
     prepared: RefCell<Option<(u64, B::Next)>>,
+    /// Versions that were told to boot so far.
+    begun: Cell<u64>,
+    /// How the version that serves came about.
+    since: Cell<Since>,
+    renewed: Cell<u64>,
+}
+
+/// When the version that serves began to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Since {
+    pub(crate) time: Instant,
+    /// Requests that the worker had answered by then.
+    pub(crate) requests: u64,
 }
 
 impl<B: Php> Orders<B> {
@@ -54,7 +68,17 @@ impl<B: Php> Orders<B> {
             listeners: RefCell::new(listeners),
             reload: Cell::new(0),
             prepared: RefCell::new(None),
+            begun: Cell::new(0),
+            since: Cell::new(Since {
+                time: Instant::now(),
+                requests: 0,
+            }),
+            renewed: Cell::new(0),
         }
+    }
+
+    pub(crate) fn since(&self) -> Since {
+        self.since.get()
     }
 
     pub(crate) fn report(&self, report: &Report) {
@@ -88,16 +112,18 @@ impl<B: Php> Orders<B> {
         match order {
             Order::Prepare { reload, refresh } => {
                 self.reload.set(reload);
+                self.begun.set(self.begun.get() + 1);
                 self.prepared.take();
                 spawn_local(Rc::clone(self).prepare(reload, refresh));
             }
             Order::Commit { reload } => {
                 if let Some((number, next)) = self.prepared.take() {
                     if number == reload {
-                        self.backend.commit(next);
+                        self.commit(next);
                         self.counted.set_broken(None);
                     }
                 }
+                self.reload.set(0);
                 self.report(&Report::Committed { reload });
             }
             Order::Abort { reload, error } => {
@@ -127,12 +153,38 @@ impl<B: Php> Orders<B> {
             Order::Status { question } => {
                 let mut status = self.backend.status();
                 status["requests"] = self.counted.requests().into();
+                let replaced = status["isolates_replaced"].as_u64().unwrap_or(0);
+                status["isolates_replaced"] = (replaced + self.renewed.get()).into();
                 let (parked, oldest) = surus_zend::in_flight(LISTED);
                 status["parked"] = parked.into();
                 status["requests_in_flight"] = oldest.iter().map(described).collect();
                 self.report(&Report::Status { question, status });
             }
         }
+    }
+
+    fn commit(&self, next: B::Next) {
+        self.backend.commit(next);
+        self.since.set(Since {
+            time: Instant::now(),
+            requests: self.counted.requests(),
+        });
+    }
+
+    /// Boots the application once more beside itself and lets that one serve. False if a reload does so anyway.
+    pub(crate) async fn renew(&self) -> Result<bool, String> {
+        let begun = self.begun.get();
+        if self.reload.get() != 0 {
+            return Ok(false);
+        }
+        let next = self.backend.prepare().await?;
+        if self.begun.get() != begun {
+            // What it has booted may be older than what the reload has.
+            return Ok(false);
+        }
+        self.commit(next);
+        self.renewed.set(self.renewed.get() + 1);
+        Ok(true)
     }
 
     async fn prepare(self: Rc<Self>, reload: u64, refresh: Option<u64>) {

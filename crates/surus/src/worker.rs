@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use surus_edge::Edge;
 use surus_master::{Channel, Report, Seat};
-use surus_zend::{BootError, Engine};
+use surus_zend::{BootError, Engine, IsolateLimits};
 use tokio::signal::unix::{signal, SignalKind};
 use tokio::sync::mpsc;
 use tokio::task::{spawn_local, LocalSet};
@@ -18,6 +18,7 @@ use crate::config::{App, Config, Entry};
 use crate::dev;
 use crate::orders::Orders;
 use crate::process::{self, Line, News, Processes};
+use crate::recycle;
 use crate::BOOT_FAILED;
 
 /// How long PHP may take for its `finally` blocks and destructors once the edge is drained. The master waits longer.
@@ -101,15 +102,26 @@ async fn process(config: &Config, engine: &Engine, line: &Line, mut seat: Seat) 
     engine.enter_worker(config.app.preempt_after);
     let (master, ready) = (Rc::new(seat.master), Rc::new(Cell::new(false)));
     let tell = {
-        let (master, ready, worn_out) = (Rc::clone(&master), Rc::clone(&ready), Cell::new(false));
+        let (master, ready) = (Rc::clone(&master), Rc::clone(&ready));
+        let (limit, requests) = (config.master.recycle.requests, Cell::new(0));
+        let worn_out = Cell::new(false);
         move |news| match news {
             News::Ready => {
                 ready.set(true);
                 master.send(&Report::Ready);
             }
             News::Served => {
-                if surus_zend::has_given_up() && !worn_out.replace(true) {
-                    master.send(&worn());
+                requests.set(requests.get() + 1);
+                let served = Some(requests.get());
+                let why = match limit {
+                    _ if surus_zend::has_given_up() => Some(GIVEN_UP.to_owned()),
+                    Some(_) if served >= limit => {
+                        Some(format!("it has served {} requests", requests.get()))
+                    }
+                    _ => None,
+                };
+                if let Some(why) = why.filter(|_| !worn_out.replace(true)) {
+                    master.send(&Report::Worn { why });
                 }
             }
             News::Retired => master.send(&Report::Retired),
@@ -211,7 +223,8 @@ async fn serve_with<B: Php>(
     let watched = Rc::clone(&orders);
     let wearing = spawn_local(async move {
         surus_zend::giving_up().await;
-        watched.report(&worn());
+        let why = GIVEN_UP.to_owned();
+        watched.report(&Report::Worn { why });
     });
     if config.dev {
         spawn_local(dev::watch(
@@ -219,6 +232,18 @@ async fn serve_with<B: Php>(
             Rc::clone(&counted),
             Rc::clone(&orders),
             config.app.source.clone(),
+        ));
+    }
+    let limits = config.app.isolate_limits;
+    // Where processes have a line, which this would hold, the application is theirs.
+    let is_here = matches!(config.app.entry, Entry::Coroutine { .. }) && seat.held.is_empty();
+    if is_here && limits != IsolateLimits::default() {
+        spawn_local(recycle::watch(
+            limits,
+            (seat.index, config.workers),
+            Rc::clone(&backend),
+            Rc::clone(&counted),
+            Rc::clone(&orders),
         ));
     }
     let drained = surus_edge::serve(edge, own, changes, async {
@@ -239,11 +264,8 @@ async fn serve_with<B: Php>(
     Ok(())
 }
 
-/// What an isolate that was given up had open stays open until its process ends.
-fn worn() -> Report {
-    let why = "an isolate of it was given up".to_owned();
-    Report::Worn { why }
-}
+/// What it had open stays open until its process ends.
+const GIVEN_UP: &str = "an isolate of it was given up";
 
 /// After the drain: lets PHP end the requests whose clients have left.
 async fn finish(backend: &impl Php) {

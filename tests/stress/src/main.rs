@@ -24,7 +24,7 @@ use std::{
 };
 
 use clap::Parser;
-use surus_zend::{Classic, ClassicConfig, Coroutine, Engine, EngineConfig, Limits};
+use surus_zend::{Classic, ClassicConfig, Coroutine, Engine, EngineConfig, IsolateLimits, Limits};
 use tokio::task::LocalSet;
 
 use client::{Application, Ended, World};
@@ -154,6 +154,7 @@ fn classic(
         // Fewer than requests: some wait in line. Idle ones are freed at once: all are made and freed again and again.
         max_isolates: 24,
         idle: Duration::from_millis(100),
+        recycle: IsolateLimits::default(),
         spill: 1 << 30,
         spill_folder: std::env::temp_dir(),
     };

@@ -3,6 +3,7 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
+use serde_json::Value;
 use surus_tests::http::Request;
 use surus_tests::surus::Surus;
 use surus_tests::temp::TempDir;
@@ -22,10 +23,24 @@ const APP: &str = "<?php return function ($request) {
     return 'served';
 };";
 
+fn workers(server: &Surus) -> Vec<Value> {
+    server.status()["workers"].as_array().unwrap().clone()
+}
+
+fn until(server: &Surus, happened: impl Fn(&Surus) -> bool) {
+    let begun = Instant::now();
+    while !happened(server) {
+        assert!(
+            begun.elapsed() < Duration::from_secs(30),
+            "{}",
+            server.log()
+        );
+        thread::sleep(Duration::from_millis(50));
+    }
+}
+
 fn restarts(server: &Surus) -> u64 {
-    let status = server.status();
-    let workers = status["workers"].as_array().unwrap();
-    workers
+    workers(server)
         .iter()
         .map(|each| each["restarts"].as_u64().unwrap())
         .sum()
@@ -42,16 +57,11 @@ fn check_recycling(limit: &str, target: &str, reason: &str) {
         .start();
     let before = server.workers();
     let ((), seen) = during(server.address(), 6, target, || {
-        let begun = Instant::now();
         // The connections decide which of them is replaced first, and how often.
-        while restarts(&server) < 2 || before.iter().any(|pid| server.workers().contains(pid)) {
-            assert!(
-                begun.elapsed() < Duration::from_secs(20),
-                "{}",
-                server.log()
-            );
-            thread::sleep(Duration::from_millis(50));
-        }
+        until(&server, |server| {
+            let now = server.workers();
+            restarts(server) >= 2 && before.iter().all(|pid| !now.contains(pid))
+        });
     });
     assert_eq!(seen.failures, [""; 0], "{}", server.log());
     assert!(server.log().contains(reason), "{}", server.log());
@@ -72,6 +82,159 @@ fn workers_are_replaced_after_so_long() {
 #[test]
 fn workers_are_replaced_above_so_much_memory() {
     check_recycling("max_memory = '150M'", "/leak", "is replaced: it uses ");
+}
+
+/// What keeps a class of its own in each isolate: its name tells them apart, and goes with it.
+const NAMED: &str = "<?php
+    $name = bin2hex(random_bytes(4));
+    return function ($request) use ($name) {
+        static $kept = [];
+        if ($request->path() === '/leak') {
+            usleep(20_000);
+            $kept[] = str_repeat('x', 500_000);
+        }
+        return $name;
+    };";
+
+/// The isolates of the application are replaced, the workers are not, and nobody notices.
+fn check_isolates(limits: &str, target: &str, reason: &str) {
+    let folder = TempDir::new("isolates");
+    folder.file("app.php", NAMED);
+    let server = Surus::serve(&folder.path().join("app.php"))
+        .workers(2)
+        .config(&format!("[app.app]\nisolates = {{ {limits} }}\n"))
+        .start();
+    let before = server.workers();
+    let ((), seen) = during(server.address(), 6, target, || {
+        until(&server, |server| {
+            workers(server)
+                .iter()
+                .all(|worker| worker["isolates_replaced"].as_u64() >= Some(2))
+        });
+    });
+    assert_eq!(seen.failures, [""; 0], "{}", server.log());
+    assert!(server.log().contains(reason), "{}", server.log());
+    assert_eq!(server.workers(), before);
+    assert!(seen.bodies.len() >= 6, "{:?}", seen.bodies);
+}
+
+#[test]
+fn isolates_of_an_application_are_replaced_after_so_many_requests() {
+    let reason = "the isolate of the application is replaced: it has served ";
+    check_isolates("max_requests = 50", "/", reason);
+}
+
+#[test]
+fn isolates_of_an_application_are_replaced_after_so_long() {
+    let reason = "the isolate of the application is replaced: it has served for ";
+    check_isolates("max_age = '1s'", "/", reason);
+}
+
+#[test]
+fn isolates_of_an_application_are_replaced_above_so_much_memory() {
+    let reason = "the isolate of the application is replaced: it uses ";
+    check_isolates("max_memory = '20M'", "/leak", reason);
+}
+
+/// A version that does not boot any more leaves the old one in place; a reload is not undone by what began before it.
+#[test]
+fn an_isolate_that_cannot_be_replaced_goes_on() {
+    let folder = TempDir::new("isolate-stays");
+    folder.file("app.php", NAMED);
+    let server = Surus::serve(&folder.path().join("app.php"))
+        .config("[app.app]\nisolates = { max_requests = 10 }\n")
+        .start();
+    folder.file("app.php", "<?php throw new Exception('not today');");
+    let ((), seen) = during(server.address(), 4, "/", || {
+        until(&server, |server| {
+            server.log().contains("the application did not boot again")
+        });
+    });
+    assert_eq!(seen.failures, [""; 0], "{}", server.log());
+    assert_eq!(seen.bodies.len(), 1, "{:?}", seen.bodies);
+    assert!(server.log().contains("not today"), "{}", server.log());
+    folder.file("app.php", "<?php return fn () => 'new';");
+    let (code, text) = server.command(&["reload"]);
+    assert_eq!(code, Some(0), "{text}");
+    assert_eq!(
+        Request::get("/").send(server.address()).expect(200).text(),
+        "new"
+    );
+}
+
+#[test]
+fn isolates_of_a_site_are_replaced() {
+    for (limits, target) in [
+        ("max_requests = 20", "/"),
+        ("max_age = '200ms'", "/"),
+        ("max_memory = '9M'", "/?strings=200"),
+    ] {
+        let folder = TempDir::new("site-isolates");
+        // PHP keeps some of the chunks of memory that its last requests have needed.
+        let script = "<?php usleep(2000); $strings = [];
+            for ($i = 0; $i < ($_GET['strings'] ?? 0); $i++) { $strings[] = str_repeat('x', 100_000); }
+            echo 'served';";
+        folder.file("index.php", script);
+        let server = Surus::serve(folder.path())
+            .config(&format!("[app.app]\nisolates = {{ max = 4, {limits} }}\n"))
+            .start();
+        let before = server.workers();
+        let ((), seen) = during(server.address(), 6, target, || {
+            until(&server, |server| {
+                workers(server)[0]["isolates_replaced"].as_u64() >= Some(10)
+            });
+        });
+        assert_eq!(seen.failures, [""; 0], "{limits}: {}", server.log());
+        assert_eq!(seen.bodies.keys().collect::<Vec<_>>(), ["served"]);
+        assert_eq!(server.workers(), before);
+        assert!(workers(&server)[0]["isolates"].as_u64() <= Some(4));
+    }
+}
+
+/// Few requests hold little memory: an isolate below its limits stays.
+#[test]
+fn isolates_of_a_site_stay_below_their_limits() {
+    let folder = TempDir::new("site-stays");
+    folder.file("index.php", "<?php echo 'served';");
+    let server = Surus::serve(folder.path())
+        .config("[app.app]\nisolates = { max_requests = 30, max_memory = '64M', max_age = '1h' }\n")
+        .start();
+    for _ in 0..29 {
+        Request::get("/").send(server.address()).expect(200);
+    }
+    assert_eq!(workers(&server)[0]["isolates_replaced"], 0);
+    Request::get("/").send(server.address()).expect(200);
+    assert_eq!(workers(&server)[0]["isolates_replaced"], 1);
+}
+
+#[test]
+fn processes_are_replaced_after_so_many_requests() {
+    for (mode, script) in [
+        ("process", "<?php echo getmypid();"),
+        ("coroutine", "<?php return fn () => (string) getmypid();"),
+    ] {
+        let folder = TempDir::new("worn-processes");
+        folder.file("app.php", script);
+        let server = Surus::serve(&folder.path().join("app.php"))
+            .config(&format!(
+                "[server]\nmax_requests = 20\n[app.app]\nmode = '{mode}'\nprocesses = 2\n"
+            ))
+            .start();
+        let ((), seen) = during(server.address(), 4, "/", || {
+            until(&server, |server| {
+                let processes = workers(server);
+                let mut processes = processes.iter().filter(|each| each["kind"] == "process");
+                processes.all(|each| each["restarts"].as_u64() >= Some(2))
+            });
+        });
+        assert_eq!(seen.failures, [""; 0], "{mode}: {}", server.log());
+        assert!(
+            server.log().contains("is replaced: it has served 2"),
+            "{}",
+            server.log()
+        );
+        assert!(seen.bodies.len() >= 6, "{:?}", seen.bodies);
+    }
 }
 
 #[test]

@@ -358,6 +358,7 @@ impl State {
         if let Phase::Ending { outcome, .. } = self.phase {
             return self.finish(outcome).into_iter().collect();
         }
+        let reloading = self.is_reloading(process.seat);
         let mut actions = self.reload_lost(id, process.seat, death, now);
         let seat = &mut self.seats[process.seat];
         let number = process.seat + 1;
@@ -367,6 +368,12 @@ impl State {
             actions.push(Action::Log(format!(
                 "the successor of worker {number} {death}; the worker goes on"
             )));
+            if let (Some(current), Some(reason), false) =
+                (seat.current, seat.reason.clone(), reloading)
+            {
+                // It is still worn, and may have said so only once.
+                self.ask_recycle(current, reason);
+            }
             return actions;
         }
         if seat.current != Some(id) {

@@ -398,7 +398,6 @@ fn a_successor_that_does_not_start_leaves_the_worker_in_place() {
     state.on(Event::Recycle(0, "old".into()), at(2000));
     let actions = state.on(Event::Exited(1, Death::Exit(1)), at(2100));
     assert_eq!(without_logs(actions), []);
-    state.on(Event::Recycle(0, "old".into()), at(2200));
     assert_eq!(state.deadline(), Some(at(12_100)));
     assert_eq!(
         without_logs(state.on(Event::Tick, at(12_100))),

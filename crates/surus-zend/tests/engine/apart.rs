@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use surus_zend::{Classic, ClassicConfig, Engine, Limits};
+use surus_zend::{Classic, ClassicConfig, Engine, IsolateLimits, Limits};
 
 use crate::{
     classic::together,
@@ -15,6 +15,7 @@ fn classic(engine: &Engine) -> Classic {
         min_isolates: 0,
         max_isolates: 10,
         idle: Duration::from_secs(1),
+        recycle: IsolateLimits::default(),
         spill: 0,
         spill_folder: std::env::temp_dir(),
     };

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http::Method;
-use surus_zend::{Classic, ClassicConfig, Engine, Limits, RequestBody};
+use surus_zend::{Classic, ClassicConfig, Engine, IsolateLimits, Limits, RequestBody};
 use tokio::time::timeout;
 
 use crate::site::{appears, get, piece, read, request, Site};
@@ -15,6 +15,7 @@ fn classic(engine: &Engine, min: usize, max: usize) -> Classic {
         min_isolates: min,
         max_isolates: max,
         idle: Duration::from_millis(100),
+        recycle: IsolateLimits::default(),
         spill: 1 << 30,
         spill_folder: std::env::temp_dir(),
     };

@@ -75,6 +75,7 @@ impl Isolates {
             min_isolates: app.min_isolates,
             max_isolates: app.max_isolates,
             idle: app.isolate_idle,
+            recycle: app.isolate_limits,
             spill: app.response_disk,
             spill_folder: app.spool.folder.clone(),
         };
@@ -111,7 +112,7 @@ impl Scripts for Isolates {
     }
 
     fn status(&self) -> Value {
-        json!({"isolates": self.pool.isolates().0})
+        json!({"isolates": self.pool.isolates().0, "isolates_replaced": self.pool.replaced()})
     }
 }
 

@@ -8,7 +8,7 @@ use surus_master::{Identity, Recycle};
 
 use super::tables::{Listen, Server};
 use super::units::{Size, Span};
-use super::{fill, ConfigError};
+use super::{fill, positive, ConfigError};
 
 #[derive(Debug)]
 pub(crate) struct Master {
@@ -22,7 +22,6 @@ pub(crate) struct Master {
 }
 
 pub(super) fn settings(server: &mut Server) -> Result<Master, ConfigError> {
-    let some = |value: u64| Some(value).filter(|&value| value > 0);
     let identity = match (&server.user, &server.group) {
         (Some(user), group) => {
             Some(Identity::find(user, group.as_deref()).map_err(ConfigError::new)?)
@@ -43,8 +42,8 @@ pub(super) fn settings(server: &mut Server) -> Result<Master, ConfigError> {
         control: server.control.clone(),
         watchdog: fill(&mut server.watchdog, Span(Duration::from_secs(60))).limit(),
         recycle: Recycle {
-            requests: some(fill(&mut server.max_requests, 0)),
-            memory: some(fill(&mut server.max_memory, Size(0)).0),
+            requests: positive(fill(&mut server.max_requests, 0)),
+            memory: positive(fill(&mut server.max_memory, Size(0)).0),
             age: fill(&mut server.max_age, Span(Duration::ZERO)).limit(),
         },
     })

@@ -22,6 +22,7 @@ use std::time::Duration;
 use crate::cli::ServeArgs;
 use master::Master;
 use printed::Printed;
+use surus_zend::IsolateLimits;
 use tables::{File, IniValue, Isolates, Listen};
 pub(crate) use units::{Mode, Workers};
 use units::{Size, Span};
@@ -68,6 +69,8 @@ pub(crate) struct App {
     pub(crate) min_isolates: usize,
     pub(crate) max_isolates: usize,
     pub(crate) isolate_idle: Duration,
+    /// When an isolate is replaced: one of a classic site, or the application's own.
+    pub(crate) isolate_limits: IsolateLimits,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -274,6 +277,18 @@ fn finish(
     let max_isolates = at_least_one(&mut isolates.max, 64, "isolates.max")?;
     let min_isolates = fill(&mut isolates.min, 1.min(max_isolates));
     let isolate_idle = fill(&mut isolates.idle, Span(Duration::from_secs(10))).0;
+    let isolate_limits = IsolateLimits {
+        requests: positive(fill(&mut isolates.max_requests, 0)),
+        memory: positive(fill(&mut isolates.max_memory, Size(0)).0),
+        age: fill(&mut isolates.max_age, Span(Duration::ZERO)).limit(),
+    };
+    let is_limited = isolate_limits != IsolateLimits::default();
+    if is_limited && app.processes.is_some() && matches!(entry, Entry::Coroutine { .. }) {
+        return Err(ConfigError::new(
+            "isolates.max_requests, max_memory and max_age are not for an application in processes: \
+             each is one isolate, and [server] has the same keys for processes",
+        ));
+    }
     if min_isolates > max_isolates {
         let message =
             format!("isolates.min ({min_isolates}) is more than isolates.max ({max_isolates})");
@@ -317,6 +332,7 @@ fn finish(
             min_isolates,
             max_isolates,
             isolate_idle,
+            isolate_limits,
         },
         ini: php
             .clone()
@@ -335,6 +351,11 @@ fn finish(
 /// The value of a key, which from here on is set.
 fn fill<T: Clone>(key: &mut Option<T>, default: T) -> T {
     key.get_or_insert(default).clone()
+}
+
+/// Where zero means that there is no such limit.
+fn positive(value: u64) -> Option<u64> {
+    Some(value).filter(|&value| value > 0)
 }
 
 fn at_least_one(key: &mut Option<usize>, default: usize, name: &str) -> Result<usize, ConfigError> {

@@ -129,11 +129,17 @@ table! {
 }
 
 table! {
-    /// `isolates = { min, max, idle }`
+    /// `isolates = { min, max, idle, max_requests, max_memory, max_age }`
     Isolates {
         min: usize,
         max: usize,
         idle: Span,
+        /// An isolate is replaced after so many requests,
+        max_requests: u64,
+        /// with so much memory of PHP's,
+        max_memory: Size,
+        /// or after so long; 0 never.
+        max_age: Span,
     }
 }
 
