@@ -3,6 +3,7 @@
 # lint    formatting, clippy, syntax of all PHP
 # bench   measure against nginx + php-fpm, Apache mod_php and a bare hyper server: bench/results/
 # phpt    PHP's own tests, each in an isolate with another one interleaved
+# fuzz    every parser for two minutes, with a nightly compiler: fuzz/README.md
 # stress  random requests to the engine, from a seed, also under valgrind: half an hour
 
 export PATH := $(PATH):$(HOME)/.cargo/bin
@@ -10,7 +11,7 @@ export PATH := $(PATH):$(HOME)/.cargo/bin
 SURUS = target/release/surus
 LISTEN = 127.0.0.1:8080
 
-.PHONY: serve build test lint bench phpt stress
+.PHONY: serve build test lint bench phpt fuzz stress
 .DEFAULT_GOAL := serve
 
 serve:
@@ -44,6 +45,10 @@ phpt:
 	bin/setup test
 	cargo build --release -p surus
 	tests/phpt/run $(PHPT)
+
+fuzz:
+	bin/setup fuzz
+	fuzz/run $(FUZZ)
 
 stress:
 	bin/setup test

@@ -33,6 +33,8 @@ mod encoding;
 mod files;
 mod flush;
 mod fs;
+#[cfg(any(test, fuzzing))]
+pub mod fuzz;
 mod ids;
 mod length;
 mod limits;

@@ -53,12 +53,12 @@ pub(crate) fn parse(header: &[u8], length: u64) -> Ranges {
             return Ranges::Ignored;
         }
     }
-    let total: u64 = spans.iter().map(|span| span.len()).sum();
+    let total: u128 = spans.iter().map(|span| u128::from(span.len())).sum();
     match spans.len() {
         0 if count == 0 => Ranges::Ignored,
         0 => Ranges::Unsatisfiable,
         // Overlapping ones that add up to more than there is.
-        2.. if total > length => Ranges::Ignored,
+        2.. if total > u128::from(length) => Ranges::Ignored,
         _ => Ranges::Satisfiable(spans),
     }
 }

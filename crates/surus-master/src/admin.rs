@@ -92,7 +92,7 @@ impl Admin {
             if client.asked || !alive {
                 return alive;
             }
-            match client.target() {
+            match target(&client.received) {
                 None => true,
                 Some("/status") => {
                     client.asked = true;
@@ -133,17 +133,6 @@ impl Client {
         }
     }
 
-    /// The target of a complete GET request.
-    fn target(&self) -> Option<&str> {
-        let head = std::str::from_utf8(&self.received).ok()?;
-        let (head, _) = head.split_once("\r\n\r\n")?;
-        let mut words = head.lines().next()?.split(' ');
-        match words.next()? {
-            "GET" => words.next(),
-            _ => Some(""),
-        }
-    }
-
     /// Always the end of the client: false.
     fn answer(&mut self, status: &str, content_type: &str, body: &str) -> bool {
         let length = body.len();
@@ -154,6 +143,17 @@ impl Client {
         let _ = self.stream.write_all(head.as_bytes());
         let _ = self.stream.write_all(body.as_bytes());
         false
+    }
+}
+
+/// The target of a complete GET request.
+pub(crate) fn target(received: &[u8]) -> Option<&str> {
+    let head = std::str::from_utf8(received).ok()?;
+    let (head, _) = head.split_once("\r\n\r\n")?;
+    let mut words = head.lines().next()?.split(' ');
+    match words.next()? {
+        "GET" => words.next(),
+        _ => Some(""),
     }
 }
 

@@ -19,6 +19,8 @@ mod child;
 mod control;
 mod executor;
 mod fork;
+#[cfg(any(test, fuzzing))]
+pub mod fuzz;
 mod identity;
 mod listen;
 mod look;

@@ -22,6 +22,8 @@ mod check;
 pub mod description;
 mod form;
 mod formats;
+#[cfg(any(test, fuzzing))]
+pub mod fuzz;
 pub mod input;
 mod json;
 mod json_schema;

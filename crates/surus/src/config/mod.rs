@@ -7,6 +7,8 @@
 mod discover;
 mod edge;
 mod env;
+#[cfg(test)]
+mod fuzz;
 mod master;
 mod nearest;
 mod printed;

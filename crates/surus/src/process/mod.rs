@@ -15,6 +15,8 @@
 //! - [`client`]: the edge's side; [`server`]: a process's life
 
 mod client;
+#[cfg(test)]
+mod fuzz;
 mod head;
 mod line;
 mod server;

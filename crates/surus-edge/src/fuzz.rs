@@ -1,0 +1,229 @@
+//! What parses bytes here, for the fuzzer (`fuzz/`) and its replay in the tests: any input is judged without a panic, and
+//! what is asserted holds for all of it.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use http::header::{
+    HeaderMap, HeaderName, HeaderValue, ACCEPT_ENCODING, FORWARDED, HOST, IF_MATCH,
+    IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RANGE,
+};
+use http::Request;
+
+use crate::conditional::{Validators, Verdict};
+use crate::encoding::{accepted, is_compressible, SMALL};
+use crate::ids::identify;
+use crate::path::{encode, normalise};
+use crate::proxy_protocol::Parsed;
+use crate::range::Ranges;
+use crate::{proxy_protocol, range, wellformed};
+use crate::{Connection, FileSystem, Kind, Network, Proxies, Resolution, Site, Stat};
+
+/// Headers of these names, one from each line.
+fn headers(data: &[u8], names: &[HeaderName]) -> HeaderMap {
+    let lines = data.split(|&byte| byte == b'\n');
+    let mut headers = HeaderMap::new();
+    for (line, name) in lines.zip(names.iter().cycle()).take(20) {
+        if let Ok(value) = HeaderValue::from_bytes(line) {
+            headers.append(name, value);
+        }
+    }
+    headers
+}
+
+pub fn proxy_protocol(data: &[u8]) {
+    let Parsed::Complete { length, .. } = proxy_protocol::parse(data) else {
+        return;
+    };
+    assert!(length <= data.len());
+    // What follows does not matter, and nothing less will do.
+    assert_eq!(
+        proxy_protocol::parse(&data[..length]),
+        proxy_protocol::parse(data)
+    );
+    for end in 0..length {
+        assert_eq!(proxy_protocol::parse(&data[..end]), Parsed::Incomplete);
+    }
+}
+
+pub fn range(data: &[u8]) {
+    for length in [0, 1, 1000, u64::MAX] {
+        if let Ranges::Satisfiable(spans) = range::parse(data, length) {
+            assert!(!spans.is_empty());
+            for span in &spans {
+                assert!(span.start < span.end && span.end <= length);
+            }
+            let total: u128 = spans.iter().map(|span| u128::from(span.len())).sum();
+            assert!(total <= u128::from(length), "more than the whole");
+        }
+    }
+}
+
+pub fn accept_encoding(data: &[u8]) {
+    let headers = headers(data, &[ACCEPT_ENCODING]);
+    let taken: Vec<_> = accepted(&headers, SMALL).collect();
+    for (at, encoding) in taken.iter().enumerate() {
+        assert!(!taken[..at].contains(encoding));
+    }
+    is_compressible(data);
+}
+
+/// Whatever a client writes, the address that the nearest proxy has added is the one that counts.
+pub fn forwarded(data: &[u8]) {
+    let proxies = Proxies(vec!["10.0.0.0/8".parse().expect("a network")]);
+    let peer = "10.1.1.1:9".parse().expect("an address");
+    let connection = Connection::new(peer, peer);
+    let others = ["x-forwarded-for", "x-forwarded-proto"].map(HeaderName::from_static);
+    for name in [FORWARDED, others[0].clone()] {
+        let mut headers = headers(data, &[name.clone(), others[1].clone()]);
+        let own = if name == FORWARDED {
+            "for=192.0.2.1"
+        } else {
+            "192.0.2.1"
+        };
+        headers.append(name, HeaderValue::from_static(own));
+        let client = proxies.client(&connection, &mut headers);
+        let client = client.expect("a trusted proxy's client");
+        assert_eq!(client.peer.ip().to_string(), "192.0.2.1");
+    }
+}
+
+pub fn network(data: &[u8]) {
+    let Some(network) = text(data).and_then(|text| text.parse::<Network>().ok()) else {
+        return;
+    };
+    assert_eq!(network.to_string().parse(), Ok(network));
+}
+
+pub fn path(data: &[u8]) {
+    let Some(Ok(path)) = text(data).map(normalise) else {
+        return;
+    };
+    assert_eq!(path.first(), Some(&b'/'));
+    assert!(!path.contains(&0));
+    assert!(!path.windows(2).any(|pair| pair == b"//"));
+    assert!(path
+        .split(|&byte| byte == b'/')
+        .all(|step| step != b".." && step != b"."));
+    // Encoded and read again it is the same.
+    assert_eq!(normalise(&encode(&path)), Ok(path));
+}
+
+/// Where something is under every name: what it is depends on the name's length.
+struct Everything;
+
+impl FileSystem for Everything {
+    fn stat(&self, path: &Path) -> Option<Stat> {
+        let kind = match path.as_os_str().len() % 4 {
+            0 => return None,
+            1 => Kind::Directory,
+            _ => Kind::File,
+        };
+        let modified = SystemTime::UNIX_EPOCH;
+        Some(Stat {
+            kind,
+            length: 1,
+            modified,
+        })
+    }
+
+    fn real_path(&self, path: &Path) -> Option<PathBuf> {
+        Some(path.to_owned())
+    }
+}
+
+/// Nothing outside of a site's folder, nothing hidden, and no source is served.
+pub fn site(data: &[u8]) {
+    let (Some(raw), Ok(site)) = (text(data), Site::new(Path::new("/"), "index.php")) else {
+        return;
+    };
+    let below = |path: &Path| {
+        let steps = path.to_string_lossy();
+        assert!(
+            path.is_absolute() && !steps.split('/').any(|step| step == ".."),
+            "{steps}"
+        );
+    };
+    match site.resolve(&Everything, raw) {
+        Resolution::Script(script) => below(&script.filename),
+        Resolution::File { path, .. } => {
+            below(&path);
+            assert!(!path.to_string_lossy().ends_with(".php"));
+            assert!(!path.to_string_lossy().contains("/."));
+        }
+        Resolution::Redirect(to) => {
+            assert!(
+                to.starts_with('/') && !to.starts_with("//") && to.ends_with('/'),
+                "{to}"
+            );
+        }
+        Resolution::NotFound | Resolution::Refused => {}
+    }
+}
+
+pub fn conditional(data: &[u8]) {
+    let modified = SystemTime::UNIX_EPOCH + Duration::from_millis(1_700_000_000_500);
+    let validators = Validators::new(modified, 1000, "-br");
+    let names = [IF_NONE_MATCH, IF_MATCH, IF_MODIFIED_SINCE, IF_RANGE];
+    let mut headers = headers(data, &names);
+    validators.judge(&headers);
+    validators.allows_range(&headers);
+    headers.remove(IF_MATCH);
+    headers.append(IF_NONE_MATCH, validators.etag_header().expect("a header"));
+    assert_eq!(validators.judge(&headers), Verdict::NotModified);
+}
+
+pub fn ids(data: &[u8]) {
+    let trace = HeaderName::from_static("traceparent");
+    let request = HeaderName::from_static("x-request-id");
+    let mut headers = headers(data, &[request, trace.clone()]);
+    let id = identify(&mut headers);
+    assert!(!id.is_empty() && id.as_bytes().iter().all(u8::is_ascii_graphic));
+    let parent = headers[trace].to_str().expect("hexadecimal digits");
+    assert!(parent.len() >= 55 && parent.is_ascii());
+    // What was made or taken over is taken over.
+    assert_eq!(identify(&mut headers), id);
+}
+
+/// A method, a target and lines of `Host`.
+pub fn request(data: &[u8]) {
+    let mut lines = data.splitn(3, |&byte| byte == b'\n');
+    let (Some(method), Some(target)) = (lines.next(), lines.next()) else {
+        return;
+    };
+    let built = Request::builder().method(method).uri(target).body(());
+    let Ok(mut request) = built else { return };
+    *request.headers_mut() = headers(lines.next().unwrap_or_default(), &[HOST]);
+    if wellformed::check(&mut request).is_ok() {
+        let host = request.headers().get(HOST).expect("a request of HTTP/1.1");
+        assert_eq!(request.headers().get_all(HOST).iter().count(), 1);
+        assert!(!host
+            .as_bytes()
+            .iter()
+            .any(|byte| b" /?#@\\\"".contains(byte)));
+        assert!(request.uri().path().starts_with('/') || request.uri().path() == "*");
+    }
+}
+
+fn text(data: &[u8]) -> Option<&str> {
+    std::str::from_utf8(data).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use surus_replay::replay;
+
+    #[test]
+    fn seeds_and_mutations() {
+        replay("proxy_protocol", super::proxy_protocol);
+        replay("range", super::range);
+        replay("accept_encoding", super::accept_encoding);
+        replay("forwarded", super::forwarded);
+        replay("network", super::network);
+        replay("path", super::path);
+        replay("site", super::site);
+        replay("conditional", super::conditional);
+        replay("ids", super::ids);
+        replay("request", super::request);
+    }
+}

@@ -1,0 +1,56 @@
+//! What parses bytes here, for the fuzzer (`fuzz/`) and its replay in the tests: any input is judged without a panic, and
+//! what is asserted holds for all of it.
+
+use std::fmt::Debug;
+
+use serde::{Deserialize, Serialize};
+
+use crate::admin;
+use crate::control::Request;
+use crate::protocol::{decode, encode, Order, Report};
+
+/// Messages of all kinds, as they come over sockets: in two pieces that the first byte chooses.
+pub fn messages(data: &[u8]) {
+    let Some((&cut, data)) = data.split_first() else {
+        return;
+    };
+    let (first, second) = data.split_at(usize::from(cut).min(data.len()));
+    read::<Request>(first, second);
+    read::<Order>(first, second);
+    read::<Report>(first, second);
+}
+
+/// However they are cut, the same messages arrive, and each survives being sent on.
+fn read<T>(first: &[u8], second: &[u8])
+where
+    T: for<'de> Deserialize<'de> + Serialize + PartialEq + Debug,
+{
+    let mut whole = [first, second].concat();
+    let expected: Vec<T> = decode(&mut whole);
+    assert!(!whole.contains(&b'\n'));
+    let mut received = first.to_vec();
+    let mut got: Vec<T> = decode(&mut received);
+    received.extend_from_slice(second);
+    got.extend(decode(&mut received));
+    assert_eq!(got, expected);
+    let mut again: Vec<u8> = got.iter().flat_map(encode).collect();
+    assert_eq!(decode::<T>(&mut again), expected);
+}
+
+/// A request to the admin listener.
+pub fn admin(data: &[u8]) {
+    if let Some(target) = admin::target(data) {
+        assert!(!target.contains([' ', '\n']));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use surus_replay::replay;
+
+    #[test]
+    fn seeds_and_mutations() {
+        replay("messages", super::messages);
+        replay("admin", super::admin);
+    }
+}

@@ -1,0 +1,208 @@
+//! What parses bytes here, for the fuzzer (`fuzz/`) and its replay in the tests: any input is judged without a panic, and
+//! what is asserted holds for all of it.
+
+use bytes::Bytes;
+use serde_json::Value;
+
+use crate::description::Format;
+use crate::input::{Cell, Input, Kind};
+use crate::media::{Accepts, Media};
+use crate::messages::Messages;
+use crate::tree::Tree;
+use crate::{form, formats, json, multipart, openapi, problem, Schema};
+
+/// As deep as an application may allow.
+const DEPTH: usize = 64;
+
+/// A class of every kind of rule: strings, numbers, enums, lists, maps, objects, unions, dates.
+const DESCRIPTION: &str = include_str!("../../../fuzz/seeds/description/everything.json");
+
+thread_local! {
+    static SCHEMA: Schema = Schema::compile(DESCRIPTION).expect("the description");
+}
+
+/// Agrees with another parser on what is JSON, where both have the same bounds.
+pub fn json(data: &[u8]) {
+    let mut tree = Tree::default();
+    let ours = json::parse(data, DEPTH, &mut tree).is_ok();
+    let theirs = serde_json::from_slice::<Value>(data);
+    match theirs {
+        Ok(value) if depth(&value) < DEPTH => assert!(ours, "it is JSON"),
+        Ok(_) => {}
+        // That parser knows no numbers beyond f64.
+        Err(error) => assert!(
+            !ours || error.to_string().contains("out of range"),
+            "{error}"
+        ),
+    }
+    if ours {
+        walk_tree(&tree, data, 0);
+    }
+}
+
+fn depth(value: &Value) -> usize {
+    let deepest = match value {
+        Value::Array(all) => all.iter().map(depth).max(),
+        Value::Object(members) => members.values().map(depth).max(),
+        _ => return 0,
+    };
+    1 + deepest.unwrap_or(0)
+}
+
+/// Every container ends where it says; the index behind the value at `at`.
+fn walk_tree(tree: &Tree, body: &[u8], at: usize) -> usize {
+    let cell = &tree.cells[at];
+    let mut next = at + 1;
+    match cell.kind {
+        Kind::List | Kind::Many => {
+            for _ in 0..cell.len {
+                next = walk_tree(tree, body, next);
+            }
+        }
+        Kind::Map => {
+            for _ in 0..cell.len {
+                assert_eq!(tree.cells[next].kind, Kind::String);
+                next = walk_tree(tree, body, next);
+                next = walk_tree(tree, body, next);
+            }
+        }
+        Kind::String | Kind::Text => {
+            assert_eq!(tree.text(body, cell).len(), cell.len as usize);
+        }
+        _ => {}
+    }
+    assert_eq!(next, tree.after(at));
+    next
+}
+
+pub fn form(data: &[u8]) {
+    let mut tree = Tree::default();
+    if form::parse(data, DEPTH, &mut tree).is_ok() {
+        assert_eq!(walk_tree(&tree, data, 0), tree.cells.len());
+    }
+}
+
+/// The first line is the boundary.
+pub fn multipart(data: &[u8]) {
+    let Some(end) = data.iter().position(|&byte| byte == b'\n') else {
+        return;
+    };
+    let (boundary, body) = (&data[..end], &data[end + 1..]);
+    let content_type = format!(
+        "multipart/form-data; boundary=\"{}\"",
+        String::from_utf8_lossy(boundary)
+    );
+    let accepts = Accepts {
+        json: true,
+        form: true,
+    };
+    let Some(Media::Multipart { boundary }) = accepts.media(Some(&content_type)) else {
+        return;
+    };
+    let mut tree = Tree::default();
+    if multipart::parse(body, &boundary, DEPTH, &mut tree).is_ok() {
+        assert_eq!(walk_tree(&tree, body, 0), tree.cells.len());
+    }
+}
+
+/// The first byte chooses the format. Valid input is as the schema says, and errors can be told.
+pub fn validate(data: &[u8]) {
+    let Some((&choice, body)) = data.split_first() else {
+        return;
+    };
+    let media = match choice {
+        b'f' => Media::Form,
+        b'm' => Media::Multipart {
+            boundary: "b".to_owned(),
+        },
+        _ => Media::Json,
+    };
+    SCHEMA.with(
+        |schema| match schema.read(&media, Bytes::copy_from_slice(body)) {
+            Ok(input) => {
+                let cells = input.cells();
+                assert!(!cells.is_empty());
+                for cell in cells {
+                    check_text(&input, cell);
+                }
+            }
+            Err(rejected) => {
+                let messages = Messages::default();
+                let (status, text) = problem::answer(&rejected, "body", &messages, Some("en"));
+                assert!((400..500).contains(&status));
+                assert!(serde_json::from_str::<Value>(&text).is_ok(), "{text}");
+            }
+        },
+    );
+}
+
+fn check_text(input: &Input, cell: &Cell) {
+    if matches!(cell.kind, Kind::String | Kind::Parsed) {
+        assert_eq!(input.text(cell).len(), cell.len as usize);
+    }
+}
+
+/// Descriptions come from PHP, but a class of an application is behind each.
+pub fn description(data: &[u8]) {
+    let Some(text) = text(data) else { return };
+    if let Ok(schema) = Schema::compile(text) {
+        for body in ["{}", "[]", "null", "{\"a\":1}"] {
+            let _ = schema.read(&Media::Json, Bytes::from_static(body.as_bytes()));
+        }
+        let _ = schema.read_query("a=1&b[]=2");
+    }
+    let _ = openapi::build(text);
+}
+
+/// `Content-Type`, `Accept-Language` and texts of messages, a line each.
+pub fn media(data: &[u8]) {
+    let Some(text) = text(data) else { return };
+    let mut lines = text.split('\n');
+    for (json, form) in [(true, false), (false, true), (true, true)] {
+        let media = Accepts { json, form }.media(lines.clone().next());
+        if let Some(Media::Multipart { boundary }) = &media {
+            assert!(!boundary.is_empty() && boundary.len() <= 70 && form);
+        }
+        assert!(json || media != Some(Media::Json));
+    }
+    let mut messages = Messages::default();
+    let accept = lines.nth(1);
+    let _ = messages.add(&lines.collect::<Vec<_>>().join("\n"));
+    let _ = messages.language(accept);
+}
+
+pub fn formats(data: &[u8]) {
+    let Some(text) = text(data) else { return };
+    let schemes = ["https".to_owned()];
+    for format in [
+        Format::Email,
+        Format::Uuid,
+        Format::Uri,
+        Format::Date,
+        Format::DateTime,
+        Format::Time,
+    ] {
+        formats::is(format, text, &[]);
+        formats::is(format, text, &schemes);
+    }
+}
+
+fn text(data: &[u8]) -> Option<&str> {
+    std::str::from_utf8(data).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use surus_replay::replay;
+
+    #[test]
+    fn seeds_and_mutations() {
+        replay("json", super::json);
+        replay("form", super::form);
+        replay("multipart", super::multipart);
+        replay("validate", super::validate);
+        replay("description", super::description);
+        replay("media", super::media);
+        replay("formats", super::formats);
+    }
+}
