@@ -108,6 +108,7 @@ impl Options {
             .args(&self.arguments)
             .args(["--workers", &self.workers.to_string()])
             .args(["--listen", &address.to_string()])
+            .env_remove("SURUS_SOAK")
             .envs(self.variables.iter().map(|(name, value)| (name, value)))
             .env("TMPDIR", folder.path())
             .env("RUNTIME_DIRECTORY", folder.path().join(CONTROL));
@@ -209,6 +210,7 @@ impl Surus {
 fn run(arguments: &[&str], control: &Path) -> (Option<i32>, String) {
     let output = Command::new(binary())
         .args(arguments)
+        .env_remove("SURUS_SOAK")
         .env("RUNTIME_DIRECTORY", control)
         .output()
         .expect("run a command");

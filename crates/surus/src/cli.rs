@@ -75,6 +75,10 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
 
+    /// Any key of surus.toml: max_requests=1000, isolates.max=8, php.memory_limit=64M. May be given several times
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+
     /// For development: errors are shown to the client
     #[arg(long)]
     pub(crate) dev: bool,
@@ -159,8 +163,9 @@ Examples:
   surus serve app.php --listen 0.0.0.0:80    one script, to the world
   surus serve /var/www/blog --workers 4      a classic site
 
-Each key of surus.toml can be given in the environment: SURUS_LISTEN, SURUS_WORKERS, SURUS_REQUEST_TIMEOUT and \
-so on. Flags win over the environment, the environment over the file. SURUS_LOG=warn logs less.
+Each key of surus.toml can be given with --set, and in the environment: SURUS_LISTEN, SURUS_REQUEST_TIMEOUT, \
+SURUS_ISOLATES_MAX and so on, SURUS_PHP='{ memory_limit = \"64M\" }'. Flags win over the environment, the environment over the \
+file. SURUS_LOG=warn logs less.
 
 SIGTERM or Ctrl-C finishes the requests in flight and ends; a second one ends at once. SIGHUP is `surus reload`, \
 SIGUSR2 is `surus upgrade`.
@@ -174,7 +179,8 @@ $XDG_RUNTIME_DIR/surus or /tmp/surus-UID, or where `control` in surus.toml says.
 Exit codes: 0 done, 1 it failed (the old version goes on), 2 there is no such server, or several.";
 
 const CHECK_HELP: &str = "\
-Takes what `surus serve` takes and starts nothing. The output is a complete surus.toml.
+Takes what `surus serve` takes and starts nothing. The output is a complete surus.toml; each line says where its value \
+comes from. Values of passwords and keys are not shown.
 
 Exit codes: 0 the configuration is valid, 2 it is not.";
 

@@ -6,10 +6,11 @@ use std::net::TcpListener;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::net::UnixDatagram;
+use std::process::Command;
 use std::time::Duration;
 
 use surus_tests::http::Request;
-use surus_tests::surus::{Mode, Surus};
+use surus_tests::surus::{binary, Mode, Surus};
 use surus_tests::temp::TempDir;
 
 #[test]
@@ -115,4 +116,56 @@ fn a_wrong_name_is_answered_with_the_right_one_and_secrets_are_not_printed() {
         "{text}"
     );
     assert!(env::var_os("SURUS_CONFIG").is_none());
+    // Nor where the line is wrong.
+    folder.file("surus.toml", "[php]\n'mysqli.default_pw' = hunter2\n");
+    let (code, text) = check();
+    assert_eq!(code, Some(2), "{text}");
+    assert!(
+        text.contains("line 2") && !text.contains("hunter2"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_value_comes_from_the_nearest_source_and_says_so() {
+    let folder = TempDir::new("sources");
+    folder.file("app.php", "<?php return fn () => ini_get('precision');");
+    folder.file(
+        "surus.toml",
+        "[server]\nmax_headers = 33\nkeep_alive = '7s'\n",
+    );
+    let check = |name: &str| {
+        Command::new(binary())
+            .args(["check", folder.path().to_str().unwrap()])
+            .args(["--set", "keep_alive=9s"])
+            .env(name, "8s")
+            .output()
+            .unwrap()
+    };
+    let output = check("SURUS_KEEP_ALIVE");
+    let printed = String::from_utf8(output.stdout).unwrap();
+    for (key, value) in [
+        ("keep_alive", "\"9s\" # --set keep_alive"),
+        ("max_headers", "33 # "),
+        ("drain_timeout", "\"30s\" # default"),
+    ] {
+        let line = printed.lines().find(|line| line.starts_with(key));
+        let words: Vec<&str> = line.unwrap_or_default().split_whitespace().collect();
+        let expected = format!("{key} = {value}");
+        assert!(words.join(" ").starts_with(&expected), "{printed}");
+    }
+    assert!(printed.contains("surus.toml"), "{printed}");
+
+    let output = check("SURUS_KEEP_ALIFE");
+    assert_eq!(output.status.code(), Some(2));
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert!(error.contains("is `SURUS_KEEP_ALIVE` meant?"), "{error}");
+
+    let server = Surus::serve(folder.path())
+        .argument("--set")
+        .argument("php.precision=5")
+        .env("SURUS_PHP", "{ precision = 6 }")
+        .start();
+    let answer = Request::get("/").send(server.address()).expect(200);
+    assert_eq!(answer.text(), "5");
 }

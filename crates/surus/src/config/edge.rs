@@ -39,23 +39,25 @@ pub(super) fn limits(server: &mut Server, max_body: Size) -> Result<Limits, Conf
     })
 }
 
+/// PHP's name for `max_body`.
+pub(super) const BODY_LIMIT: &str = "post_max_size";
+
 /// PHP has a limit of its own. Whichever of the two is given sets the other: one setting, one answer (413). Zero is no
 /// limit, as it is for PHP.
 pub(super) fn body_limit(
     app: &mut App,
     php: &mut BTreeMap<String, IniValue>,
 ) -> Result<Size, ConfigError> {
-    const KEY: &str = "post_max_size";
-    let given = php.get(KEY).cloned().map(IniValue::into_text);
+    let given = php.get(BODY_LIMIT).cloned().map(IniValue::into_text);
     let limit = match (app.max_body, given) {
         (Some(limit), _) => limit,
         (None, Some(text)) => text
             .parse()
-            .map_err(|error| ConfigError::new(format!("[php] {KEY}: {error}")))?,
+            .map_err(|error| ConfigError::new(format!("[php] {BODY_LIMIT}: {error}")))?,
         (None, None) => Size(Limits::default().body_bytes),
     };
     app.max_body = Some(limit);
-    php.entry(KEY.to_owned())
+    php.entry(BODY_LIMIT.to_owned())
         .or_insert_with(|| IniValue::Text(limit.to_string()));
     Ok(limit)
 }

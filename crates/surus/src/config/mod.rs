@@ -1,31 +1,31 @@
 //! One resolved configuration out of flags, environment and surus.toml.
 //!
-//! `tables.rs` is what can be written, `units.rs` how values are written, `env.rs` the environment, `discover.rs` the
+//! `tables.rs` is what can be written, `units.rs` how values are written, `layers.rs` where they come from, `discover.rs` the
 //! case without a file, `edge.rs` what is the edge's, `master.rs` the master's; `nearest.rs` has the right
 //! name for a wrong one, `printed.rs` what is printed. This file puts them together and checks what no single table can know.
 
 mod discover;
 mod edge;
-mod env;
 #[cfg(test)]
 mod fuzz;
+mod layers;
 mod master;
 mod nearest;
 mod printed;
 mod tables;
 mod units;
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::cli::ServeArgs;
+use layers::{Environment, Layer};
 use master::Master;
-use printed::Printed;
+use printed::{Printed, Sources};
 use surus_zend::IsolateLimits;
-use tables::{File, IniValue, Isolates, Listen};
+use tables::{File, Isolates, Listen};
 pub(crate) use units::{Mode, Workers};
 use units::{Size, Span};
 
@@ -128,82 +128,46 @@ impl fmt::Display for ConfigError {
 
 impl Config {
     pub(crate) fn resolve(arguments: &ServeArgs) -> Result<Self, ConfigError> {
-        Self::resolve_with(arguments, &|name| std::env::var(name).ok())
+        Self::resolve_with(arguments, &layers::environment()?)
     }
 
-    fn resolve_with(
-        arguments: &ServeArgs,
-        variable: &dyn Fn(&str) -> Option<String>,
-    ) -> Result<Self, ConfigError> {
-        let (base, mut file) = read_file(arguments, variable)?;
-        if !file.route.is_empty() {
-            return Err(ConfigError::new(
-                "[[route]] is not supported yet: one application is served",
-            ));
-        }
-        if file.app.len() > 1 {
-            let names: Vec<&str> = file.app.keys().map(String::as_str).collect();
-            let names = names.join(", ");
-            return Err(ConfigError::new(format!(
-                "one application can be served, not several: {names}"
-            )));
-        }
-        let (name, app) = file
-            .app
-            .pop_first()
-            .unwrap_or_else(|| ("app".to_owned(), tables::App::default()));
-
-        let mut server = tables::Server {
-            listen: (!arguments.listen.is_empty()).then(|| Listen::Many(arguments.listen.clone())),
-            workers: arguments.workers,
-            ..Default::default()
-        };
-        for table in env::tables::<tables::Server>(variable)? {
-            server = server.over(table);
-        }
-        let server = server.over(file.server);
-
-        let mut above = tables::App {
-            mode: arguments.mode,
-            ..Default::default()
-        };
-        for table in env::tables::<tables::App>(variable)? {
-            above = above.over(table);
-        }
-        let isolates = above.isolates.take().unwrap_or_default();
-        let mut app = above.over(app);
-        app.isolates = Some(isolates.over(app.isolates.take().unwrap_or_default()));
-
+    fn resolve_with(arguments: &ServeArgs, environment: &Environment) -> Result<Self, ConfigError> {
+        let (base, name, file) = read_file(arguments, environment)?;
+        let layers = layers::all(arguments, environment, file)?;
         let dev = arguments.dev
-            || variable("SURUS_DEV")
+            || environment
+                .get("DEV")
                 .is_some_and(|value| !matches!(value.as_str(), "" | "0" | "false"));
-        finish(arguments, &base, name, server, app, file.php, dev)
+        finish(arguments, &base, name, &layers, dev)
     }
 
+    /// A complete surus.toml, in which each line says where its value comes from.
     pub(crate) fn to_toml(&self) -> String {
         self.printed.to_toml()
     }
 }
 
-/// The folder that relative names start from, and the configuration in it (an empty one if there is none).
+/// The folder that relative names start from, the application's name and the configuration in that folder (an empty one
+/// if there is none).
 fn read_file(
     arguments: &ServeArgs,
-    variable: &dyn Fn(&str) -> Option<String>,
-) -> Result<(PathBuf, File), ConfigError> {
+    environment: &Environment,
+) -> Result<(PathBuf, String, Layer), ConfigError> {
     let path = &arguments.path;
     let named = arguments
         .config
         .clone()
-        .or_else(|| variable("SURUS_CONFIG").map(PathBuf::from));
+        .or_else(|| environment.get("CONFIG").map(PathBuf::from));
     let is_config = path
         .extension()
         .is_some_and(|extension| extension == "toml");
+    let none = |folder| Ok((folder, "app".to_owned(), Layer::default()));
     let file = match named {
         Some(file) => file,
         None if is_config => path.clone(),
         None if path.is_dir() && path.join("surus.toml").is_file() => path.join("surus.toml"),
-        None if path.is_dir() => return Ok((path.clone(), File::default())),
-        None => return Ok((parent(path), File::default())),
+        None if path.is_dir() => return none(path.clone()),
+        None => return none(parent(path)),
     };
     let text = std::fs::read_to_string(&file)
         .map_err(|error| ConfigError::new(format!("cannot read {}: {error}", file.display())))?;
@@ -214,6 +178,18 @@ fn read_file(
             nearest::suggest(error.to_string().trim_end())
         ))
     })?;
+    if !parsed.route.is_empty() {
+        return Err(ConfigError::new(
+            "[[route]] is not supported yet: one application is served",
+        ));
+    }
+    if parsed.app.len() > 1 {
+        let names: Vec<&str> = parsed.app.keys().map(String::as_str).collect();
+        let names = names.join(", ");
+        return Err(ConfigError::new(format!(
+            "one application can be served, not several: {names}"
+        )));
+    }
     let base = parent(&file);
     for app in parsed.app.values_mut() {
         for path in [
@@ -231,7 +207,12 @@ fn read_file(
             *path = base.join(&path);
         }
     }
-    Ok((base, parsed))
+    let (name, app) = parsed
+        .app
+        .pop_first()
+        .unwrap_or_else(|| ("app".to_owned(), tables::App::default()));
+    let layer = layers::of_file(file.display().to_string(), parsed, app);
+    Ok((base, name, layer))
 }
 
 fn parent(path: &Path) -> PathBuf {
@@ -246,11 +227,11 @@ fn finish(
     arguments: &ServeArgs,
     base: &Path,
     name: String,
-    mut server: tables::Server,
-    mut app: tables::App,
-    mut php: BTreeMap<String, IniValue>,
+    layers: &[Layer],
     dev: bool,
 ) -> Result<Config, ConfigError> {
+    let (mut server, mut app, mut php) = layers::merged(layers);
+    let mut sources = Sources::of(layers);
     let listen = fill(&mut server.listen, Listen::One("127.0.0.1:8080".to_owned()));
     let workers = fill(&mut server.workers, Workers::Auto);
     let master = master::settings(&mut server)?;
@@ -266,6 +247,7 @@ fn finish(
         app.mode = Some(Mode::Process);
         app.processes.get_or_insert(PROCESSES);
     }
+    note_found(arguments, &mut sources);
     if app.processes == Some(0) {
         return Err(ConfigError::new("processes must be at least 1"));
     }
@@ -344,10 +326,27 @@ fn finish(
         dev,
         printed: Printed {
             server,
-            app: BTreeMap::from([(name, app)]),
+            name,
+            app,
             php,
+            sources,
         },
     })
+}
+
+/// What is served may be named by the path alone, and PHP has a name of its own for one limit.
+fn note_found(arguments: &ServeArgs, sources: &mut Sources) {
+    if arguments.path.is_file() && arguments.path.extension().is_some_and(|it| it == "php") {
+        sources.set_app("script", "the command line");
+        sources.set_app("root", "the command line");
+    }
+    for key in ["mode", "script", "root"] {
+        sources.default_app(key, "found");
+    }
+    if sources.has_php(edge::BODY_LIMIT) {
+        sources.default_app("max_body", edge::BODY_LIMIT);
+    }
+    sources.default_php(edge::BODY_LIMIT, "max_body");
 }
 
 /// The value of a key, which from here on is set.

@@ -1,18 +1,26 @@
 //! Names that were meant, and names whose values are nobody's business.
 
-/// Adds the nearest right name to an error about an unknown one, in place of the list of all.
+/// The name that was meant, if one is near.
+pub(super) fn nearest(wrong: &str, names: impl IntoIterator<Item = String>) -> Option<String> {
+    let near = |name: &String| strsim::jaro_winkler(wrong, name);
+    let nearest = names.into_iter().max_by(|a, b| near(a).total_cmp(&near(b)));
+    nearest.filter(|name| near(name) > 0.7)
+}
+
+/// An error about a surus.toml for people: with the nearest right name in place of the list of all, and without the
+/// values of secrets.
 pub(super) fn suggest(error: &str) -> String {
     let lines = error.lines().map(|line| {
+        if let Some((number, text)) = line.split_once(" | ") {
+            if number.trim().parse::<usize>().is_ok() && is_secret(text) {
+                return format!("{number} | (not shown)");
+            }
+        }
         let (Some(wrong), Some(at)) = (wrong(line), line.find(", expected")) else {
             return line.to_owned();
         };
-        let names = quoted(&line[at..]);
-        let near = |name: &&str| strsim::jaro_winkler(wrong, name);
-        let nearest = names
-            .into_iter()
-            .max_by(|a, b| near(a).total_cmp(&near(b)))
-            .filter(|name| near(name) > 0.7);
-        match nearest {
+        let names = quoted(&line[at..]).into_iter().map(str::to_owned);
+        match nearest(wrong, names) {
             Some(name) => format!("{}; is `{name}` meant?", &line[..at]),
             None => line.to_owned(),
         }
@@ -60,5 +68,8 @@ mod tests {
         let far = "unknown field `zzz`, expected `listen` or `workers`";
         assert_eq!(suggest(far), far);
         assert_eq!(suggest("something else"), "something else");
+        let secret = "TOML parse error\n  |\n3 | mysqli.default_pw = hunter2\n  |    ^";
+        let hidden = "TOML parse error\n  |\n3 | (not shown)\n  |    ^";
+        assert_eq!(suggest(secret), hidden);
     }
 }

@@ -1,35 +1,135 @@
-//! The configuration as it is printed.
+//! The configuration as it is printed: a surus.toml with every key, in which each line says where its value comes from.
 
 use std::collections::BTreeMap;
+use std::fmt::Write;
 
 use serde::Serialize;
+use toml::{Table, Value};
 
+use super::layers::Layer;
 use super::nearest::is_secret;
-use super::tables::{self, IniValue};
+use super::tables::{App, IniValue, Isolates, Keys, Server};
 
-/// The order of the tables in the output of `surus check`.
-#[derive(Clone, Debug, Serialize)]
+/// Shorter lines are filled up to this column before the comment.
+const COMMENT: usize = 40;
+
+#[derive(Clone, Debug)]
 pub(super) struct Printed {
-    pub(super) server: tables::Server,
-    pub(super) app: BTreeMap<String, tables::App>,
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) server: Server,
+    pub(super) name: String,
+    pub(super) app: App,
     pub(super) php: BTreeMap<String, IniValue>,
+    pub(super) sources: Sources,
+}
+
+/// What each key's value comes from; the tables of a configuration, with the name of a source for each value.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Sources {
+    server: BTreeMap<String, String>,
+    app: BTreeMap<String, String>,
+    isolates: BTreeMap<String, String>,
+    php: BTreeMap<String, String>,
+}
+
+impl Sources {
+    pub(super) fn of(layers: &[Layer]) -> Self {
+        let mut sources = Sources::default();
+        let note = |into: &mut BTreeMap<String, String>, table: Table, name: &str| {
+            for key in table.into_iter().map(|(key, _)| key) {
+                into.entry(key).or_insert_with(|| name.to_owned());
+            }
+        };
+        for layer in layers {
+            note(&mut sources.server, table(&layer.server), &layer.name);
+            note(&mut sources.app, table(&layer.app), &layer.name);
+            note(
+                &mut sources.isolates,
+                table(&layer.app.isolates),
+                &layer.name,
+            );
+            note(&mut sources.php, table(&layer.php), &layer.name);
+        }
+        sources
+    }
+
+    /// Where this key of the application's comes from, whatever the layers say.
+    pub(super) fn set_app(&mut self, key: &str, name: &str) {
+        self.app.insert(key.to_owned(), name.to_owned());
+    }
+
+    /// The same, where they say nothing.
+    pub(super) fn default_app(&mut self, key: &str, name: &str) {
+        self.app
+            .entry(key.to_owned())
+            .or_insert_with(|| name.to_owned());
+    }
+
+    pub(super) fn default_php(&mut self, key: &str, name: &str) {
+        self.php
+            .entry(key.to_owned())
+            .or_insert_with(|| name.to_owned());
+    }
+
+    pub(super) fn has_php(&self, key: &str) -> bool {
+        self.php.contains_key(key)
+    }
+}
+
+/// As a table; empty for what is not there.
+fn table(values: &impl Serialize) -> Table {
+    Table::try_from(values).unwrap_or_default()
 }
 
 impl Printed {
     pub(super) fn to_toml(&self) -> String {
-        // Tables of strings, numbers and booleans always serialise.
-        toml::to_string(&self.without_secrets()).unwrap_or_default()
-    }
-
-    /// What is printed ends up in logs and bug reports.
-    fn without_secrets(&self) -> Self {
-        let mut printed = self.clone();
-        for (name, value) in &mut printed.php {
-            if is_secret(name) {
-                *value = IniValue::Text("(not shown)".to_owned());
-            }
+        let mut text = String::new();
+        let (sources, app) = (&self.sources, table(&self.app));
+        text.push_str("[server]\n");
+        let server = table(&self.server);
+        lines(&mut text, Server::KEYS, &server, &sources.server);
+        // The name is quoted where it has to be.
+        let name = Table::from_iter([(self.name.clone(), Value::Table(Table::new()))]);
+        let header = Table::from_iter([("app".to_owned(), Value::Table(name))]);
+        let header = toml::to_string(&header).unwrap_or_default();
+        let header = header.trim().trim_end_matches(']');
+        let _ = writeln!(text, "\n{header}]");
+        let keys: Vec<&str> = App::KEYS
+            .iter()
+            .copied()
+            .filter(|key| *key != "isolates")
+            .collect();
+        lines(&mut text, &keys, &app, &sources.app);
+        if let Some(Value::Table(isolates)) = app.get("isolates") {
+            let _ = writeln!(text, "\n{header}.isolates]");
+            lines(&mut text, Isolates::KEYS, isolates, &sources.isolates);
         }
-        printed
+        let mut php = table(&self.php);
+        if !php.is_empty() {
+            text.push_str("\n[php]\n");
+            for (name, value) in &mut php {
+                // What is printed ends up in logs and bug reports.
+                if is_secret(name) {
+                    *value = Value::String("(not shown)".to_owned());
+                }
+            }
+            let names: Vec<&str> = self.php.keys().map(String::as_str).collect();
+            lines(&mut text, &names, &php, &sources.php);
+        }
+        text
+    }
+}
+
+fn lines(text: &mut String, keys: &[&str], values: &Table, sources: &BTreeMap<String, String>) {
+    for key in keys {
+        let Some(value) = values.get(*key) else {
+            let _ = writeln!(text, "{:<COMMENT$} # not set", format!("# {key} ="));
+            continue;
+        };
+        let line = Table::from_iter([((*key).to_owned(), value.clone())]);
+        // Strings, numbers, booleans and lists of them always serialise.
+        let line = toml::to_string(&line).unwrap_or_default();
+        let source = sources.get(*key).map_or("default", String::as_str);
+        let source = source.replace(char::is_control, " ");
+        let _ = writeln!(text, "{:<COMMENT$} # {source}", line.trim_end());
     }
 }

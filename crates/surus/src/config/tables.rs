@@ -1,16 +1,15 @@
 //! The tables of surus.toml as they are written: every key optional. The same tables hold what the environment and the
-//! flags say, so that one rule merges them: the upper one wins, key by key.
+//! flags say (`layers.rs`), so that one rule merges them: the upper one wins, key by key.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::units::{Mode, Size, Span, Workers};
 
-/// A table whose keys may stand in the environment as well.
-pub(crate) trait Table: DeserializeOwned {
+/// A table whose keys are known by name.
+pub(crate) trait Keys {
     const KEYS: &'static [&'static str];
 }
 
@@ -23,7 +22,7 @@ macro_rules! table {
             $($(#[$field_doc])* #[serde(skip_serializing_if = "Option::is_none")] pub(crate) $field: Option<$type>,)*
         }
 
-        impl Table for $name {
+        impl Keys for $name {
             const KEYS: &'static [&'static str] = &[$(stringify!($field)),*];
         }
 

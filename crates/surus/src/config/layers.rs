@@ -1,0 +1,237 @@
+//! Where values come from: flags over the environment over surus.toml over what was found or is the default. Each source is
+//! a layer of its own; the upper one wins, key by key.
+//!
+//! A key has the same name everywhere: `workers` is `--set workers=4` and `SURUS_WORKERS`, `isolates.max` is
+//! `--set isolates.max=8` and `SURUS_ISOLATES_MAX`. The value is what would stand in surus.toml; a string needs no quotes.
+
+use std::collections::BTreeMap;
+
+use serde::de::DeserializeOwned;
+use toml::{Table, Value};
+
+use super::nearest::nearest;
+use super::tables::{App, File, IniValue, Isolates, Keys, Listen, Server};
+use super::ConfigError;
+use crate::cli::ServeArgs;
+
+/// Variables that are no keys: read elsewhere, or by the programs around the server.
+const OTHERS: [&str; 6] = ["BIN", "CONFIG", "DEV", "LOG", "LOG_FORMAT", "UPGRADE_FROM"];
+
+/// The variables that begin with `SURUS_`, without that.
+pub(crate) type Environment = BTreeMap<String, String>;
+
+/// What one source says.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Layer {
+    /// What people call it: `--workers`, `SURUS_WORKERS`, the name of the file.
+    pub(super) name: String,
+    pub(super) server: Server,
+    pub(super) app: App,
+    pub(super) php: BTreeMap<String, IniValue>,
+}
+
+impl Layer {
+    fn named(name: &str) -> Self {
+        Layer {
+            name: name.to_owned(),
+            ..Layer::default()
+        }
+    }
+}
+
+/// The variables of this process.
+pub(super) fn environment() -> Result<Environment, ConfigError> {
+    let mut found = Environment::new();
+    for (name, value) in std::env::vars_os() {
+        let Some(name) = name.to_str().and_then(|name| name.strip_prefix("SURUS_")) else {
+            continue;
+        };
+        let wrong = || ConfigError::new(format!("SURUS_{name} is not UTF-8"));
+        let value = value.to_str().ok_or_else(wrong)?;
+        found.insert(name.to_owned(), value.to_owned());
+    }
+    Ok(found)
+}
+
+/// All of them, the uppermost first.
+pub(super) fn all(
+    arguments: &ServeArgs,
+    environment: &Environment,
+    file: Layer,
+) -> Result<Vec<Layer>, ConfigError> {
+    let mut layers = flags(arguments)?;
+    for (name, value) in environment {
+        layers.extend(variable(name, value)?);
+    }
+    layers.push(file);
+    Ok(layers)
+}
+
+/// One application and all other tables of a file.
+pub(super) fn of_file(name: String, file: File, app: App) -> Layer {
+    Layer {
+        name,
+        server: file.server,
+        app,
+        php: file.php,
+    }
+}
+
+/// What all of them say together.
+pub(super) fn merged(layers: &[Layer]) -> (Server, App, BTreeMap<String, IniValue>) {
+    let (mut server, mut app, mut php) = (Server::default(), App::default(), BTreeMap::new());
+    let mut isolates = Isolates::default();
+    for layer in layers {
+        server = server.over(layer.server.clone());
+        app = app.over(layer.app.clone());
+        isolates = isolates.over(layer.app.isolates.clone().unwrap_or_default());
+        for (name, value) in &layer.php {
+            php.entry(name.clone()).or_insert_with(|| value.clone());
+        }
+    }
+    app.isolates = Some(isolates);
+    (server, app, php)
+}
+
+fn flags(arguments: &ServeArgs) -> Result<Vec<Layer>, ConfigError> {
+    let mut layers = Vec::new();
+    if !arguments.listen.is_empty() {
+        let mut layer = Layer::named("--listen");
+        layer.server.listen = Some(Listen::Many(arguments.listen.clone()));
+        layers.push(layer);
+    }
+    if arguments.workers.is_some() {
+        let mut layer = Layer::named("--workers");
+        layer.server.workers = arguments.workers;
+        layers.push(layer);
+    }
+    if arguments.mode.is_some() {
+        let mut layer = Layer::named("--mode");
+        layer.app.mode = arguments.mode;
+        layers.push(layer);
+    }
+    // The last one wins, as with every flag.
+    for setting in arguments.set.iter().rev() {
+        let Some((key, value)) = setting.split_once('=') else {
+            let message = format!("--set {setting}: it takes KEY=VALUE");
+            return Err(ConfigError::new(message));
+        };
+        let key = key.trim();
+        let name = format!("--set {key}");
+        let layer = if let Some(setting) = key.strip_prefix("php.") {
+            let mut layer = Layer::named(&name);
+            let value = IniValue::Text(value.to_owned());
+            layer.php.insert(setting.to_owned(), value);
+            layer
+        } else {
+            let bare = key.strip_prefix("server.").or(key.strip_prefix("app."));
+            match keyed(&name, bare.unwrap_or(key), value)? {
+                Some(layer) => layer,
+                None => return Err(unknown(&name, &format!("--set {}", near_key(key)))),
+            }
+        };
+        layers.push(layer);
+    }
+    Ok(layers)
+}
+
+/// `None` for variables that are none of ours.
+fn variable(name: &str, value: &str) -> Result<Option<Layer>, ConfigError> {
+    if OTHERS.contains(&name) || is_of_kubernetes(name) {
+        return Ok(None);
+    }
+    let full = format!("SURUS_{name}");
+    if name == "PHP" {
+        // Its value is not repeated: there may be a password in it.
+        let wrong = || {
+            let example = "{ memory_limit = \"64M\", \"session.name\" = \"id\" }";
+            ConfigError::new(format!("{full}: expected a table such as {example}"))
+        };
+        let mut layer = Layer::named(&full);
+        layer.php = self::value(value).try_into().map_err(|_| wrong())?;
+        return Ok(Some(layer));
+    }
+    let lower = name.to_ascii_lowercase();
+    let key = match lower.strip_prefix("isolates_") {
+        Some(key) => format!("isolates.{key}"),
+        None => lower,
+    };
+    let layer = if name == name.to_ascii_uppercase() {
+        keyed(&full, &key, value)?
+    } else {
+        None
+    };
+    let unknown = || unknown(&full, &near_variable(name));
+    layer.ok_or_else(unknown).map(Some)
+}
+
+/// Kubernetes sets these in each pod where a service is called `surus`.
+fn is_of_kubernetes(name: &str) -> bool {
+    name == "PORT"
+        || ["PORT_", "SERVICE_HOST", "SERVICE_PORT"]
+            .iter()
+            .any(|prefix| name.starts_with(prefix))
+}
+
+fn unknown(name: &str, near: &str) -> ConfigError {
+    let all = "`surus check` prints every key";
+    ConfigError::new(match near {
+        "" | "--set " => format!("{name}: there is no such key; {all}"),
+        near => format!("{name}: there is no such key; is `{near}` meant?"),
+    })
+}
+
+fn keys() -> impl Iterator<Item = String> {
+    let isolates = Isolates::KEYS.iter().map(|key| format!("isolates.{key}"));
+    let keys = Server::KEYS.iter().chain(App::KEYS);
+    keys.map(|key| (*key).to_owned()).chain(isolates)
+}
+
+fn near_key(wrong: &str) -> String {
+    nearest(wrong, keys()).unwrap_or_default()
+}
+
+fn near_variable(wrong: &str) -> String {
+    let names = keys().map(|key| key.replace('.', "_").to_uppercase());
+    let others = OTHERS.iter().map(|name| (*name).to_owned());
+    let names = names.chain(others).chain(["PHP".to_owned()]);
+    let near = nearest(&wrong.to_uppercase(), names);
+    near.map_or_else(String::new, |name| format!("SURUS_{name}"))
+}
+
+/// A layer with this one key; `None` if there is no such key.
+fn keyed(name: &str, key: &str, text: &str) -> Result<Option<Layer>, ConfigError> {
+    let wrong = |error: toml::de::Error| {
+        ConfigError::new(format!("{name}: {}", error.message().trim_end()))
+    };
+    let mut layer = Layer::named(name);
+    if Server::KEYS.contains(&key) {
+        layer.server = parsed(key, text).map_err(wrong)?;
+    } else if App::KEYS.contains(&key) {
+        layer.app = parsed(key, text).map_err(wrong)?;
+    } else {
+        match key.strip_prefix("isolates.") {
+            Some(key) if Isolates::KEYS.contains(&key) => {
+                layer.app.isolates = Some(parsed(key, text).map_err(wrong)?);
+            }
+            _ => return Ok(None),
+        }
+    }
+    Ok(Some(layer))
+}
+
+/// A table with this one key.
+fn parsed<T: DeserializeOwned>(key: &str, text: &str) -> Result<T, toml::de::Error> {
+    let typed = Table::from_iter([(key.to_owned(), value(text))]);
+    // What looks like a number may be meant as text: memory_limit = -1.
+    let literal = Table::from_iter([(key.to_owned(), Value::String(text.to_owned()))]);
+    let typed = typed.try_into();
+    typed.or_else(|error| literal.try_into().map_err(|_: toml::de::Error| error))
+}
+
+fn value(text: &str) -> Value {
+    let parsed = toml::from_str::<Table>(&format!("value = {text}")).ok();
+    parsed
+        .and_then(|mut table| table.remove("value"))
+        .unwrap_or_else(|| Value::String(text.to_owned()))
+}
