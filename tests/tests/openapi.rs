@@ -13,7 +13,7 @@ fn openapi(script: &str) -> Output {
     Command::new(binary())
         .arg("openapi")
         .arg(fixture(script))
-        .env("SURUS_TEST_CASE", "untyped")
+        .env("TEST_CASE", "untyped")
         .output()
         .expect("surus runs")
 }

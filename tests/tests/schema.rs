@@ -328,7 +328,7 @@ fn what_cannot_be_described_does_not_boot() {
         let output = Command::new(binary())
             .args(["serve", "--listen", "127.0.0.1:0", "--workers", "1"])
             .arg(fixture("schema/broken.php"))
-            .env("SURUS_TEST_CASE", case)
+            .env("TEST_CASE", case)
             .output()
             .expect("the server runs");
         let log = String::from_utf8_lossy(&output.stderr);
