@@ -8,7 +8,7 @@ use Surus\App;
 use Surus\Http\Response;
 
 $app = new App();
-$app->get('/plaintext', fn () => new Response('Hello, World!', headers: ['content-type' => 'text/plain']));
+$app->get('/plaintext', fn () => new Response('Hello, World!', 200, ['content-type' => 'text/plain']));
 $app->get('/json', fn () => ['message' => 'Hello, World!']);
 $app->get('/users/{id}', fn (string $id) => ['id' => $id]);
 

@@ -1,10 +1,13 @@
+use std::cell::Cell;
 use std::fmt;
 use std::future::Future;
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::rc::Rc;
+use std::time::Instant;
 
 use bytes::Bytes;
+use http::request::Parts;
 use http::{HeaderMap, StatusCode};
 
 use crate::{BoxError, Reply, RequestBody};
@@ -20,6 +23,8 @@ pub struct Connection {
     /// Between the client and the first proxy.
     pub https: bool,
     pub(crate) interim: Option<SendInterim>,
+    /// When something was last read from it.
+    pub(crate) arrived: Cell<Instant>,
 }
 
 impl Connection {
@@ -29,7 +34,13 @@ impl Connection {
             local,
             https: false,
             interim: None,
+            arrived: Cell::new(Instant::now()),
         }
+    }
+
+    /// When the head of the request had come that is being begun. Read once for all that come together.
+    pub fn arrived(&self) -> Instant {
+        self.arrived.get()
     }
 
     pub fn interim(&self) -> Option<&SendInterim> {
@@ -82,15 +93,21 @@ impl<B> fmt::Debug for Answer<B> {
     }
 }
 
+/// All of a request's head, for what goes on after [`Backend::call`].
+pub fn take_head(head: &mut Parts) -> Parts {
+    let (nothing, ()) = http::Request::new(()).into_parts();
+    std::mem::replace(head, nothing)
+}
+
 /// Turns a request into a response.
 pub trait Backend: 'static {
     /// The backend's own response stream. Bytes at hand and files need none: see [`Reply`].
     type Body: http_body::Body<Data = Bytes, Error = BoxError> + Unpin + 'static;
 
-    /// `body` is none for a request without one.
+    /// `head` is the backend's to take apart: see [`take_head`]. `body` is none for a request without one.
     fn call(
         self: &Rc<Self>,
-        head: http::request::Parts,
+        head: &mut Parts,
         body: Option<RequestBody>,
         connection: &Connection,
     ) -> Answer<Self::Body>;

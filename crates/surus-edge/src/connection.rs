@@ -17,7 +17,7 @@ use std::io::{self, IoSlice};
 use std::pin::{pin, Pin};
 use std::rc::{Rc, Weak};
 use std::task::{ready, Context, Poll, Waker};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use http::{HeaderMap, StatusCode};
 use socket2::SockRef;
@@ -347,14 +347,8 @@ impl Socket {
         }
         Ok(())
     }
-}
 
-impl AsyncRead for Socket {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buf: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
+    fn poll_input(&mut self, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         self.check_timeout()?;
         if !self.first.is_empty() {
             let count = self.first().len().min(buf.remaining());
@@ -390,6 +384,20 @@ impl AsyncRead for Socket {
     }
 }
 
+impl AsyncRead for Socket {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buf.filled().len();
+        let polled = self.poll_input(cx, buf);
+        if buf.filled().len() > before {
+            self.state.client().arrived.set(Instant::now());
+        }
+        polled
+    }
+}
 impl AsyncWrite for Socket {
     fn poll_write(
         self: Pin<&mut Self>,

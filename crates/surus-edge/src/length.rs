@@ -19,6 +19,14 @@ where
         *response = plain(StatusCode::INTERNAL_SERVER_ERROR);
         return;
     }
+    // Most responses have a few headers, and none of these.
+    if !response
+        .headers()
+        .keys()
+        .any(|name| *name == CONTENT_LENGTH)
+    {
+        return;
+    }
     let mut said = response.headers().get_all(CONTENT_LENGTH).iter();
     let Some(first) = said.next() else { return };
     let digits = first

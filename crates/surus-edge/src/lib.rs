@@ -57,7 +57,7 @@ mod sweep;
 mod wellformed;
 
 pub use access_log::{AccessLog, LogFormat};
-pub use backend::{Answer, Backend, Connection, Later, SendInterim};
+pub use backend::{take_head, Answer, Backend, Connection, Later, SendInterim};
 pub use files::{serve_file, serve_file_with};
 pub use fs::{CachedDisk, Disk, FileSystem, Kind, Stat};
 pub use limits::Limits;

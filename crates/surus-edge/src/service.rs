@@ -107,20 +107,21 @@ impl<B: Backend> Service<B> {
         Service { edge, state }
     }
 
+    #[inline(always)]
     fn answer(&self, client: &Connection, request: Request<Incoming>) -> Answer<B::Body> {
         if let Some(answer) = answer_health(&self.edge, &request) {
             return Answer::Now(answer);
         }
-        let (head, incoming) = request.into_parts();
+        let (mut head, incoming) = request.into_parts();
         if incoming.is_end_stream() {
-            return self.edge.backend.call(head, None, client);
+            return self.edge.backend.call(&mut head, None, client);
         }
         if incoming.size_hint().lower() > self.edge.limits.body_bytes {
             return Answer::Now(refuse(&self.state, StatusCode::PAYLOAD_TOO_LARGE));
         }
         let (body, verdict) = RequestBody::watched(incoming, &self.edge.limits, &self.state);
         let state = Rc::clone(&self.state);
-        let answer = self.edge.backend.call(head, Some(body), client);
+        let answer = self.edge.backend.call(&mut head, Some(body), client);
         answer.map(move |response| match verdict.get() {
             Some(error) => refuse(&state, error.status()),
             None => response,
@@ -183,6 +184,7 @@ pub(crate) struct Noted {
 
 impl Noted {
     /// What the edge adds to a backend's response.
+    #[inline(always)]
     fn complete<B>(self, mut response: Response<Reply<B>>) -> Response<Outgoing<B>>
     where
         B: Body<Data = Bytes, Error = BoxError> + Unpin,
@@ -233,15 +235,20 @@ where
     type Output = Result<Response<Outgoing<B>>, Infallible>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let response = match &mut *self {
-            Responding::Now(response) => response.take(),
+        // Nobody polls a future that has ended.
+        match &mut *self {
+            Responding::Now(response) => match response.take() {
+                Some(response) => Poll::Ready(Ok(response)),
+                None => Poll::Pending,
+            },
             Responding::Later { future, noted } => {
                 let response = ready!(future.as_mut().poll(cx));
-                noted.take().map(|noted| noted.complete(response))
+                match noted.take() {
+                    Some(noted) => Poll::Ready(Ok(noted.complete(response))),
+                    None => Poll::Pending,
+                }
             }
-        };
-        // Nobody polls a future that has ended.
-        response.map_or(Poll::Pending, |response| Poll::Ready(Ok(response)))
+        }
     }
 }
 

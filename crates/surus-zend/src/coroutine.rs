@@ -187,11 +187,13 @@ impl Coroutine {
 
     /// Begins to answer a request here and now; is done with it if its PHP code waits for nothing.
     #[must_use]
+    #[inline]
     pub fn answer(&self, request: Request) -> Answer {
         let app = &self.app;
+        let exchange = Exchange::new(request, None, app.engine.dev);
         let version = app.version.borrow().clone();
         if app.in_flight.get() < app.limits.max_in_flight && !version.retired.get() {
-            return app.answer(version, request, None);
+            return app.answer(version, exchange, None);
         }
         let app = app.clone();
         Answer::Later(Box::pin(async move {
@@ -205,7 +207,7 @@ impl Coroutine {
             let Some(version) = app.current().await else {
                 return busy();
             };
-            app.answer(version, request, place).wait().await
+            app.answer(version, exchange, place).wait().await
         }))
     }
 
@@ -250,16 +252,17 @@ impl fmt::Debug for Answer {
 }
 
 impl App {
+    #[inline]
     fn answer(
         self: &Rc<Self>,
         version: Rc<Version>,
-        request: Request,
+        exchange: Rc<Exchange>,
         place: Option<Place>,
     ) -> Answer {
-        let exchange = match version.route(request, self.engine.dev) {
-            Ok(exchange) => exchange,
-            Err(answer) => return Answer::Now(*answer),
-        };
+        if let Some(answer) = version.route(&exchange) {
+            Exchange::recycle(exchange);
+            return Answer::Now(answer);
+        }
         if !version.inputs.as_ref().is_some_and(|i| i.has(&exchange)) {
             return self.run(version, exchange, place);
         }
@@ -274,6 +277,7 @@ impl App {
         }))
     }
 
+    #[inline]
     fn run(
         self: &Rc<Self>,
         version: Rc<Version>,
@@ -299,14 +303,10 @@ impl App {
         };
         if let Some(Turn::Done(outcome)) = turn {
             note_slow_end(&exchange, &self.limits);
-            let answer = match outcome {
-                Outcome::Ok => exchange.conclude(),
-                _ => None,
-            };
             self.done(&version, task, &exchange, outcome);
-            let answer = answer.or_else(|| exchange.take_ready());
+            let answer = exchange.conclude(|| plain_answer(500));
             Exchange::recycle(exchange);
-            return Answer::Now(answer.unwrap_or_else(|| plain_answer(500)));
+            return Answer::Now(answer);
         }
         let (owner, running) = (self.clone(), exchange.clone());
         tokio::task::spawn_local(async move {
@@ -315,6 +315,7 @@ impl App {
                 None => task.start(&running, &owner.limits).await,
             };
             owner.done(&version, task, &running, outcome);
+            running.finish();
         });
         Answer::Later(Box::pin(async move {
             let guard = LeaveGuard(&exchange);
@@ -365,6 +366,7 @@ impl App {
         self.in_flight.set(self.in_flight.get() - 1);
     }
 
+    /// What follows the end of PHP's work, but for its answer.
     fn done(
         self: &Rc<Self>,
         version: &Rc<Version>,
@@ -384,7 +386,6 @@ impl App {
                 self.retire(version);
             }
             Outcome::Ok | Outcome::Cancelled | Outcome::Exception => {
-                exchange.finish();
                 let mut idle = version.idle.borrow_mut();
                 if !version.retired.get() && idle.len() < MAX_IDLE_FIBERS {
                     idle.push(task);

@@ -33,6 +33,9 @@ const STREAM_ABOVE: usize = 256 * 1024;
 /// Exchanges that are kept for the next requests: as many as connections usually bring at once.
 const MAX_IDLE: usize = 64;
 
+/// Room for headers that is kept for the next response.
+const MAX_SPARE_HEADERS: usize = 64;
+
 /// No kernel's clock ticks more slowly.
 const COARSE_TICK: Duration = Duration::from_millis(10);
 
@@ -74,7 +77,6 @@ pub(crate) enum BodyError {
     BrokenOff,
 }
 
-#[derive(Default)]
 struct Response {
     status: u16,
     headers: HeaderMap,
@@ -84,9 +86,7 @@ struct Response {
     ready: Option<http::Response<ResponseBody>>,
 }
 
-#[derive(Default)]
 enum State {
-    #[default]
     Collecting,
     Streaming(Rc<Pipe>),
     /// Answered, by PHP or in its place: what PHP still writes goes nowhere.
@@ -95,20 +95,18 @@ enum State {
 
 impl Exchange {
     pub(crate) fn new(mut request: Request, script: Option<Script>, dev: bool) -> Rc<Exchange> {
-        let Some(mut recycled) = IDLE.with_borrow_mut(Vec::pop) else {
-            return Exchange::make(request, script, dev);
-        };
-        match Rc::get_mut(&mut recycled) {
-            Some(exchange) => {
-                *exchange.body.get_mut() = std::mem::replace(&mut request.body, RequestBody::Empty);
-                exchange.request = request;
-                exchange.script = script;
-                exchange.dev = dev;
-                exchange.started.set(coarse_now());
-                recycled
-            }
-            None => Exchange::make(request, script, dev),
+        let mut exchange = IDLE.with_borrow_mut(Vec::pop).unwrap_or_default();
+        if Rc::get_mut(&mut exchange).is_none() {
+            exchange = Rc::default();
         }
+        if let Some(fresh) = Rc::get_mut(&mut exchange) {
+            *fresh.body.get_mut() = std::mem::replace(&mut request.body, RequestBody::Empty);
+            fresh.request = request;
+            fresh.script = script;
+            fresh.dev = dev;
+            fresh.started.set(coarse_now());
+        }
+        exchange
     }
 
     /// Takes back an exchange that was answered. Nobody else may have kept it.
@@ -116,28 +114,7 @@ impl Exchange {
         let Some(used) = Rc::get_mut(&mut exchange) else {
             return;
         };
-        // At once: headers and target are slices of the connection's buffer.
-        let request = &mut used.request;
-        request.headers = HeaderMap::new();
-        request.uri = http::Uri::default();
-        request.interim = None;
-        used.script = None;
-        used.route.set(-1);
-        used.parameters.get_mut().clear();
-        used.strings.take();
-        used.variables.take();
-        used.inputs.take();
-        *used.body.get_mut() = RequestBody::Empty;
-        *used.unread.get_mut() = Bytes::new();
-        used.body_failed.set(false);
-        let response = used.response.get_mut();
-        *response = Response {
-            status: 200,
-            ..Response::default()
-        };
-        used.client_left.set(false);
-        *used.waiter.get_mut() = None;
-        *used.driver.get_mut() = None;
+        used.clear();
         IDLE.with_borrow_mut(|idle| {
             if idle.len() < MAX_IDLE {
                 idle.push(exchange);
@@ -145,59 +122,64 @@ impl Exchange {
         });
     }
 
-    fn make(mut request: Request, script: Option<Script>, dev: bool) -> Rc<Exchange> {
-        let body = std::mem::replace(&mut request.body, RequestBody::Empty);
-        Rc::new(Exchange {
+    /// Forgets the request; at once, since its headers and target are slices of the connection's buffer.
+    fn clear(&mut self) {
+        // No field is left out.
+        let Exchange {
             request,
             script,
-            route: Cell::new(-1),
-            parameters: RefCell::default(),
-            routes: RefCell::default(),
-            inputs: OnceCell::new(),
-            started: Cell::new(coarse_now()),
-            dev,
-            strings: OnceCell::new(),
-            variables: OnceCell::new(),
-            body: RefCell::new(body),
-            unread: RefCell::default(),
-            body_failed: Cell::new(false),
-            response: RefCell::new(Response {
-                status: 200,
-                ..Response::default()
-            }),
-            spill: OnceCell::new(),
-            client_left: Cell::new(false),
-            waiter: RefCell::default(),
-            driver: RefCell::default(),
-        })
+            route,
+            parameters,
+            routes,
+            inputs,
+            started: _,
+            dev: _,
+            strings,
+            variables,
+            body,
+            unread,
+            body_failed,
+            response,
+            spill,
+            client_left,
+            waiter,
+            driver,
+        } = self;
+        request.uri = http::Uri::default();
+        request.interim = None;
+        response
+            .get_mut()
+            .clear(std::mem::take(&mut request.headers));
+        *script = None;
+        route.set(-1);
+        parameters.get_mut().clear();
+        routes.get_mut().clear();
+        inputs.take();
+        strings.take();
+        variables.take();
+        *body.get_mut() = RequestBody::Empty;
+        *unread.get_mut() = Bytes::new();
+        body_failed.set(false);
+        spill.take();
+        client_left.set(false);
+        *waiter.get_mut() = None;
+        *driver.get_mut() = None;
     }
 
     /// The exchange of a script that runs without a request: at boot and from the command line.
     pub(crate) fn for_script(script: &Path, dev: bool) -> Rc<Exchange> {
-        let nobody = std::net::SocketAddr::from(([127, 0, 0, 1], 0));
-        let request = Request {
-            method: http::Method::GET,
-            uri: http::Uri::from_static("/"),
-            version: http::Version::HTTP_11,
-            headers: HeaderMap::new(),
-            peer: nobody,
-            local: nobody,
-            https: false,
-            interim: None,
-            body: RequestBody::Empty,
-        };
         let script = Script {
             filename: script.to_path_buf(),
             script_name: script.to_string_lossy().into_owned(),
             path_info: None,
             document_root: script.parent().map(Path::to_path_buf).unwrap_or_default(),
         };
-        Exchange::new(request, Some(script), dev)
+        Exchange::new(Request::nobodys(http::Uri::default()), Some(script), dev)
     }
 
     /// Another owner of this exchange.
     fn shared(&self) -> Rc<Exchange> {
-        // SAFETY: an exchange is made in an `Rc` only, by `build`; the caller's reference keeps it alive meanwhile.
+        // SAFETY: an exchange is made in an `Rc` only, by `new`; the caller's reference keeps it alive meanwhile.
         unsafe {
             Rc::increment_strong_count(self);
             Rc::from_raw(self)
@@ -429,11 +411,7 @@ impl Exchange {
     pub(crate) fn finish(&self) {
         let mut response = self.response.borrow_mut();
         match std::mem::replace(&mut response.state, State::Closed) {
-            State::Collecting => {
-                let body = ResponseBody::full(Bytes::from(std::mem::take(&mut response.buffer)));
-                let reply = response.reply(body);
-                response.ready = Some(reply);
-            }
+            State::Collecting => response.ready = Some(response.whole()),
             State::Streaming(pipe) => pipe.close(),
             State::Closed => {}
         }
@@ -441,17 +419,19 @@ impl Exchange {
         wake(&self.waiter);
     }
 
-    /// The response, complete now, for who has waited for nothing else. None: it was picked up before.
-    pub(crate) fn conclude(&self) -> Option<http::Response<ResponseBody>> {
+    /// The response, complete now, for who has waited for nothing else; `otherwise` if there is none.
+    pub(crate) fn conclude(
+        &self,
+        otherwise: impl FnOnce() -> http::Response<ResponseBody>,
+    ) -> http::Response<ResponseBody> {
         let mut response = self.response.borrow_mut();
         if matches!(response.state, State::Collecting) {
             response.state = State::Closed;
-            let body = ResponseBody::full(Bytes::from(std::mem::take(&mut response.buffer)));
-            return Some(response.reply(body));
+            return response.whole();
         }
         drop(response);
         self.finish();
-        self.take_ready()
+        self.take_ready().unwrap_or_else(otherwise)
     }
 
     /// Answers in PHP's place unless its head is already on the way; a stream is cut off.
@@ -517,7 +497,72 @@ impl Exchange {
     }
 }
 
+impl Default for Exchange {
+    /// That of nobody's request.
+    fn default() -> Self {
+        Exchange {
+            request: Request::nobodys(http::Uri::default()),
+            script: None,
+            route: Cell::new(-1),
+            parameters: RefCell::default(),
+            routes: RefCell::default(),
+            inputs: OnceCell::new(),
+            started: Cell::default(),
+            dev: false,
+            strings: OnceCell::new(),
+            variables: OnceCell::new(),
+            body: RefCell::new(RequestBody::Empty),
+            unread: RefCell::default(),
+            body_failed: Cell::new(false),
+            response: RefCell::default(),
+            spill: OnceCell::new(),
+            client_left: Cell::new(false),
+            waiter: RefCell::default(),
+            driver: RefCell::default(),
+        }
+    }
+}
+
+impl Default for Response {
+    fn default() -> Self {
+        Response {
+            status: 200,
+            headers: HeaderMap::new(),
+            buffer: Vec::new(),
+            state: State::Collecting,
+            ready: None,
+        }
+    }
+}
+
 impl Response {
+    /// As for the next request. Its headers go where those of this request were.
+    fn clear(&mut self, mut spare: HeaderMap) {
+        let Response {
+            status,
+            headers,
+            buffer,
+            state,
+            ready,
+        } = self;
+        *status = 200;
+        if spare.capacity() <= MAX_SPARE_HEADERS {
+            spare.clear();
+            *headers = spare;
+        } else {
+            headers.clear();
+        }
+        *buffer = Vec::new();
+        *state = State::Collecting;
+        *ready = None;
+    }
+
+    /// All of it, with what was collected as its body.
+    fn whole(&mut self) -> http::Response<ResponseBody> {
+        let body = ResponseBody::full(Bytes::from(std::mem::take(&mut self.buffer)));
+        self.reply(body)
+    }
+
     fn reply(&mut self, body: ResponseBody) -> http::Response<ResponseBody> {
         let mut reply = http::Response::new(body);
         *reply.status_mut() =
@@ -566,15 +611,20 @@ fn not_allowed(name: &str) {
     );
 }
 
-/// A worker sends the same few types all the time: the last one is kept parsed.
+/// The types that nearly every application sends.
+const CONTENT_TYPES: [&str; 4] = [
+    "text/html; charset=UTF-8",
+    "application/json",
+    "text/plain",
+    "text/plain; charset=UTF-8",
+];
+
+/// Parsed only where it is none of the usual ones.
 fn content_type(text: &[u8]) -> Option<HeaderValue> {
-    thread_local! {
-        static LAST: RefCell<HeaderValue> = const { RefCell::new(HeaderValue::from_static("text/html; charset=UTF-8")) };
-    }
-    LAST.with_borrow_mut(|last| {
-        if last.as_bytes() != text {
-            *last = HeaderValue::from_bytes(text).ok()?;
+    for known in CONTENT_TYPES {
+        if known.as_bytes() == text {
+            return Some(HeaderValue::from_static(known));
         }
-        Some(last.clone())
-    })
+    }
+    HeaderValue::from_bytes(text).ok()
 }

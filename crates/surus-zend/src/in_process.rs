@@ -74,10 +74,10 @@ impl Application {
     }
 
     async fn answer(&self, isolate: &Rc<Isolate>, request: Request) -> Answer {
-        let exchange = match find_route(self.router.as_ref(), request, false) {
-            Ok(exchange) => exchange,
-            Err(answer) => return collect(*answer).await,
-        };
+        let exchange = Exchange::new(request, None, false);
+        if let Some(answer) = find_route(self.router.as_ref(), &exchange) {
+            return collect(answer).await;
+        }
         if let Some(inputs) = &self.inputs {
             if let Some(refusal) = inputs.read(&exchange).await {
                 return collect(refusal).await;

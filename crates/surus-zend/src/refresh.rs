@@ -9,7 +9,7 @@ use crate::{
     exchange::Exchange,
     ffi,
     isolate::Isolate,
-    request::{Limits, Request, RequestBody, Script},
+    request::{Limits, Request, Script},
     task::{Outcome, Task},
     BootError, Engine,
 };
@@ -23,18 +23,7 @@ impl Engine {
     /// Makes OPcache forget each script whose file has changed since then, in Unix seconds, by its time or by that of
     /// its inode, and this process what it knows of paths. For the worker that is the first to reload.
     pub async fn refresh(&self, since: u64) -> Result<(), BootError> {
-        let nobody = std::net::SocketAddr::from(([127, 0, 0, 1], 0));
-        let request = Request {
-            method: http::Method::GET,
-            uri: http::Uri::try_from(format!("/?since={since}")).unwrap_or_default(),
-            version: http::Version::HTTP_11,
-            headers: http::HeaderMap::new(),
-            peer: nobody,
-            local: nobody,
-            https: false,
-            interim: None,
-            body: RequestBody::Empty,
-        };
+        let uri = http::Uri::try_from(format!("/?since={since}")).unwrap_or_default();
         let script = Script {
             filename: PathBuf::from("surus refresh"),
             script_name: String::new(),
@@ -42,7 +31,7 @@ impl Engine {
             document_root: PathBuf::from("/"),
         };
         let task = Task::new(&Isolate::new(None)?, STACK_SIZE)?;
-        let exchange = Exchange::new(request, Some(script), false);
+        let exchange = Exchange::new(Request::nobodys(uri), Some(script), false);
         task.assign(ffi::RUN_REFRESH, &exchange);
         let limits = Limits {
             request_timeout: None,

@@ -20,6 +20,24 @@ pub struct Request {
     pub body: RequestBody,
 }
 
+impl Request {
+    /// What runs without a client: a boot, a command, a check.
+    pub(crate) fn nobodys(uri: http::Uri) -> Self {
+        let nobody = SocketAddr::from(([127, 0, 0, 1], 0));
+        Request {
+            method: http::Method::GET,
+            uri,
+            version: http::Version::HTTP_11,
+            headers: http::HeaderMap::new(),
+            peer: nobody,
+            local: nobody,
+            https: false,
+            interim: None,
+            body: RequestBody::Empty,
+        }
+    }
+}
+
 type SendInterim = dyn Fn(http::StatusCode, &http::HeaderMap) -> bool;
 
 /// Sends an interim response (1xx) to the client; false if that cannot be done now.

@@ -15,7 +15,7 @@ use crate::{
     exchange::Exchange,
     ffi,
     isolate::Isolate,
-    request::{Limits, Request, RequestBody, Script},
+    request::{Limits, Request, Script},
     task::{Outcome, Task},
     BootError, Engine,
 };
@@ -115,19 +115,7 @@ impl Drop for ScriptFile {
 
 /// What the script found not to be its own any more.
 async fn run(path: &Path, id: usize) -> Result<String, BootError> {
-    let nobody = std::net::SocketAddr::from(([127, 0, 0, 1], 0));
     let uri = http::Uri::try_from(format!("/?id={id}")).unwrap_or_default();
-    let request = Request {
-        method: http::Method::GET,
-        uri,
-        version: http::Version::HTTP_11,
-        headers: http::HeaderMap::new(),
-        peer: nobody,
-        local: nobody,
-        https: false,
-        interim: None,
-        body: RequestBody::Empty,
-    };
     let script = Script {
         filename: path.to_path_buf(),
         script_name: "/self_test.php".to_string(),
@@ -135,7 +123,7 @@ async fn run(path: &Path, id: usize) -> Result<String, BootError> {
         document_root: PathBuf::from("/"),
     };
     let task = Task::new(&Isolate::new(None)?, STACK_SIZE)?;
-    let exchange = Exchange::new(request, Some(script), false);
+    let exchange = Exchange::new(Request::nobodys(uri), Some(script), false);
     task.assign(ffi::RUN_CLASSIC, &exchange);
     let limits = Limits {
         request_timeout: Some(std::time::Duration::from_secs(10)),

@@ -56,11 +56,11 @@ impl Backend for Script {
 
     fn call(
         self: &Rc<Self>,
-        head: Parts,
+        head: &mut Parts,
         body: Option<RequestBody>,
         connection: &Connection,
     ) -> surus_edge::Answer<Stream> {
-        let answer = Rc::clone(self).answer(head, body, connection.clone());
+        let answer = Rc::clone(self).answer(surus_edge::take_head(head), body, connection.clone());
         surus_edge::Answer::Later(Box::pin(answer))
     }
 }

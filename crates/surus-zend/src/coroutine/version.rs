@@ -14,7 +14,7 @@ use crate::{
     inputs::RouteInputs,
     isolate::Isolate,
     refresh::BootLog,
-    request::{Limits, Request},
+    request::Limits,
     router::{find_route, Router},
     task::{Outcome, Task},
     BootError, Engine, ResponseBody,
@@ -89,13 +89,9 @@ impl Version {
         }
     }
 
-    /// The exchange with its route; or the answer that needs no PHP.
-    pub(super) fn route(
-        &self,
-        request: Request,
-        dev: bool,
-    ) -> Result<Rc<Exchange>, Box<Response<ResponseBody>>> {
-        find_route(self.router.as_ref(), request, dev)
+    /// Finds the exchange's route; or gives the answer that needs no PHP.
+    pub(super) fn route(&self, exchange: &Exchange) -> Option<Response<ResponseBody>> {
+        find_route(self.router.as_ref(), exchange)
     }
 }
 

@@ -1,26 +1,23 @@
 //! From a request to the exchange of its route, or to the answer that needs no PHP.
 
-use std::rc::Rc;
-
 use http::{header, HeaderValue, Method, Response, StatusCode};
 
 use super::{Match, Router, Target};
 use crate::{answers::plain_answer, exchange::Exchange, request::Request, ResponseBody};
 
-/// The exchange with its route; or the answer that needs no PHP. Without a router one handler takes every request.
+/// Notes the exchange's route; or gives the answer that needs no PHP. Without a router one handler takes every request.
 pub(crate) fn find_route(
     router: Option<&Router>,
-    request: Request,
-    dev: bool,
-) -> Result<Rc<Exchange>, Box<Response<ResponseBody>>> {
-    let Some(router) = router else {
-        return Ok(Exchange::new(request, None, dev));
-    };
-    let host = request.uri.authority().map(|authority| authority.as_str());
+    exchange: &Exchange,
+) -> Option<Response<ResponseBody>> {
+    let (router, request) = (router?, &exchange.request);
     let found = router.find(&Target {
         method: &request.method,
         path: request.uri.path(),
-        host: host.or_else(|| request.headers.get(header::HOST)?.to_str().ok()),
+        host: match router.has_conditions() {
+            true => host(request),
+            false => None,
+        },
         headers: &request.headers,
     });
     let (index, parameters, allow) = match found {
@@ -29,15 +26,23 @@ pub(crate) fn find_route(
             allow,
             index: Some(index),
         } if request.method != Method::OPTIONS => (index, Vec::new(), Some(allow)),
-        other => return Err(Box::new(refuse(&request, other))),
+        other => return Some(refuse(request, other)),
     };
-    let exchange = Exchange::new(request, None, dev);
     exchange.route.set(index);
-    *exchange.parameters.borrow_mut() = parameters;
+    if !parameters.is_empty() {
+        *exchange.parameters.borrow_mut() = parameters;
+    }
     if let Some(allow) = allow {
         exchange.add_header(b"allow", allow.as_bytes());
     }
-    Ok(exchange)
+    None
+}
+
+fn host(request: &Request) -> Option<&str> {
+    match request.uri.authority() {
+        Some(authority) => Some(authority.as_str()),
+        None => request.headers.get(header::HOST)?.to_str().ok(),
+    }
 }
 
 /// The answer to a request that no route takes.

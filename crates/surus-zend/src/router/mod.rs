@@ -14,9 +14,11 @@ mod matcher;
 mod path;
 mod pattern;
 
-use std::{borrow::Cow, collections::HashMap, rc::Rc};
+use std::{borrow::Cow, rc::Rc};
 
 use http::{HeaderMap, Method};
+// Clients choose what is looked up, but not what is in the maps: no collision can be made.
+use rustc_hash::FxHashMap;
 
 use condition::Condition;
 #[cfg(not(fuzzing))]
@@ -81,7 +83,7 @@ struct Endpoint {
 
 #[derive(Debug, Default)]
 struct Node {
-    texts: HashMap<Box<str>, Node>,
+    texts: FxHashMap<Box<str>, Node>,
     dynamic: Vec<(Matcher, Node)>,
     rest: Vec<(Matcher, Vec<Endpoint>)>,
     ends: Vec<Endpoint>,
@@ -91,9 +93,11 @@ struct Node {
 pub(crate) struct Router {
     root: Node,
     /// Paths without parameters.
-    plain: HashMap<Box<str>, Vec<Endpoint>>,
+    plain: FxHashMap<Box<str>, Vec<Endpoint>>,
     not_found: Option<i64>,
     not_allowed: Option<i64>,
+    /// Some route asks for a host or a header.
+    has_conditions: bool,
 }
 
 const ANY: &str = "*";
@@ -123,6 +127,7 @@ impl Router {
         names.extend(condition.host.iter().flat_map(|h| h.names.iter().cloned()));
         let names: Rc<[Rc<str>]> = names.into();
         let conditional = !route.host.is_empty() || !route.headers.is_empty();
+        self.has_conditions |= conditional;
         let condition = conditional.then(|| Rc::new(condition));
         for variant in parsed.variants {
             let endpoint = || Endpoint {
@@ -137,6 +142,11 @@ impl Router {
             insert(self.root.ends(variant.segments), endpoint());
         }
         Ok(())
+    }
+
+    /// Whether [`Target::host`] and [`Target::headers`] are looked at.
+    pub(crate) fn has_conditions(&self) -> bool {
+        self.has_conditions
     }
 
     pub(crate) fn find(&self, target: &Target<'_>) -> Match {

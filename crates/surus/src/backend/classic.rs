@@ -10,8 +10,8 @@ use http::header::{HeaderValue, LOCATION};
 use http::{Method, Response, StatusCode, Uri};
 use serde_json::{json, Value};
 use surus_edge::{
-    plain, serve_file, Answer, Backend, BoxError, CachedDisk, Connection, Reply, RequestBody,
-    Resolution, Site, Spool,
+    plain, serve_file, take_head, Answer, Backend, BoxError, CachedDisk, Connection, Reply,
+    RequestBody, Resolution, Site, Spool,
 };
 use surus_zend::{BootError, ClassicConfig, Engine, ResponseBody};
 use tokio::task::spawn_local;
@@ -160,7 +160,7 @@ impl<S: Scripts> Backend for Classic<S> {
 
     fn call(
         self: &Rc<Self>,
-        head: http::request::Parts,
+        head: &mut http::request::Parts,
         body: Option<RequestBody>,
         connection: &Connection,
     ) -> Answer<S::Body> {
@@ -176,7 +176,7 @@ impl<S: Scripts> Backend for Classic<S> {
             Resolution::NotFound => return Answer::Now(plain(StatusCode::NOT_FOUND)),
             Resolution::Refused => return Answer::Now(plain(StatusCode::BAD_REQUEST)),
         };
-        let (this, connection) = (Rc::clone(self), connection.clone());
+        let (this, head, connection) = (Rc::clone(self), take_head(head), connection.clone());
         Answer::Later(Box::pin(async move {
             match request(head, body, &connection, &this.spool, Streamed::None).await {
                 Ok(request) => release.scripts.call(request, script).await,

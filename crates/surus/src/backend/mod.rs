@@ -8,6 +8,7 @@ mod remote;
 
 use std::future::Future;
 use std::io;
+use std::mem::take;
 use std::path::{Path, PathBuf};
 
 use http::header::{HeaderValue, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER};
@@ -79,12 +80,12 @@ enum Streamed {
 }
 
 /// The engine's form of a request without a body.
-fn bare_request(head: http::request::Parts, connection: &Connection) -> surus_zend::Request {
+fn bare_request(head: &mut http::request::Parts, connection: &Connection) -> surus_zend::Request {
     surus_zend::Request {
-        method: head.method,
-        uri: head.uri,
+        method: take(&mut head.method),
+        uri: take(&mut head.uri),
         version: head.version,
-        headers: head.headers,
+        headers: take(&mut head.headers),
         peer: connection.peer,
         local: connection.local,
         https: connection.https,
@@ -102,7 +103,7 @@ async fn request(
     streamed: Streamed,
 ) -> Result<surus_zend::Request, BoxError> {
     let Some(body) = body else {
-        return Ok(bare_request(head, connection));
+        return Ok(bare_request(&mut head, connection));
     };
     let body = if streamed == Streamed::Long && !spool.holds(&body) && !has_files(&head.headers) {
         surus_zend::RequestBody::Stream(Box::pin(body))
@@ -119,7 +120,7 @@ async fn request(
     };
     Ok(surus_zend::Request {
         body,
-        ..bare_request(head, connection)
+        ..bare_request(&mut head, connection)
     })
 }
 

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use http::Response;
 use serde_json::{json, Value};
-use surus_edge::{Answer, Backend, Connection, Reply, RequestBody, Spool};
+use surus_edge::{take_head, Answer, Backend, Connection, Reply, RequestBody, Spool};
 use surus_zend::{BootError, ResponseBody};
 
 use super::classic::Scripts;
@@ -59,11 +59,11 @@ impl Backend for Remote {
 
     fn call(
         self: &Rc<Self>,
-        head: http::request::Parts,
+        head: &mut http::request::Parts,
         body: Option<RequestBody>,
         connection: &Connection,
     ) -> Answer<RemoteBody> {
-        let (this, connection) = (Rc::clone(self), connection.clone());
+        let (this, head, connection) = (Rc::clone(self), take_head(head), connection.clone());
         Answer::Later(Box::pin(async move {
             match request(head, body, &connection, &this.spool, Streamed::None).await {
                 Ok(request) => this.processes.call(request, None).await,
