@@ -202,6 +202,15 @@ final class App
     }
 
     /**
+     * Pages after the scripts of a folder, with the same names. A script runs for each request to it, with `$request` and the
+     * parameters of its path as variables: what it prints is the page, or what it returns is the result.
+     */
+    public function pages(string $prefix, string $folder): App
+    {
+        return $this->group($prefix, static fn (App $group) => Discovery::pages($group, $folder));
+    }
+
+    /**
      * Middleware for all routes here, in this order, whenever they are declared. That of the outermost application
      * also stands around answers to requests that no route takes.
      *

@@ -244,6 +244,13 @@ impl Connection {
         !self.stream.buffer().is_empty() || peeked.is_ok()
     }
 
+    /// What comes next, once something does; empty at the end.
+    pub fn some(&mut self) -> io::Result<Vec<u8>> {
+        let block = self.stream.fill_buf()?.to_vec();
+        self.stream.consume(block.len());
+        Ok(block)
+    }
+
     /// Everything until the server closes the connection.
     pub fn rest(&mut self) -> io::Result<Vec<u8>> {
         let mut rest = Vec::new();

@@ -5,6 +5,8 @@
 mod auth;
 #[path = "middleware/input.rs"]
 mod input;
+#[path = "middleware/keys.rs"]
+mod keys;
 #[path = "middleware/limits.rs"]
 mod limits;
 #[path = "middleware/sessions.rs"]

@@ -213,6 +213,17 @@ fn groups_names_and_conditions() {
             ("GET /api", 200, "the api"),
             ("GET /api/users/9", 200, r#"{"user":9}"#),
             ("DELETE /api/users/9", 204, ""),
+            ("GET /pages", 200, "<h1>Pages</h1>\n"),
+            ("GET /pages/about", 200, "<p>ABOUT anonymous GET -</p>"),
+            (
+                "POST /pages/about?a=b",
+                200,
+                "<p>ABOUT anonymous POST b</p>",
+            ),
+            ("GET /pages/about", 200, "<p>ABOUT anonymous GET -</p>"),
+            ("GET /pages/leaves", 202, "left"),
+            ("GET /pages/users/7", 200, r#"{"user":7}"#),
+            ("GET /pages/users/x", 404, PROBLEM),
             ("GET /version", 200, "one"),
             ("GET /tenant", 200, "no tenant"),
             (
@@ -451,6 +462,7 @@ fn what_is_wrong_is_said_at_boot() {
         ("middleware", "the middleware \"no_such_function\" is neither a class nor a function"),
         ("pattern", "route \"/users/{id:number}\": unknown constraint \"number\""),
         ("name", "name.php:8: there are two routes with the name \"x\""),
+        ("pages", "declares.php:12: a page runs for each request"),
         ("cycle", "Services need each other: A, B, A"),
     ] {
         let error = Surus::serve(&fixture(&format!("routing/broken/{file}.php"))).boot_error();

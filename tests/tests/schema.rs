@@ -265,6 +265,107 @@ fn forms_and_queries() {
     assert_eq!(both.json()["errors"][0]["in"], "query");
 }
 
+/// A picture of one pixel.
+const PNG: &[u8] =
+    b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\x06\0\0\0\x1f\x15\xc4\x89";
+
+#[test]
+fn uploaded_files_are_properties() {
+    let own = Surus::serve(&fixture("schema/app.php")).start();
+    let send = |parts: &[Part]| {
+        let title = Part::field("title", "t");
+        let mut all = vec![title];
+        all.extend_from_slice(parts);
+        Request::post("/photos").multipart(&all).send(own.address())
+    };
+    let photo = Part::file("photo", "../dir/a.png", "text/html", PNG);
+    let note = |text: &'static [u8]| Part::file("more[]", "n.txt", "text/plain", text);
+    let answer = send(&[
+        photo,
+        note(b"first"),
+        note(b"second"),
+        Part::file("other", "x", "a/b", b"x"),
+    ])
+    .expect(200)
+    .json();
+    assert_eq!(
+        answer["photo"],
+        json!([
+            true,
+            "a.png",
+            "text/html",
+            "image/png",
+            PNG.len(),
+            PNG.len(),
+            "png"
+        ])
+    );
+    assert_eq!(answer["more"][1][1], "n.txt");
+    assert_eq!(answer["more"][1][4], 6);
+    assert_eq!(answer["thumbnail"], Value::Null);
+    assert_eq!(answer["there"], json!([true, true, 0o600]));
+    assert_eq!(answer["moved"], json!([true, false, false]));
+    assert_eq!(answer["undeclared"], json!(["photo", "more", "other"]));
+    // An empty field for a file is none; what is left of the request is nothing.
+    let empty = Part::file("thumbnail", "", "application/octet-stream", b"");
+    let answer = send(&[photo, empty]).expect(200).json();
+    assert_eq!(
+        (&answer["thumbnail"], &answer["more"]),
+        (&Value::Null, &json!([]))
+    );
+    let left = std::fs::read_dir(own.folder()).expect("its folder");
+    let left: Vec<_> = left
+        .map(|entry| entry.expect("a file").file_name())
+        .filter(|name| name.to_string_lossy().starts_with("upload-"))
+        .collect();
+    assert!(left.is_empty(), "{left:?}");
+
+    let large = vec![b'x'; 50_001];
+    for (parts, rule) in [
+        (vec![], "required /photo"),
+        (vec![Part::file("photo", "", "", b"")], "required /photo"),
+        (
+            vec![Part::file("photo", "a", "image/png", b"short")],
+            "minBytes /photo",
+        ),
+        (
+            vec![Part::file("photo", "a", "image/png", &large)],
+            "maxBytes /photo",
+        ),
+        (vec![Part::field("photo", "a text")], "type /photo"),
+        (
+            vec![photo, note(b"1"), note(b"2"), note(b"3")],
+            "maxItems /more",
+        ),
+        (
+            vec![photo, note(b"more than ten bytes")],
+            "maxBytes /more/0",
+        ),
+        // By its content, whatever it is called.
+        (
+            vec![Part::file(
+                "photo",
+                "a.png",
+                "image/png",
+                b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0",
+            )],
+            "file /photo",
+        ),
+        (
+            vec![photo, note(b"plain text"), note(&PNG[..9])],
+            "file /more/1",
+        ),
+    ] {
+        assert_eq!(errors(&send(&parts)), [rule], "{rule}");
+    }
+    let whole = vec![b'x'; 100_001];
+    assert_eq!(send(&[Part::file("photo", "a", "a/b", &whole)]).status, 413);
+    let json = Request::post("/photos")
+        .body(JSON, "{}")
+        .send(own.address());
+    assert_eq!(json.status, 415);
+}
+
 #[test]
 fn the_body_is_still_there_for_php() {
     let body = r#"{"count":3,"name":"\u000a"}"#;
@@ -319,6 +420,10 @@ fn what_cannot_be_described_does_not_boot() {
         (
             "expression",
             "parameter $text of Expression::__construct(): the pattern \"(\"",
+        ),
+        (
+            "upload",
+            "parameter $input of the handler for \"POST /\" has uploaded files, which only a form brings",
         ),
         (
             "unfinished",

@@ -11,8 +11,8 @@ use crate::description::Range;
 use crate::formats;
 use crate::input::{Cell, Kind};
 use crate::json_schema::plain;
-use crate::schema::{Cases, Class, Field, Integers, Lists, Node, Rules, Schema, Strings};
-use crate::tree::Tree;
+use crate::schema::{Cases, Class, Field, Files, Integers, Lists, Node, Rules, Schema, Strings};
+use crate::tree::{Tree, FILE_CELLS};
 use crate::violation::{push_segment, Rejected, Violation, MAX_VIOLATIONS};
 
 pub(crate) struct Checker<'a> {
@@ -126,6 +126,7 @@ impl<'a> Checker<'a> {
             Kind::Number => "number",
             Kind::List | Kind::Many => "array",
             Kind::Map => "object",
+            Kind::File => "file",
             _ => "string",
         };
         self.violate(
@@ -146,11 +147,16 @@ impl<'a> Checker<'a> {
         let mut at = at;
         let mut cell = &tree.cells[at];
         if cell.kind == Kind::Many && !matches!(node.rules, Rules::List(_) | Rules::Union(_)) {
-            // A name that a form has several times means its last value, as in PHP.
+            // A name that a form has several times means its last value, as in PHP, where files are apart from texts.
+            let is_file = matches!(node.rules, Rules::File(_));
             let end = tree.after(at);
             at += 1;
-            while tree.after(at) < end {
-                at = tree.after(at);
+            let mut next = at;
+            while next < end {
+                if (tree.cells[next].kind == Kind::File) == is_file {
+                    at = next;
+                }
+                next = tree.after(next);
             }
             cell = &tree.cells[at];
         }
@@ -189,10 +195,32 @@ impl<'a> Checker<'a> {
                 Kind::Text if cell.len == 0 => self.push(Kind::Null, 0, 0, 0),
                 _ => self.wrong_type(node, "null", cell),
             },
+            Rules::File(rules) => self.file(node, rules, at),
+            // Nobody has said what would become of a file.
+            Rules::Mixed if cell.kind == Kind::File => self.wrong_type(node, "string", cell),
             Rules::Mixed => {
                 self.copy(at);
             }
         }
+    }
+
+    fn file(&mut self, node: &Node, rules: &Files, at: usize) {
+        let cells = &self.tree.cells;
+        let cell = &cells[at];
+        if cell.kind != Kind::File {
+            return self.wrong_type(node, "file", cell);
+        }
+        let size = cell.len as usize;
+        if size < rules.min {
+            let parameters = vec![parameter("min", rules.min), parameter("actual", size)];
+            return self.violate(Some(node), "minBytes", parameters);
+        }
+        if size > rules.max {
+            let parameters = vec![parameter("max", rules.max), parameter("actual", size)];
+            return self.violate(Some(node), "maxBytes", parameters);
+        }
+        self.push_text(Kind::File, rules.class, cell);
+        self.out.extend_from_slice(&cells[at + 1..at + FILE_CELLS]);
     }
 
     fn wrong_format(&mut self, node: &Node, format: &'static str) {
@@ -397,7 +425,8 @@ impl<'a> Checker<'a> {
                     }
                     self.places[base + field] = u32::try_from(value).unwrap_or(0);
                 }
-                None if *strict => {
+                // A file that the class does not declare is the request's.
+                None if *strict && tree.cells[value].kind != Kind::File => {
                     self.path.push(Step::Name(name));
                     self.violate(None, "additionalProperties", Vec::new());
                     self.path.pop();

@@ -15,7 +15,7 @@ pub struct Description {
     pub max_depth: Option<usize>,
 }
 
-/// What a type of the kind "object", "enum" or "date" refers to.
+/// What a type of the kind "object", "enum", "date" or "file" refers to.
 #[derive(Debug, Deserialize)]
 pub struct Class {
     /// The name in documents, unique among the classes of an application.
@@ -44,6 +44,8 @@ pub enum ClassKind {
     },
     /// A class whose constructor takes a date as text.
     Date,
+    /// The class of uploaded files.
+    File,
 }
 
 #[derive(Debug, Deserialize)]
@@ -111,6 +113,11 @@ pub enum Shape {
     },
     Object {
         class: u16,
+    },
+    File {
+        class: u16,
+        min_bytes: Option<usize>,
+        max_bytes: Option<usize>,
     },
     List {
         items: Box<Type>,

@@ -4,7 +4,7 @@
 //! the schema decides whether they are a list, or the last one counts. What type a text has is the schema's to say.
 
 use crate::input::{Cell, Kind};
-use crate::tree::{Tree, IN_ARENA};
+use crate::tree::{Tree, FILE_CELLS, IN_ARENA, IN_BODY};
 use crate::violation::Rejected;
 
 /// More fields than this are no form that a person has filled in (PHP's `max_input_vars`).
@@ -59,6 +59,7 @@ fn decode_into(text: &[u8], out: &mut Vec<u8>) {
 
 enum Value {
     Text(Cell),
+    File([Cell; FILE_CELLS]),
     Many(Vec<Value>),
     List(Vec<Value>),
     Map(Vec<(String, Value)>),
@@ -88,23 +89,45 @@ impl Fields {
         offset: usize,
         tree: &Tree,
     ) -> Result<(), Rejected> {
+        let text = std::str::from_utf8(&tree.arena[start..]).map_err(|_| Rejected::Malformed {
+            offset,
+            reason: "invalid UTF-8",
+        })?;
+        let value = Value::Text(cell(Kind::Text, IN_ARENA, start, text.len()));
+        self.insert(name, offset, value)
+    }
+
+    /// Adds an uploaded file: `size` bytes from `offset` on in the body.
+    pub(crate) fn add_file(
+        &mut self,
+        name: &str,
+        file_name: &str,
+        media_type: &str,
+        (offset, size): (usize, usize),
+        tree: &mut Tree,
+    ) -> Result<(), Rejected> {
+        let mut text = |text: &str| {
+            let start = tree.arena.len();
+            tree.arena.extend_from_slice(text.as_bytes());
+            cell(Kind::String, IN_ARENA, start, text.len())
+        };
+        let cells = [
+            cell(Kind::File, IN_BODY, offset, size),
+            text(file_name),
+            text(media_type),
+        ];
+        self.insert(name.as_bytes(), offset, Value::File(cells))
+    }
+
+    fn insert(&mut self, name: &[u8], offset: usize, value: Value) -> Result<(), Rejected> {
         self.count += 1;
         if self.count > MAX_FIELDS {
             return Err(Rejected::TooManyFields);
         }
-        let invalid = |_| Rejected::Malformed {
+        let name = std::str::from_utf8(name).map_err(|_| Rejected::Malformed {
             offset,
             reason: "invalid UTF-8",
-        };
-        let name = std::str::from_utf8(name).map_err(invalid)?;
-        let text = std::str::from_utf8(&tree.arena[start..]).map_err(invalid)?;
-        let value = Value::Text(Cell {
-            kind: Kind::Text,
-            source: IN_ARENA,
-            class: 0,
-            len: u32::try_from(text.len()).unwrap_or(0),
-            bits: start as u64,
-        });
+        })?;
         let path = split_name(name);
         if path.len() > self.max_depth {
             return Err(Rejected::TooDeep { offset });
@@ -115,6 +138,16 @@ impl Fields {
 
     pub(crate) fn finish(self, tree: &mut Tree) {
         write_map(self.members, tree);
+    }
+}
+
+fn cell(kind: Kind, source: u8, start: usize, len: usize) -> Cell {
+    Cell {
+        kind,
+        source,
+        class: 0,
+        len: u32::try_from(len).unwrap_or(0),
+        bits: start as u64,
     }
 }
 
@@ -158,7 +191,7 @@ fn fresh(path: &[&str], value: Value) -> Value {
 fn insert(had: &mut Value, path: &[&str], value: Value) {
     match (had, path.split_first()) {
         (Value::Many(all), None) => all.push(value),
-        (had @ Value::Text(_), None) => {
+        (had @ (Value::Text(_) | Value::File(_)), None) => {
             let first = std::mem::replace(had, Value::List(Vec::new()));
             *had = Value::Many(vec![first, value]);
         }
@@ -187,6 +220,7 @@ fn insert(had: &mut Value, path: &[&str], value: Value) {
 fn write(value: Value, tree: &mut Tree) {
     match value {
         Value::Text(cell) => tree.cells.push(cell),
+        Value::File(cells) => tree.cells.extend(cells),
         Value::Many(all) => write_list(Kind::Many, all, tree),
         Value::List(all) => write_list(Kind::List, all, tree),
         Value::Map(members) => {

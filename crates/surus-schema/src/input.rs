@@ -31,6 +31,9 @@ pub enum Kind {
     Text = 12,
     /// Only while it is parsed: values of a name that a form has several times.
     Many = 13,
+    /// An uploaded file, of `class`: `len` bytes that begin at `bits` in the body. Two strings follow, the name and the
+    /// media type that the client says.
+    File = 14,
 }
 
 impl Kind {

@@ -55,7 +55,7 @@ impl Writer<'_> {
             schema.insert("description".into(), text.as_str().into());
         }
         match &class.kind {
-            ClassKind::Date => return None,
+            ClassKind::Date | ClassKind::File => return None,
             ClassKind::Enum { values } => {
                 let kind = if values.iter().all(Value::is_string) {
                     "string"
@@ -169,6 +169,16 @@ impl Writer<'_> {
             Shape::Date { format, .. } => {
                 set("type", Some("string".into()));
                 set("format", Some(format.name().into()));
+            }
+            Shape::File {
+                min_bytes,
+                max_bytes,
+                ..
+            } => {
+                set("type", Some("string".into()));
+                set("format", Some("binary".into()));
+                set("minLength", min_bytes.map(Value::from));
+                set("maxLength", max_bytes.map(Value::from));
             }
             Shape::Enum { class } | Shape::Object { class } => {
                 set("$ref", Some(self.reference(*class)));

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::violation::Violation;
 
 /// English, which is built in. `{name}` is a parameter of the violation.
-const ENGLISH: [(&str, &str); 24] = [
+const ENGLISH: [(&str, &str); 26] = [
     ("type", "must be of type {expected}, not {actual}"),
     ("required", "is required"),
     ("additionalProperties", "is not a known property"),
@@ -38,6 +38,8 @@ const ENGLISH: [(&str, &str); 24] = [
     ("multipleOf", "must be a multiple of {step}"),
     ("minItems", "must have at least {min} items, has {actual}"),
     ("maxItems", "must have at most {max} items, has {actual}"),
+    ("minBytes", "must have at least {min} bytes, has {actual}"),
+    ("maxBytes", "must have at most {max} bytes, has {actual}"),
     ("uniqueItems", "must not have equal items"),
     ("enum", "must be one of {allowed}"),
     ("anyOf", "is none of what is allowed here"),

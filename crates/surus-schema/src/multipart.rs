@@ -1,4 +1,4 @@
-//! `multipart/form-data` (RFC 7578): the fields of a form. Files are not input of a schema; their parts are passed over.
+//! `multipart/form-data` (RFC 7578): the fields of a form, and its files, which stay where they are in the body.
 
 use crate::form::Fields;
 use crate::media::parameter;
@@ -46,31 +46,57 @@ pub(crate) fn parse(
         let content = head_end + 4;
         let end = find(body, content.saturating_sub(2), delimiter)
             .ok_or(wrong(content, "a part does not end"))?;
-        if let Some(name) = field_name(&body[head_start..head_end]) {
-            let start = tree.arena.len();
-            tree.arena
-                .extend_from_slice(body.get(content..end).unwrap_or_default());
-            fields.add(name.as_bytes(), start, content, tree)?;
+        let text = body.get(content..end).unwrap_or_default();
+        if let Some(part) = Part::of(&body[head_start..head_end]) {
+            match &part.file {
+                None => {
+                    let start = tree.arena.len();
+                    tree.arena.extend_from_slice(text);
+                    fields.add(part.name.as_bytes(), start, content, tree)?;
+                }
+                // What browsers send where no file was chosen.
+                Some((file, _)) if file.is_empty() && text.is_empty() => {}
+                Some((file, media_type)) => {
+                    let place = (content, text.len());
+                    fields.add_file(&part.name, file, media_type, place, tree)?;
+                }
+            }
         }
         at = end + delimiter.len();
     }
 }
 
-/// The name of a part that is a field: of a `Content-Disposition` without a file name.
-fn field_name(head: &[u8]) -> Option<String> {
-    let head = String::from_utf8_lossy(head);
-    let value = head.split("\r\n").find_map(|line| {
-        let (name, value) = line.split_once(':')?;
-        name.trim()
-            .eq_ignore_ascii_case("content-disposition")
-            .then_some(value)
-    })?;
-    let (kind, parameters) = value.split_once(';')?;
-    let is_file =
-        parameter(parameters, "filename").is_some() || parameter(parameters, "filename*").is_some();
-    (kind.trim().eq_ignore_ascii_case("form-data") && !is_file)
-        .then(|| parameter(parameters, "name"))
-        .flatten()
+/// What the head of a part says.
+struct Part {
+    name: String,
+    /// Its name on the client's disk, without folders, and its media type as the client sees it.
+    file: Option<(String, String)>,
+}
+
+impl Part {
+    fn of(head: &[u8]) -> Option<Part> {
+        let head = String::from_utf8_lossy(head);
+        let header = |wanted: &str| {
+            head.split("\r\n").find_map(|line| {
+                let (name, value) = line.split_once(':')?;
+                name.trim().eq_ignore_ascii_case(wanted).then_some(value)
+            })
+        };
+        let (kind, parameters) = header("content-disposition")?.split_once(';')?;
+        if !kind.trim().eq_ignore_ascii_case("form-data") {
+            return None;
+        }
+        // RFC 7578 forbids the other notation, "filename*".
+        let file = parameter(parameters, "filename").map(|path| {
+            let name = path.rsplit(['/', '\\']).next().unwrap_or_default();
+            let media_type = header("content-type").unwrap_or("").trim();
+            (name.to_owned(), media_type.to_owned())
+        });
+        Some(Part {
+            name: parameter(parameters, "name")?,
+            file,
+        })
+    }
 }
 
 /// Where `wanted` begins, from `at` on.

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::{json, Map, Value};
 
-use crate::description::{ClassKind, Description};
+use crate::description::{Class, ClassKind, Description};
 use crate::json_schema::Writer;
 
 /// Where an OpenAPI document keeps named schemas.
@@ -168,7 +168,11 @@ fn request_body(input: &RouteInput, writer: &Writer<'_>) -> Value {
         content.insert("application/json".into(), schema.clone());
     }
     if input.form {
-        content.insert("application/x-www-form-urlencoded".into(), schema.clone());
+        // Only this one carries files.
+        let files = |class: &Class| matches!(class.kind, ClassKind::File);
+        if !input.schema.classes.iter().any(files) {
+            content.insert("application/x-www-form-urlencoded".into(), schema.clone());
+        }
         content.insert("multipart/form-data".into(), schema);
     }
     json!({"required": true, "content": content})

@@ -60,6 +60,7 @@ pub(crate) enum Class {
     Object { fields: Vec<Field>, strict: bool },
     Enum(Cases),
     Date,
+    File,
 }
 
 #[derive(Debug)]
@@ -93,9 +94,18 @@ pub(crate) enum Rules {
     Enum(u16),
     Date(u16, Format),
     Object(u16),
+    File(Files),
     List(Box<Lists>),
     Map(Box<Lists>),
     Union(Vec<Node>),
+}
+
+/// Sizes are in bytes.
+#[derive(Debug)]
+pub(crate) struct Files {
+    pub(crate) class: u16,
+    pub(crate) min: usize,
+    pub(crate) max: usize,
 }
 
 #[derive(Debug)]
@@ -261,6 +271,7 @@ fn compile_class(class: &description::Class, classes: usize) -> Result<Class, Co
                 })
         }
         ClassKind::Date => Ok(Class::Date),
+        ClassKind::File => Ok(Class::File),
     }
 }
 
@@ -311,6 +322,18 @@ fn compile_node(kind: &description::Type, classes: usize) -> Result<Node, String
         Shape::Enum { class } => Rules::Enum(known(*class)?),
         Shape::Date { class, format } => Rules::Date(known(*class)?, *format),
         Shape::Object { class } => Rules::Object(known(*class)?),
+        Shape::File {
+            class,
+            min_bytes,
+            max_bytes,
+        } => {
+            let (min, max) = bounds(*min_bytes, *max_bytes)?;
+            Rules::File(Files {
+                class: known(*class)?,
+                min,
+                max,
+            })
+        }
         Shape::List {
             items,
             min_items,
@@ -361,6 +384,7 @@ fn breadth(rules: &Rules) -> u8 {
         Rules::String(_) => 9,
         Rules::Union(_) => 10,
         Rules::Mixed => 11,
+        Rules::File(_) => 12,
     }
 }
 

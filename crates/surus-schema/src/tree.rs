@@ -9,6 +9,9 @@ use crate::input::{Cell, Kind};
 pub(crate) const IN_BODY: u8 = 0;
 pub(crate) const IN_ARENA: u8 = 1;
 
+/// An uploaded file, its name and its type.
+pub(crate) const FILE_CELLS: usize = 3;
+
 /// Parsed input. Its texts lie in the body it was parsed from, or in the arena where they had to be decoded.
 #[derive(Debug, Default)]
 pub(crate) struct Tree {
@@ -77,6 +80,8 @@ impl Tree {
         let cell = &self.cells[at];
         if cell.kind.is_container() {
             usize::try_from(cell.bits).unwrap_or(usize::MAX)
+        } else if cell.kind == Kind::File {
+            at + FILE_CELLS
         } else {
             at + 1
         }
@@ -149,6 +154,13 @@ impl Tree {
                 }
                 members.sort();
                 form.extend(members.into_iter().flatten());
+            }
+            Kind::File => {
+                form.push(b'f');
+                let start = usize::try_from(cell.bits).unwrap_or(usize::MAX);
+                let content = body.get(start..start.saturating_add(cell.len as usize));
+                form.extend_from_slice(&cell.len.to_le_bytes());
+                form.extend_from_slice(content.unwrap_or_default());
             }
             other => form.push(other as u8),
         }

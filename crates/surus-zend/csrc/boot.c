@@ -183,6 +183,31 @@ void surus_application_free(struct surus_application *app)
 	efree(app);
 }
 
+/* zend_execute_scripts(), which would write a trace beside what a Surus\BootError says itself. */
+static bool execute(zend_file_handle *script, zval *value)
+{
+	zend_op_array *code = zend_compile_file(script, ZEND_REQUIRE);
+	if (script->opened_path) {
+		zend_hash_add_empty_element(&EG(included_files), script->opened_path);
+	}
+	if (!code) {
+		return false;
+	}
+	zend_execute(code, value);
+	zend_exception_restore();
+	if (EG(exception) && Z_TYPE(EG(user_exception_handler)) != IS_UNDEF) {
+		zend_user_exception_handler();
+	}
+	bool good = !EG(exception);
+	if (!good && !is_a(EG(exception)->ce, "surus\\booterror")) {
+		zend_exception_error(EG(exception), E_ERROR);
+	}
+	zend_destroy_static_vars(code);
+	destroy_op_array(code);
+	efree_size(code, sizeof *code);
+	return good;
+}
+
 surus_outcome surus_run_boot(surus_task *task)
 {
 	surus_isolate *isolate = task->isolate;
@@ -208,7 +233,7 @@ surus_outcome surus_run_boot(surus_task *task)
 		zend_stream_init_filename(&script, info.script.ptr);
 		script.primary_script = true;
 		VCWD_CHDIR_FILE(info.script.ptr);
-		bool ran = zend_execute_scripts(ZEND_REQUIRE, &value, 1, &script) == SUCCESS && Z_TYPE(value) != IS_UNDEF;
+		bool ran = execute(&script, &value) && Z_TYPE(value) != IS_UNDEF;
 		zend_destroy_file_handle(&script);
 		php_output_end_all();
 		if (ran) {

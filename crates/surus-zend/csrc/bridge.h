@@ -203,7 +203,8 @@ typedef enum {
 	SURUS_CELL_OBJECT = 8,
 	SURUS_CELL_ENUM = 9,
 	SURUS_CELL_DEFAULT = 10,
-	SURUS_CELL_PARSED = 11
+	SURUS_CELL_PARSED = 11,
+	SURUS_CELL_FILE = 14
 } surus_cell_kind;
 typedef struct { uint8_t kind, source; uint16_t class_index; uint32_t len; uint64_t bits; } surus_cell;
 typedef struct { const surus_cell *cells; const char *text[2]; } surus_input;

@@ -9,7 +9,7 @@
 #include "Zend/zend_exceptions.h"
 #include "Zend/zend_interfaces.h"
 
-enum { OF_OBJECT, OF_ENUM, OF_DATE };
+enum { OF_OBJECT, OF_ENUM, OF_DATE, OF_FILE };
 
 typedef struct {
 	zend_class_entry *class;
@@ -128,8 +128,13 @@ static bool prepare_class(hydrated *to, HashTable *native, char *error, size_t e
 		to->kind = OF_ENUM;
 		return prepare_enum(to, Z_ARRVAL_P(cases));
 	}
-	to->kind = zend_string_equals_literal(Z_STR_P(kind), "date") ? OF_DATE : OF_OBJECT;
-	return to->kind == OF_DATE || prepare_object(to, error, error_size);
+	to->kind = OF_OBJECT;
+	if (zend_string_equals_literal(Z_STR_P(kind), "date")) {
+		to->kind = OF_DATE;
+	} else if (zend_string_equals_literal(Z_STR_P(kind), "file")) {
+		to->kind = OF_FILE;
+	}
+	return to->kind != OF_OBJECT || prepare_object(to, error, error_size);
 }
 
 static bool starts_with(const zend_string *text, const char *prefix)
@@ -442,6 +447,27 @@ static bool build_arguments(reader *from, const hydrated *class, zend_object *ob
 	return good;
 }
 
+/* A Surus\Http\UploadedFile whose content is in memory. */
+static bool build_file(reader *from, const surus_cell *cell, zval *to)
+{
+	zval arguments[6];
+	if (object_init_ex(to, from->hydrator->classes[cell->class_index].class) != SUCCESS) {
+		ZVAL_UNDEF(to);
+		return false;
+	}
+	ZVAL_EMPTY_STRING(&arguments[0]); /* it has no path yet */
+	text_of(from, &from->input.cells[from->at++], &arguments[1]);
+	text_of(from, &from->input.cells[from->at++], &arguments[2]);
+	ZVAL_LONG(&arguments[3], cell->len);
+	ZVAL_LONG(&arguments[4], 0); /* UPLOAD_ERR_OK */
+	text_of(from, cell, &arguments[5]);
+	bool good = call_constructor(Z_OBJ_P(to), 6, arguments);
+	for (size_t i = 0; i < 6; i++) {
+		zval_ptr_dtor(&arguments[i]);
+	}
+	return good;
+}
+
 static bool build_object(reader *from, const surus_cell *cell, zval *to)
 {
 	const hydrated *class = &from->hydrator->classes[cell->class_index];
@@ -499,6 +525,9 @@ static bool build(reader *from, zval *to)
 			break;
 		case SURUS_CELL_MAP:
 			good = build_map(from, cell->len, to);
+			break;
+		case SURUS_CELL_FILE:
+			good = build_file(from, cell, to);
 			break;
 		case SURUS_CELL_OBJECT:
 		case SURUS_CELL_PARSED:

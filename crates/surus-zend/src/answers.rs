@@ -19,7 +19,8 @@ pub(crate) fn plain_answer(status: u16) -> Response<ResponseBody> {
     answer
 }
 
-/// The answer for an uncaught exception: HTML for a browser, problem+json otherwise; detail in development only.
+/// Answers an uncaught exception: HTML for a browser, problem+json otherwise; detail in development only. A response that
+/// is on its way already is cut off, so that nobody takes what has come for all of it.
 pub(crate) fn answer_exception(
     exchange: &Exchange,
     status: i32,
@@ -27,43 +28,48 @@ pub(crate) fn answer_exception(
     message: &str,
     trace: &str,
 ) {
-    let status = u16::try_from(status).unwrap_or(500);
-    let accepts = exchange
-        .request
-        .headers
-        .get(header::ACCEPT)
-        .and_then(|a| a.to_str().ok())
-        .unwrap_or("");
-    let title = StatusCode::from_u16(status)
-        .ok()
-        .and_then(|s| s.canonical_reason())
-        .unwrap_or("Error");
-    exchange.set_status(i32::from(status));
-    if accepts.contains("text/html") {
+    let status = u16::try_from(status).ok();
+    let status = status
+        .and_then(|status| StatusCode::from_u16(status).ok())
+        .unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let title = status.canonical_reason().unwrap_or("Error");
+    let code = status.as_u16();
+    let accepts = exchange.request.headers.get(header::ACCEPT);
+    let html = accepts
+        .and_then(|accepts| accepts.to_str().ok())
+        .is_some_and(|accepts| accepts.contains("text/html"));
+    let (content_type, text) = if html {
         let detail = if exchange.dev {
             format!("<pre>{}</pre>", escape_html(trace))
         } else {
             String::new()
         };
-        exchange.add_header(b"content-type", b"text/html; charset=UTF-8");
-        exchange.write(
-            format!("<!doctype html><title>{title}</title><h1>{status} {title}</h1>{detail}")
-                .as_bytes(),
-        );
-        return;
-    }
-    let mut text = format!("{{\"title\":{},\"status\":{status}", json_string(title));
-    if exchange.dev {
-        text.push_str(&format!(
-            ",\"exception\":{},\"detail\":{},\"trace\":{}",
-            json_string(class),
-            json_string(message),
-            json_string(trace)
-        ));
-    }
-    text.push('}');
-    exchange.add_header(b"content-type", b"application/problem+json");
-    exchange.write(text.as_bytes());
+        (
+            "text/html; charset=UTF-8",
+            format!("<!doctype html><title>{title}</title><h1>{code} {title}</h1>{detail}"),
+        )
+    } else {
+        let mut text = format!("{{\"title\":{},\"status\":{code}", json_string(title));
+        if exchange.dev {
+            text.push_str(&format!(
+                ",\"exception\":{},\"detail\":{},\"trace\":{}",
+                json_string(class),
+                json_string(message),
+                json_string(trace)
+            ));
+        }
+        text.push('}');
+        ("application/problem+json", text)
+    };
+    exchange.answer_instead(|| {
+        let mut answer = Response::new(ResponseBody::full(Bytes::from(text)));
+        *answer.status_mut() = status;
+        let content_type = HeaderValue::from_static(content_type);
+        answer
+            .headers_mut()
+            .insert(header::CONTENT_TYPE, content_type);
+        answer
+    });
 }
 
 fn escape_html(text: &str) -> String {

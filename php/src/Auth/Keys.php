@@ -4,16 +4,26 @@ declare(strict_types=1);
 
 namespace Surus\Auth;
 
-/** Keys for {@see Jwt}: given here, or those of a provider's JWKS document, which is read again when it has new ones. */
+use Psr\SimpleCache\CacheInterface;
+
+/**
+ * Keys for {@see Jwt}: given here, or those of a provider's JWKS document.
+ *
+ * The document is read when the first token comes, again when it is old, and when a token names a key that it has not: a
+ * provider that changes its keys is followed. It is never read more often than the pause allows, whatever tokens say, and
+ * once for all requests that wait for it. While the provider does not answer, the keys that are known are good for another hour.
+ */
 final class Keys
 {
-    /** Seconds between two looks at a document, whatever tokens ask for. */
-    private const PAUSE = 60;
+    private const STALE = 3600;
 
-    private int $lookedAt = 0;
+    /** When the document was read, and when somebody has tried to; seconds of the clock that machines share. */
+    private float $readAt = -INF;
+    private float $triedAt = -INF;
+    private bool $reading = false;
 
     /** @param list<Key> $keys */
-    private function __construct(private array $keys, private readonly ?string $url = null)
+    private function __construct(private array $keys, private readonly ?Provider $provider = null)
     {
     }
 
@@ -22,10 +32,15 @@ final class Keys
         return new self([$key, ...array_values($keys)]);
     }
 
-    /** @param string $url where the document is: an https address of a provider that is trusted */
-    public static function jwks(string $url): self
+    /**
+     * @param string $url where the document is: an https address of a provider that is trusted, or http of this machine
+     * @param int $maxAge seconds after which it is read again
+     * @param int $pause seconds between two looks at it at least
+     * @param ?CacheInterface $cache where workers share it
+     */
+    public static function jwks(string $url, int $maxAge = 600, int $pause = 60, ?CacheInterface $cache = null): self
     {
-        return new self([], $url);
+        return new self([], new Provider($url, $maxAge, $pause, $cache));
     }
 
     /**
@@ -46,15 +61,49 @@ final class Keys
     public function find(string $algorithm, ?string $id): array
     {
         $found = $this->matching($algorithm, $id);
-        if ($found === [] && $this->url !== null && $this->lookedAt + self::PAUSE < time()) {
-            $this->lookedAt = time();
-            $context = stream_context_create(['http' => ['timeout' => 5, 'follow_location' => 0]]);
-            $keys = self::parse((string) @file_get_contents($this->url, false, $context, 0, 256 * 1024));
-            $this->keys = $keys ?? $this->keys;
-            $found = $this->matching($algorithm, $id);
+        if ($this->provider === null || ($found !== [] && microtime(true) - $this->readAt <= $this->provider->maxAge)) {
+            return $found;
         }
+        $this->refresh($this->provider, $found === []);
 
-        return $found;
+        return $this->matching($algorithm, $id);
+    }
+
+    private function refresh(Provider $provider, bool $missing): void
+    {
+        if ($this->reading) {
+            if ($missing) {
+                $this->wait();
+            }
+            return;
+        }
+        $now = microtime(true);
+        if ($now - $this->triedAt >= $provider->pause) {
+            $this->triedAt = $now;
+            $this->reading = true;
+            try {
+                [$document, $at] = $provider->read($this->readAt) ?? ['', 0.0];
+                $keys = self::parse($document);
+            } finally {
+                $this->reading = false;
+            }
+            if ($keys !== null) {
+                [$this->keys, $this->readAt] = [$keys, $at];
+            }
+        }
+        if ($now - $this->readAt > $provider->maxAge + self::STALE) {
+            // Nobody has said for a long time that they are still good.
+            $this->keys = [];
+        }
+    }
+
+    /** For another request, which is reading. */
+    private function wait(): void
+    {
+        $until = microtime(true) + 2 * Provider::TIMEOUT;
+        while ($this->reading && microtime(true) < $until) {
+            usleep(5000);
+        }
     }
 
     /** @return list<Key> */

@@ -11,12 +11,20 @@ final class UploadedFile
 
     /** @internal */
     public function __construct(
-        private readonly string $path,
+        private string $path,
         private readonly string $clientName,
         private readonly string $clientType,
         private readonly int $size,
         private readonly int $error,
+        private readonly ?string $content = null,
     ) {
+    }
+
+    public function __destruct()
+    {
+        if ($this->content !== null && $this->path !== '' && !$this->moved) {
+            @unlink($this->path);
+        }
     }
 
     /** Whether all of it has come. */
@@ -52,21 +60,24 @@ final class UploadedFile
     /** The type that the content has. */
     public function type(): string
     {
-        return mime_content_type($this->path()) ?: 'application/octet-stream';
+        $known = $this->ask(FILEINFO_MIME_TYPE);
+
+        return $known === '' ? 'application/octet-stream' : $known;
     }
 
     /** An extension that goes with the content's type; "bin" if none is known. */
     public function extension(): string
     {
-        $known = (string) (new \finfo(FILEINFO_EXTENSION))->file($this->path());
-        $first = explode('/', $known)[0];
+        $first = explode('/', $this->ask(FILEINFO_EXTENSION))[0];
 
         return preg_match('/^[a-z0-9]+$/D', $first) === 1 ? $first : (['text/plain' => 'txt', 'image/svg+xml' => 'svg'][$this->type()] ?? 'bin');
     }
 
     public function contents(): string
     {
-        return (string) file_get_contents($this->path());
+        $this->mustBeHere();
+
+        return $this->content ?? (string) file_get_contents($this->path);
     }
 
     /**
@@ -76,8 +87,13 @@ final class UploadedFile
      */
     public function path(): string
     {
-        if (!$this->isValid()) {
-            throw new \RuntimeException($this->moved ? 'The uploaded file was moved' : "The upload has failed ($this->error)");
+        $this->mustBeHere();
+        if ($this->content !== null && $this->path === '') {
+            $path = tempnam(sys_get_temp_dir(), 'upload-');
+            if ($path === false || file_put_contents($path, $this->content) !== $this->size) {
+                throw new \RuntimeException('The uploaded file cannot be written to ' . sys_get_temp_dir());
+            }
+            $this->path = $path;
         }
 
         return $this->path;
@@ -86,9 +102,29 @@ final class UploadedFile
     /** Keeps it. The folder must exist. */
     public function moveTo(string $path): void
     {
-        if (!move_uploaded_file($this->path(), $path)) {
+        $from = $this->path();
+        if (!($this->content === null ? move_uploaded_file($from, $path) : rename($from, $path))) {
             throw new \RuntimeException("The uploaded file cannot be moved to $path");
         }
         $this->moved = true;
+        if ($this->content !== null) {
+            // As move_uploaded_file() does.
+            chmod($path, 0666 & ~umask());
+        }
+    }
+
+    private function ask(int $what): string
+    {
+        $this->mustBeHere();
+        $info = new \finfo($what);
+
+        return (string) ($this->content === null ? $info->file($this->path) : $info->buffer($this->content));
+    }
+
+    private function mustBeHere(): void
+    {
+        if (!$this->isValid()) {
+            throw new \RuntimeException($this->moved ? 'The uploaded file was moved' : "The upload has failed ($this->error)");
+        }
     }
 }

@@ -7,6 +7,7 @@ namespace Surus\Internal;
 use Surus\App;
 use Surus\Attribute;
 use Surus\BootError;
+use Surus\Http\Request;
 
 /**
  * Routes found in classes and folders, once at boot.
@@ -59,11 +60,8 @@ final class Discovery
     public static function files(App $app, string $folder): void
     {
         foreach (self::scripts($folder) as $file) {
-            $path = substr($file, strlen($folder), -strlen('.php'));
-            $pattern = (string) preg_replace(['~\[\.\.\.(\w+)\]~', '~\[(\w+(?::[^\]/]+)?)\]~'], ['{$1*}', '{$1}'], $path);
-            $pattern = (string) preg_replace('~/index$~', '', $pattern);
+            $pattern = self::pattern($file, $folder);
             $handlers = (static fn (): mixed => require $file)();
-            $pattern = $pattern === '' ? '/' : $pattern;
             if (is_array($handlers) && !is_callable($handlers)) {
                 foreach ($handlers as $method => $handler) {
                     $app->map((string) $method, $pattern, $handler);
@@ -73,6 +71,59 @@ final class Discovery
             } else {
                 throw new BootError("$file:1: it returns neither a handler nor handlers by method");
             }
+        }
+    }
+
+    /** Adds a route for each script of a folder, which runs for each request. */
+    public static function pages(App $app, string $folder): void
+    {
+        \Surus\watch($folder);
+        foreach (self::scripts($folder) as $file) {
+            self::mayRunAgain($file);
+            $app->map(['GET', 'POST'], self::pattern($file, $folder), static function (Request $request) use ($file): mixed {
+                $result = (static function (): mixed {
+                    extract(func_get_arg(1), EXTR_SKIP);
+
+                    return require func_get_arg(0);
+                })($file, ['request' => $request] + $request->params());
+
+                // Without a return statement it is 1.
+                return $result === 1 ? null : $result;
+            });
+        }
+    }
+
+    /** `users/[id].php` is `/users/{id}`, `index.php` the folder itself. */
+    private static function pattern(string $file, string $folder): string
+    {
+        $path = substr($file, strlen($folder), -strlen('.php'));
+        $pattern = (string) preg_replace(['~\[\.\.\.(\w+)\]~', '~\[(\w+(?::[^\]/]+)?)\]~'], ['{$1*}', '{$1}'], $path);
+        $pattern = (string) preg_replace('~/index$~', '', $pattern);
+
+        return $pattern === '' ? '/' : $pattern;
+    }
+
+    /** What a page declares would be there already when the second request runs it, which is a fatal error. */
+    private static function mayRunAgain(string $file): void
+    {
+        $depth = 0;
+        $before = null;
+        $tokens = \PhpToken::tokenize((string) file_get_contents($file));
+        foreach ($tokens as $i => $token) {
+            $depth += match ($token->text) {
+                '{', '${' => 1,
+                '}' => -1,
+                default => 0,
+            };
+            $declares = $token->is([T_CLASS, T_INTERFACE, T_TRAIT, T_ENUM]) && !$before?->is([T_NEW, T_DOUBLE_COLON]);
+            if ($token->is(T_FUNCTION)) {
+                $next = array_values(array_filter(array_slice($tokens, $i + 1, 4), static fn (\PhpToken $one): bool => !$one->isIgnorable() && $one->text !== '&'));
+                $declares = ($next[0] ?? null)?->is(T_STRING) === true;
+            }
+            if ($declares && $depth === 0) {
+                throw new BootError("$file:$token->line: a page runs for each request, so it cannot declare functions and classes: put them into another file");
+            }
+            $before = $token->isIgnorable() ? $before : $token;
         }
     }
 

@@ -89,6 +89,10 @@ final class Planner
             Origin::of($function) . ": parameter \$$name of the handler for \"{$route->label()}\" $why",
         );
         if (Arguments::isInput($parameter)) {
+            if (Arguments::hasFiles($parameter) && (Arguments::sourceOf($parameter, $route->methods[0]) & Arguments::FORM) === 0) {
+                throw $fail('has uploaded files, which only a form brings: mark it #[Form]');
+            }
+
             return new Argument(Argument::INPUT, $parameter->getPosition());
         }
         $sources = [Attribute\Query::class => Argument::QUERY, Attribute\Header::class => Argument::HEADER, Attribute\Cookie::class => Argument::COOKIE];

@@ -42,6 +42,15 @@ final class Arguments
         return false;
     }
 
+    /** Whether its class, or one in it, has uploaded files. */
+    public static function hasFiles(\ReflectionParameter $parameter): bool
+    {
+        $type = $parameter->getType();
+
+        return $type instanceof \ReflectionNamedType && class_exists($type->getName())
+            && \in_array('file', array_column(Boot::input($type->getName())[1], 1), true);
+    }
+
     public static function sourceOf(\ReflectionParameter $parameter, string $method): int
     {
         $bodiless = \in_array($method, ['GET', 'HEAD', 'DELETE'], true);

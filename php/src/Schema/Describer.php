@@ -4,6 +4,8 @@ declare(strict_types=1);
 
 namespace Surus\Schema;
 
+use Surus\Http\UploadedFile;
+
 /**
  * Describes classes for the server's schema compiler: reflection, once at boot.
  *
@@ -70,6 +72,9 @@ final class Describer
         if ($class->isEnum()) {
             $this->natives[$index] = [$name, 'enum', array_column($name::cases(), 'name')];
             $this->classes[$index] = $common + ['kind' => 'enum', 'values' => $this->values($name)];
+        } elseif ($name === UploadedFile::class) {
+            $this->natives[$index] = [$name, 'file', []];
+            $this->classes[$index] = $common + ['kind' => 'file'];
         } elseif ($class->implementsInterface(\DateTimeInterface::class)) {
             $this->natives[$index] = [$class->isInterface() ? \DateTimeImmutable::class : $name, 'date', []];
         } else {

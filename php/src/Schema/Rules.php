@@ -13,8 +13,8 @@ final class Rules
 {
     /**
      * @param list<Rule> $own of the object itself
-     * @param list<array{string, string, \Closure(object): mixed, list<Rule>, ?self}> $properties name in input and in
-     *     PHP, how its value is read, its rules, and those of the objects in it
+     * @param list<array{string, string, \Closure(object): mixed, list<Rule>, ?self, list<Rule>}> $properties name in
+     *     input and in PHP, how its value is read, its rules, those of the objects in it, and those of each element
      */
     private function __construct(
         private array $own,
@@ -32,7 +32,8 @@ final class Rules
         $known = [];
         $rules = self::make($class, $known);
         foreach ($known as $each) {
-            if ($each->own !== [] || array_filter(array_column($each->properties, 3)) !== []) {
+            $ofProperties = [...array_column($each->properties, 3), ...array_column($each->properties, 5)];
+            if ($each->own !== [] || array_filter($ofProperties) !== []) {
                 return $rules;
             }
         }
@@ -53,13 +54,14 @@ final class Rules
         $rules = $known[$class] = new self(Attributes::all($reflection, Rule::class), []);
         foreach ($reflection->getConstructor()?->getParameters() ?? [] as $parameter) {
             $own = Attributes::all($parameter, Rule::class);
+            $each = array_values(array_filter(PhpDoc::eachOf($parameter)->rules ?? [], static fn (object $rule): bool => $rule instanceof Rule));
             $nested = self::nested($parameter, $known);
-            if ($own === [] && $nested === null) {
+            if ($own === [] && $each === [] && $nested === null) {
                 continue;
             }
             $name = $parameter->getName();
             if (!$reflection->hasProperty($name)) {
-                if ($own === []) {
+                if ($own === [] && $each === []) {
                     continue;
                 }
 
@@ -70,7 +72,7 @@ final class Rules
             }
             $read = \Closure::bind(static fn (object $from): mixed => $from->$name, null, $class);
             $input = Attributes::first($parameter, Field::class)->name ?? $name;
-            $rules->properties[] = [$input, $name, $read, $own, $nested];
+            $rules->properties[] = [$input, $name, $read, $own, $nested, $each];
         }
 
         return $rules;
@@ -108,10 +110,13 @@ final class Rules
     private function collect(object $object, string $pointer, array &$violations): void
     {
         self::ask($this->own, $object, $object, $pointer, $violations);
-        foreach ($this->properties as [$name, , $read, $rules, $nested]) {
+        foreach ($this->properties as [$name, , $read, $rules, $nested, $ofEach]) {
             $value = $read($object);
             $at = $pointer . '/' . self::escape($name);
             self::ask($rules, $value, $object, $at, $violations);
+            foreach ($ofEach !== [] && \is_array($value) ? $value : [] as $key => $item) {
+                self::ask($ofEach, $item, $object, $at . '/' . self::escape((string) $key), $violations);
+            }
             if ($nested === null) {
                 continue;
             }

@@ -4,6 +4,8 @@ declare(strict_types=1);
 
 namespace Surus\Schema;
 
+use Surus\Http\UploadedFile;
+
 /**
  * Types of parameters, and their attributes, as the schema compiler reads them.
  *
@@ -111,6 +113,9 @@ final class TypeDescriber
         }
         if (!class_exists($name) && !interface_exists($name)) {
             throw new Undescribable("there is no class or type $name that could be input");
+        }
+        if ($name === UploadedFile::class) {
+            return ['type' => 'file', 'class' => ($this->index)($name)];
         }
         if (is_a($name, \DateTimeInterface::class, true)) {
             return ['type' => 'date', 'class' => ($this->index)($name), 'format' => 'date-time'];

@@ -4,9 +4,12 @@ declare(strict_types=1);
 
 namespace Surus\View;
 
+use Surus\Http\Response;
+
 /**
- * Templates in plain PHP. A template has its variables, and `$e(text)`, which makes text safe in HTML; `$layout(name)`
- * puts what it prints into another template as `$content`; `$include(name, variables)` prints another one.
+ * Templates in plain PHP. A template has its variables, and `$e(text)`, which makes text safe in HTML; `$layout(name)` puts
+ * what it prints into another template as `$content`; `$include(name, variables)` prints another one; `$flush()` sends what
+ * was printed so far, where the page is streamed.
  */
 final class Templates
 {
@@ -23,36 +26,10 @@ final class Templates
      */
     public function render(string $name, array $variables = []): string
     {
-        $outer = null;
-        $content = $this->run($name, $variables, $outer);
-        while ($outer !== null) {
-            [$name, $outer] = [$outer, null];
-            $content = $this->run($name, ['content' => $content] + $variables, $outer);
-        }
-
-        return $content;
-    }
-
-    /** @param array<string, mixed> $variables */
-    private function run(string $name, array $variables, ?string &$outer): string
-    {
-        if (preg_match('~^[A-Za-z0-9_-]+(?:/[A-Za-z0-9_-]+)*$~D', $name) !== 1 || !is_file("$this->folder/$name.php")) {
-            throw new \InvalidArgumentException("There is no template \"$name\" in $this->folder");
-        }
-        $variables += $this->shared + [
-            'e' => static fn (mixed $text): string => htmlspecialchars((string) $text, ENT_QUOTES | ENT_SUBSTITUTE),
-            'layout' => static function (string $name) use (&$outer): void {
-                $outer = $name;
-            },
-            'include' => fn (string $name, array $more = []): int => print($this->render($name, $more + $variables)),
-        ];
         $level = ob_get_level();
         ob_start();
         try {
-            (static function (): void {
-                extract(func_get_arg(1), EXTR_SKIP);
-                require func_get_arg(0);
-            })("$this->folder/$name.php", $variables);
+            $this->print($name, $variables);
 
             return (string) ob_get_clean();
         } finally {
@@ -60,5 +37,80 @@ final class Templates
                 ob_end_clean();
             }
         }
+    }
+
+    /**
+     * The page in pieces: what comes before a `$flush()` is there while the rest is still being made, and so is a layout's
+     * beginning, if a template names its layout before all else.
+     *
+     * @param array<string, mixed> $variables
+     *
+     * @return \Generator<int, string>
+     */
+    public function stream(string $name, array $variables = []): \Generator
+    {
+        return Pieces::of(fn () => $this->print($name, $variables));
+    }
+
+    /**
+     * A page that is sent piece by piece. What goes wrong before its first piece is an error as any other.
+     *
+     * @param array<string, mixed> $variables
+     */
+    public function response(string $name, array $variables = [], int $status = 200): Response
+    {
+        return Pieces::response($this->stream($name, $variables), $status);
+    }
+
+    /**
+     * The template stops where it names its layout, and goes on where that prints it.
+     *
+     * @param array<string, mixed> $variables
+     */
+    private function print(string $name, array $variables): void
+    {
+        $outer = null;
+        $template = new \Fiber(function () use ($name, $variables, &$outer): void {
+            $this->run($name, $variables, static function (string $layout) use (&$outer): void {
+                if ($outer !== null) {
+                    throw new \LogicException("A template has one layout, not \"$outer\" and \"$layout\"");
+                }
+                $outer = $layout;
+                \Fiber::suspend();
+            });
+        });
+        Pieces::advance($template, static function () use (&$outer): bool {
+            return $outer !== null;
+        });
+        if ($outer === null) {
+            return;
+        }
+        $content = new Content(static function () use ($template): void {
+            if (!$template->isTerminated()) {
+                Pieces::advance($template, static fn (): bool => false);
+            }
+        });
+        $this->print($outer, ['content' => $content] + $variables);
+    }
+
+    /**
+     * @param array<string, mixed> $variables
+     * @param \Closure(string): void $layout
+     */
+    private function run(string $name, array $variables, \Closure $layout): void
+    {
+        if (preg_match('~^[A-Za-z0-9_-]+(?:/[A-Za-z0-9_-]+)*$~D', $name) !== 1 || !is_file("$this->folder/$name.php")) {
+            throw new \InvalidArgumentException("There is no template \"$name\" in $this->folder");
+        }
+        $variables += $this->shared + [
+            'e' => static fn (mixed $text): string => htmlspecialchars((string) $text, ENT_QUOTES | ENT_SUBSTITUTE),
+            'layout' => $layout,
+            'include' => fn (string $name, array $more = []) => $this->print($name, $more + $variables),
+            'flush' => Pieces::flush(...),
+        ];
+        (static function (): void {
+            extract(func_get_arg(1), EXTR_SKIP);
+            require func_get_arg(0);
+        })("$this->folder/$name.php", $variables);
     }
 }

@@ -147,6 +147,68 @@ fn multipart(body: &str) -> Result<Value, Rejected> {
 }
 
 #[test]
+fn multipart_files() {
+    let schema = schema_with(
+        json!({"strict": true, "properties": [
+            {"name": "one", "type": {"type": "file", "class": 1, "minBytes": 2, "maxBytes": 5}},
+            {"name": "many", "required": false, "type": {"type": "list", "items": {"type": "file", "class": 1}, "minItems": 1, "maxItems": 2, "unique": true}},
+            {"name": "name", "required": false, "type": {"type": "string", "nullable": true}},
+        ]}),
+        json!([{"kind": "file", "title": "UploadedFile"}]),
+    );
+    let media = Media::Multipart {
+        boundary: "XX".into(),
+    };
+    let file = |name: &str, file: &str, text: &str| {
+        format!("--XX\r\nContent-Type: a/b\r\nContent-Disposition: form-data; name=\"{name}\"; filename=\"{file}\"\r\n\r\n{text}\r\n")
+    };
+    let text = |name: &str, text: &str| {
+        format!("--XX\r\nContent-Disposition: form-data; name=\"{name}\"\r\n\r\n{text}\r\n")
+    };
+    let read = |parts: &[String]| {
+        read_as(
+            &schema,
+            &media,
+            format!("{}--XX--\r\n", parts.concat()).as_bytes(),
+        )
+    };
+    let good = [
+        file("one", "C:\\\\dir\\\\a.txt", "12345"),
+        file("many[]", "../b", "b\r\nb"),
+        file("many[]", "\u{e4}", ""),
+        text("name", "n"),
+        file("name", "x", "not the field"),
+        file("other", "x", "the request's"),
+    ];
+    assert_eq!(
+        read(&good),
+        Ok(json!({
+            "0": {"file": ["a.txt", "a/b", "12345"]},
+            "1": [{"file": ["b", "a/b", "b\r\nb"]}, {"file": ["\u{e4}", "a/b", ""]}],
+            "2": "n",
+        }))
+    );
+    let broken = |parts: &[String]| read(parts).map_err(rules);
+    for (parts, rule) in [
+        (vec![], "required /one"),
+        (vec![file("one", "", "")], "required /one"),
+        (vec![file("one", "a", "1")], "minBytes /one"),
+        (vec![file("one", "a", "123456")], "maxBytes /one"),
+        (vec![text("one", "123")], "type /one"),
+    ] {
+        assert_eq!(broken(&parts), Err(vec![rule.to_owned()]), "{parts:?}");
+    }
+    let equal = [
+        file("one", "a", "12"),
+        file("many[]", "a", "x"),
+        file("many[]", "b", "x"),
+    ];
+    assert_eq!(broken(&equal), Err(vec!["uniqueItems /many".to_owned()]));
+    let mixed = [file("one", "a", "12"), text("many[]", "x")];
+    assert_eq!(broken(&mixed), Err(vec!["type /many/0".to_owned()]));
+}
+
+#[test]
 fn multipart_fields() {
     let part = |name: &str, text: &str| {
         format!("--XX\nContent-Disposition: form-data; name=\"{name}\"\n\n{text}\n")

@@ -70,6 +70,12 @@ fn value(input: &Input, at: &mut usize) -> Value {
         Kind::Integer => (cell.bits as i64).into(),
         Kind::Number => f64::from_bits(cell.bits).into(),
         Kind::String => input.text(&cell).into(),
+        Kind::File => {
+            let start = cell.bits as usize;
+            let content = &input.body()[start..start + cell.len as usize];
+            let content = String::from_utf8_lossy(content).into_owned();
+            json!({"file": [value(input, at), value(input, at), content]})
+        }
         Kind::List => (0..cell.len).map(|_| value(input, at)).collect(),
         Kind::Map => {
             let mut members = Map::new();
