@@ -25,7 +25,7 @@ pub enum Order {
         /// Why: development servers show it.
         error: String,
     },
-    /// Accept connections for another worker as well.
+    /// Accept connections for this seat: the worker's own, or another one's as well.
     Adopt {
         seat: usize,
     },

@@ -11,7 +11,7 @@ use crate::protocol::{decode, encode, Order, Report};
 pub struct Seat {
     /// From 0.
     pub index: usize,
-    /// The sockets of every seat. A worker accepts from its own, and from those it is told to adopt.
+    /// The sockets of every seat. A worker accepts from those it is told to adopt, its own among them.
     pub listeners: Vec<Vec<TcpListener>>,
     /// What [`Listeners::hold`](crate::Listeners::hold) was given: the worker's own copies.
     pub held: Vec<OwnedFd>,

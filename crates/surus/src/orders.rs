@@ -144,7 +144,7 @@ impl<B: Php> Orders<B> {
                         let key = seat;
                         let _ = self.intake.send(Intake::Open { key, listeners });
                     }
-                    Err(error) => eprintln!("surus: cannot stand in for a worker: {error}"),
+                    Err(error) => eprintln!("surus: cannot accept connections: {error}"),
                 }
             }
             Order::Release { seat } => {

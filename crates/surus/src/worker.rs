@@ -2,7 +2,6 @@
 
 use std::cell::Cell;
 use std::io;
-use std::net::TcpListener;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
@@ -203,10 +202,6 @@ async fn serve_with<B: Php>(
     }
     let files = Rc::new(Files::new(Rc::clone(&counted), &config.app)?);
     let edge = Edge::new(files, config.edge.clone(), config.settings.clone());
-    let own = seat.listeners[seat.index]
-        .iter()
-        .map(TcpListener::try_clone)
-        .collect::<io::Result<Vec<_>>>()?;
     let (intake, changes) = mpsc::unbounded_channel();
     let orders = Orders::new(
         engine,
@@ -246,7 +241,8 @@ async fn serve_with<B: Php>(
             Rc::clone(&orders),
         ));
     }
-    let drained = surus_edge::serve(edge, own, changes, async {
+    // It is told when to begin: see `Order::Adopt`.
+    let drained = surus_edge::serve(edge, Vec::new(), changes, async {
         terminate.recv().await;
         counted.leave();
         orders.close_spares();

@@ -7,9 +7,10 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::net::UnixDatagram;
 use std::process::Command;
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
-use surus_tests::http::Request;
+use surus_tests::http::{Connection, Request};
 use surus_tests::surus::{binary, Mode, Surus};
 use surus_tests::temp::TempDir;
 
@@ -83,7 +84,7 @@ fn a_socket_is_taken_from_who_starts_the_server() {
     folder.file("app.php", "<?php return fn () => 'hello';");
     let socket = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = socket.local_addr().unwrap();
-    let early = std::thread::spawn(move || Request::get("/").send(address).expect(200).text());
+    let early = thread::spawn(move || Request::get("/").send(address).expect(200).text());
     let server = Surus::serve(&folder.path().join("app.php"))
         .workers(2)
         .socket(OwnedFd::from(socket))
@@ -93,6 +94,66 @@ fn a_socket_is_taken_from_who_starts_the_server() {
         assert_eq!(Request::get("/").send(address).expect(200).text(), "hello");
     }
     assert_eq!(server.status()["listen"][0], address.to_string());
+}
+
+/// One worker boots at once, the other when it is told to; meanwhile nobody is answered, not even by the one that could.
+#[test]
+fn nothing_is_served_or_announced_before_every_worker_has_booted() {
+    let folder = TempDir::new("barrier");
+    folder.file(
+        "app.php",
+        "<?php
+        $first = @mkdir(__DIR__ . '/first');
+        while (!$first && !file_exists(__DIR__ . '/go')) { usleep(5000); }
+        touch(__DIR__ . ($first ? '/one-has-booted' : '/both-have-booted'));
+        return fn () => 'hello';",
+    );
+    let path = folder.path().join("notify");
+    let manager = UnixDatagram::bind(&path).unwrap();
+    let socket = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = socket.local_addr().unwrap();
+    let exists = |name: &str| folder.path().join(name).exists();
+    thread::scope(|scope| {
+        let starting = scope.spawn(|| {
+            Surus::serve(&folder.path().join("app.php"))
+                .workers(2)
+                .config("[server]\nreadiness = '/readyz'\n")
+                .env("NOTIFY_SOCKET", path.to_str().unwrap())
+                .socket(OwnedFd::from(socket))
+                .start()
+        });
+        let begun = Instant::now();
+        while !exists("one-has-booted") {
+            assert!(begun.elapsed() < Duration::from_secs(20));
+            thread::sleep(Duration::from_millis(10));
+        }
+        let mut early: Vec<Connection> = (0..8)
+            .map(|_| {
+                let mut connection = Connection::open(address).unwrap();
+                let request = Request::get("/readyz").header("Connection", "close");
+                connection.write(&request.bytes(address)).unwrap();
+                connection
+            })
+            .collect();
+        // Long enough for an answer, from whoever would give one.
+        thread::sleep(Duration::from_millis(500));
+        assert!(!early.iter().any(Connection::has_input));
+        assert!(!starting.is_finished(), "it says that it is ready");
+        manager.set_nonblocking(true).unwrap();
+        let told = manager.recv(&mut [0; 256]);
+        assert!(told.is_err(), "the service manager was told something");
+        assert!(!exists("both-have-booted"));
+        folder.file("go", "");
+        let server = starting.join().unwrap();
+        assert!(exists("both-have-booted"));
+        for connection in &mut early {
+            assert_eq!(connection.response("GET").unwrap().status, 200);
+        }
+        let mut bytes = [0; 256];
+        let count = manager.recv(&mut bytes).unwrap();
+        assert!(String::from_utf8_lossy(&bytes[..count]).starts_with("READY=1\n"));
+        assert_eq!(server.workers().len(), 2);
+    });
 }
 
 #[test]

@@ -12,6 +12,9 @@
 //!   seat waits (back-off), or at once another process; meanwhile a neighbour keeps its sockets (Adopt)
 //! ```
 //!
+//! A worker that is ready accepts no connections before it is told to adopt its own seat: at the start, when all are
+//! ready, so that no connection waits for one that still boots, and a new binary that does not come up has taken none.
+//!
 //! `reload.rs` has the two phases of a reload, `replace.rs` recycling and upgrades, `keep.rs` seats without a worker.
 
 mod keep;
@@ -109,6 +112,7 @@ pub(crate) enum Action {
     Abort(Id, u64, String),
     /// Whoever asked for a reload is told how it went.
     Reloaded(Result<(), String>),
+    /// Accept connections for this seat: its own, once every worker is ready, or a neighbour's.
     Adopt {
         id: Id,
         seat: usize,
@@ -320,6 +324,9 @@ impl State {
         process.life = Life::Ready;
         let seat = process.seat;
         let mut actions = Vec::new();
+        if self.announced && !self.seats[seat].plain {
+            actions.push(Action::Adopt { id, seat });
+        }
         if self.seats[seat].next == Some(id) {
             actions.extend(self.succeed(seat, id, now));
         }
@@ -330,6 +337,10 @@ impl State {
             && served.all(|id| self.is_serving(id))
         {
             self.announced = true;
+            let workers = self.seats.iter().enumerate().filter(|(_, it)| !it.plain);
+            actions.extend(
+                workers.filter_map(|(seat, it)| it.current.map(|id| Action::Adopt { id, seat })),
+            );
             actions.push(Action::Announce);
         }
         actions
@@ -400,7 +411,8 @@ impl State {
         }
         seat.early_deaths += 1;
         let deaths = seat.early_deaths;
-        if deaths >= EARLY_DEATHS && self.serving(process.seat).next().is_none() {
+        let is_served = self.announced && self.serving(process.seat).next().is_some();
+        if deaths >= EARLY_DEATHS && !is_served {
             actions.push(Action::Log(format!(
                 "worker {number} {death}, for the {deaths}th time in a row right after its start; giving up"
             )));

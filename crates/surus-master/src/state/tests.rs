@@ -21,6 +21,10 @@ fn spawn(seat: usize, id: Id) -> Action {
     Action::Spawn { seat, id }
 }
 
+fn adopt(id: Id, seat: usize) -> Action {
+    Action::Adopt { id, seat }
+}
+
 fn prepare(id: Id, refresh: Option<u64>) -> Action {
     Action::Prepare {
         id,
@@ -41,12 +45,30 @@ fn it_starts_all_and_announces_once_when_all_are_ready() {
     let mut state = State::new(2, 0, DRAIN, BOOT);
     assert_eq!(state.start(at(0)), [spawn(0, 0), spawn(1, 1)]);
     assert_eq!(state.on(Event::Ready(1), at(10)), []);
-    assert_eq!(state.on(Event::Ready(0), at(11)), [Action::Announce]);
+    assert_eq!(
+        state.on(Event::Ready(0), at(11)),
+        [adopt(0, 0), adopt(1, 1), Action::Announce]
+    );
     state.on(Event::Exited(0, Death::Signal("SIGSEGV")), at(5000));
     assert_eq!(
         state.on(Event::Ready(2), at(5100)),
-        [Action::Release { id: 1, seat: 0 }]
+        [adopt(2, 0), Action::Release { id: 1, seat: 0 }]
     );
+}
+
+#[test]
+fn a_start_that_does_not_succeed_ends_although_some_are_ready() {
+    let mut state = State::new(2, 0, DRAIN, BOOT);
+    state.start(at(0));
+    state.on(Event::Ready(0), at(10));
+    let mut now = 60;
+    for id in 1..5 {
+        state.on(Event::Exited(id, Death::Signal("SIGSEGV")), at(now));
+        now += 1000;
+        assert_eq!(state.on(Event::Tick, at(now)), [spawn(1, id + 1)]);
+    }
+    let actions = state.on(Event::Exited(5, Death::Signal("SIGSEGV")), at(now));
+    assert_eq!(without_logs(actions), [Action::Kill(0)], "it serves nobody");
 }
 
 #[test]
@@ -105,7 +127,10 @@ fn while_another_worker_serves_nothing_is_given_up_and_it_keeps_the_seat() {
     }
     state.on(Event::Tick, at(now + 5000));
     let actions = state.on(Event::Ready(id + 1), at(now + 6000));
-    assert_eq!(actions, [Action::Release { id: 0, seat: 1 }]);
+    assert_eq!(
+        actions,
+        [adopt(id + 1, 1), Action::Release { id: 0, seat: 1 }]
+    );
 }
 
 #[test]
@@ -378,12 +403,12 @@ fn workers_are_replaced_one_at_a_time_by_successors_that_are_ready() {
     assert_eq!(state.on(Event::Recycle(1, why()), at(2000)), []);
     assert_eq!(
         without_logs(state.on(Event::Ready(2), at(2100))),
-        [Action::Terminate(0), spawn(1, 3)]
+        [adopt(2, 0), Action::Terminate(0), spawn(1, 3)]
     );
     assert_eq!(state.on(Event::Exited(0, Death::Exit(0)), at(2200)), []);
     assert_eq!(
         without_logs(state.on(Event::Ready(3), at(2300))),
-        [Action::Terminate(1)]
+        [adopt(3, 1), Action::Terminate(1)]
     );
     assert_eq!(state.deadline(), Some(at(32_300)));
     assert_eq!(
