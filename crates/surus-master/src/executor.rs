@@ -254,8 +254,7 @@ impl<'a> Master<'a> {
         }
         self.reloads.note(&result);
         self.reloads.pending = None;
-        if self.state.is_reload_under_way() {
-            // The next one has begun already: for who asked meanwhile, whose files this one may not have seen.
+        if self.state.is_reload_continued() {
             return;
         }
         if let Some(control) = &mut self.control {
@@ -358,6 +357,8 @@ impl<'a> Master<'a> {
                     Report::Retired => events.push(Event::Retired(id)),
                     Report::Status { question, status } => process.answered(question, status, now),
                     Report::Worn { why } => events.push(Event::Recycle(id, why)),
+                    // Its successor has read the file as it is now.
+                    Report::Changed { .. } if self.state.is_leaving(id) => {}
                     Report::Changed { file } => {
                         eprintln!("surus: {file} has changed");
                         events.push(Event::Reload(u64::MAX));

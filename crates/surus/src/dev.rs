@@ -8,14 +8,15 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use surus_master::Report;
 
 use crate::backend::{Counted, Php};
 use crate::orders::Orders;
 
-const LOOK: Duration = Duration::from_millis(250);
+/// How often files are looked at.
+pub(crate) const LOOK: Duration = Duration::from_millis(250);
 
 /// Where the code does not boot, files around it are looked at as well: at most so many, and so deep.
 const MOST_FILES: usize = 2000;
@@ -29,6 +30,43 @@ fn stamp(path: &Path) -> Stamp {
     Some((found.mtime(), found.mtime_nsec(), found.size(), found.ino()))
 }
 
+/// Files, as they were when they were looked at last.
+#[derive(Debug, Default)]
+pub(crate) struct Watcher {
+    known: BTreeMap<PathBuf, Stamp>,
+    looked: Option<Instant>,
+}
+
+impl Watcher {
+    /// One of the files that has changed since. They are not asked for again and again: see [`LOOK`].
+    pub(crate) fn look(&mut self, files: impl FnOnce() -> BTreeSet<PathBuf>) -> Option<PathBuf> {
+        if self.looked.is_some_and(|at| at.elapsed() < LOOK / 2) {
+            return None;
+        }
+        self.looked = Some(Instant::now());
+        let mut files = files();
+        files.extend(surus_zend::watched());
+        // A file that is new to the list has not changed: it was read after it was written.
+        self.known.retain(|file, _| files.contains(file));
+        let mut changed = None;
+        for file in files {
+            let now = stamp(&file);
+            let before = self.known.insert(file.clone(), now);
+            if before.is_some_and(|before| before != now) {
+                changed = Some(file);
+            }
+        }
+        changed
+    }
+}
+
+/// Where the code does not boot: what has failed is not among the files that were included.
+pub(crate) fn around(source: &Path) -> Vec<PathBuf> {
+    let mut files = BTreeSet::from([source.to_owned()]);
+    scripts(source.parent().unwrap_or(source), DEPTH, &mut files);
+    files.into_iter().collect()
+}
+
 /// Tells the master of changes, for as long as the worker serves.
 pub(crate) async fn watch<B: Php>(
     backend: Rc<B>,
@@ -36,32 +74,37 @@ pub(crate) async fn watch<B: Php>(
     orders: Rc<Orders<B>>,
     source: PathBuf,
 ) {
-    let mut known: BTreeMap<PathBuf, Stamp> = BTreeMap::new();
+    let mut watcher = Watcher::default();
     loop {
-        let mut files: BTreeSet<PathBuf> = backend.files().into_iter().collect();
-        files.extend(surus_zend::watched());
-        files.insert(source.clone());
-        if counted.broken().is_some() {
-            // What has failed is not among the files that were included.
-            let folder = source.parent().unwrap_or(&source);
-            scripts(folder, DEPTH, &mut files);
-        }
-        // A file that is new to the list has not changed: it was read after it was written.
-        known.retain(|file, _| files.contains(file));
-        let mut changed = None;
-        for file in files {
-            let now = stamp(&file);
-            let before = known.insert(file.clone(), now);
-            if before.is_some_and(|before| before != now) {
-                changed = Some(file);
+        let changed = watcher.look(|| {
+            let mut files: BTreeSet<PathBuf> = backend.files().into_iter().collect();
+            files.insert(source.clone());
+            if counted.broken().is_some() {
+                files.extend(around(&source));
             }
-        }
+            files
+        });
         if let Some(file) = changed {
             let file = file.display().to_string();
             orders.report(&Report::Changed { file });
         }
         tokio::time::sleep(LOOK).await;
     }
+}
+
+/// The error as a page that looks for the fix by itself.
+pub(crate) fn page(error: &str) -> String {
+    let error = error
+        .replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;");
+    format!(
+        "<!doctype html><meta charset=\"utf-8\"><meta http-equiv=\"refresh\" content=\"1\">\
+         <title>The application does not boot</title>\
+         <body style=\"font: 16px/1.5 system-ui, sans-serif; margin: 2rem\">\
+         <h1>The application does not boot</h1><pre style=\"white-space: pre-wrap\">{error}</pre>\
+         <p>This page goes away with the error: the next change is looked at when it is saved."
+    )
 }
 
 fn scripts(folder: &Path, depth: usize, files: &mut BTreeSet<PathBuf>) {

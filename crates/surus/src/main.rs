@@ -14,6 +14,7 @@
 
 #![forbid(unsafe_code)]
 
+mod alone;
 mod backend;
 mod cli;
 mod config;

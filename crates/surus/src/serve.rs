@@ -11,8 +11,8 @@ use surus_zend::{Engine, EngineConfig, SelfTest};
 use tokio::task::LocalSet;
 
 use crate::config::{Config, PROCESSES};
-use crate::process::Line;
-use crate::{control, failed, misconfigured, worker, BOOT_FAILED};
+use crate::process::{Line, SLEEP};
+use crate::{control, dev, failed, misconfigured, worker, BOOT_FAILED};
 
 /// What workers get on top of their own drain before they are killed: to end what PHP still has to do.
 const GRACE: Duration = Duration::from_secs(5);
@@ -49,7 +49,7 @@ pub(crate) fn run(config: &Config) -> ExitCode {
     };
     let line = match processes {
         None => None,
-        Some(count) => match Line::new() {
+        Some(count) => match Line::new(if config.dev { dev::LOOK } else { SLEEP }) {
             Ok((line, held)) => {
                 listeners.add_silent(count);
                 listeners.hold(held);

@@ -1,6 +1,5 @@
 //! A worker's life: one thread, one event loop, one application.
 
-use std::cell::Cell;
 use std::io;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -12,16 +11,17 @@ use tokio::signal::unix::{signal, SignalKind};
 use tokio::sync::mpsc;
 use tokio::task::{spawn_local, LocalSet};
 
+use crate::alone;
 use crate::backend::{self, Classic, Coroutine, Counted, Files, Isolates, Php, Remote, Scripts};
 use crate::config::{App, Config, Entry};
 use crate::dev;
 use crate::orders::Orders;
-use crate::process::{self, Line, News, Processes};
+use crate::process::{Line, Processes};
 use crate::recycle;
 use crate::BOOT_FAILED;
 
 /// How long PHP may take for its `finally` blocks and destructors once the edge is drained. The master waits longer.
-const PHP_GRACE: Duration = Duration::from_secs(3);
+pub(crate) const PHP_GRACE: Duration = Duration::from_secs(3);
 
 /// Runs in the child, after the fork. Returns its exit code. With a `line`, PHP has processes of its own: the seats behind
 /// those of the workers.
@@ -45,7 +45,7 @@ pub(crate) fn run(config: &Config, engine: &Engine, line: Option<&Line>, seat: S
 }
 
 /// Says why it does not begin to serve.
-fn failed(master: &Channel, error: &str) -> i32 {
+pub(crate) fn failed(master: &Channel, error: &str) -> i32 {
     let error = error.to_owned();
     master.send(&Report::BootFailed { error });
     i32::from(BOOT_FAILED)
@@ -72,7 +72,7 @@ async fn live(config: &Config, engine: &Engine, line: Option<&Line>, seat: Seat)
         };
     };
     if seat.index >= config.workers {
-        return process(config, engine, line, seat).await;
+        return alone::run(config, engine, line, seat).await;
     }
     let processes = Processes::new(line, &backend::limits(app));
     match &app.entry {
@@ -87,78 +87,10 @@ async fn live(config: &Config, engine: &Engine, line: Option<&Line>, seat: Seat)
     }
 }
 
-type Failure = Box<dyn std::error::Error>;
+pub(crate) type Failure = Box<dyn std::error::Error>;
 
 fn classic<S: Scripts>(app: &App, front: &str, scripts: S) -> Result<Classic<S>, Failure> {
     Ok(Classic::new(app, front, scripts)?)
-}
-
-/// A process with one request at a time.
-async fn process(config: &Config, engine: &Engine, line: &Line, mut seat: Seat) -> i32 {
-    // Held by workers only: when the last one has gone, there is nothing more to do.
-    seat.held.clear();
-    seat.listeners.clear();
-    engine.enter_worker(config.app.preempt_after);
-    let (master, ready) = (Rc::new(seat.master), Rc::new(Cell::new(false)));
-    let tell = {
-        let (master, ready) = (Rc::clone(&master), Rc::clone(&ready));
-        let (limit, requests) = (config.master.recycle.requests, Cell::new(0));
-        let worn_out = Cell::new(false);
-        move |news| match news {
-            News::Ready => {
-                ready.set(true);
-                master.send(&Report::Ready);
-            }
-            News::Served => {
-                requests.set(requests.get() + 1);
-                let served = Some(requests.get());
-                let why = match limit {
-                    _ if surus_zend::has_given_up() => Some(GIVEN_UP.to_owned()),
-                    Some(_) if served >= limit => {
-                        Some(format!("it has served {} requests", requests.get()))
-                    }
-                    _ => None,
-                };
-                if let Some(why) = why.filter(|_| !worn_out.replace(true)) {
-                    master.send(&Report::Worn { why });
-                }
-            }
-            News::Retired => master.send(&Report::Retired),
-        }
-    };
-    match one_at_a_time(config, engine, line, seat.refresh, tell).await {
-        Ok(()) => 0,
-        Err(error) if ready.get() => {
-            eprintln!("surus: {error}");
-            i32::from(BOOT_FAILED)
-        }
-        Err(error) => failed(&master, &error.to_string()),
-    }
-}
-
-async fn one_at_a_time(
-    config: &Config,
-    engine: &Engine,
-    line: &Line,
-    refresh: Option<u64>,
-    tell: impl Fn(News) + 'static,
-) -> Result<(), Failure> {
-    if let Some(since) = refresh {
-        engine.refresh(since).await?;
-    }
-    let app = &config.app.alone();
-    let (wait, drain) = (backend::limits(app).wait(), config.edge.drain + PHP_GRACE);
-    match &app.entry {
-        Entry::Coroutine { .. } => {
-            let app = backend::boot(engine, app).await?;
-            process::serve(line, &app, wait, drain, tell).await?;
-        }
-        Entry::Classic { .. } => {
-            let isolates = Isolates::new(engine, app)?;
-            process::serve(line, &isolates.pool, wait, drain, tell).await?;
-        }
-    }
-    Ok(())
 }
 
 /// Serves with the backend, if it has come about. The exit code.
@@ -261,7 +193,7 @@ async fn serve_with<B: Php>(
 }
 
 /// What it had open stays open until its process ends.
-const GIVEN_UP: &str = "an isolate of it was given up";
+pub(crate) const GIVEN_UP: &str = "an isolate of it was given up";
 
 /// After the drain: lets PHP end the requests whose clients have left.
 async fn finish(backend: &impl Php) {

@@ -25,40 +25,77 @@ fn until(server: &Surus, status: u16, text: &str) {
 }
 
 const APP: &str = "<?php require __DIR__ . '/part.php';
-    Surus\\watch(__DIR__ . '/settings.ini');
+    // A folder changes when there is a new name in it.
+    Surus\\watch(__DIR__ . '/settings.ini', __DIR__ . '/texts');
     $name = parse_ini_file(__DIR__ . '/settings.ini')['name'];
+    foreach (glob(__DIR__ . '/texts/*') as $text) { $name .= ' ' . basename($text); }
     return fn () => part() . $name;";
+
+fn server(folder: &TempDir, settings: &str) -> Surus {
+    Surus::serve(&folder.path().join("app.php"))
+        .dev()
+        .workers(2)
+        .config(&format!("[app.app]\n{settings}\n"))
+        .start()
+}
+
+/// In the workers, and in processes of its own.
+const PLACES: [&str; 2] = ["", "processes = 2"];
 
 #[test]
 fn a_change_of_a_file_is_a_reload_and_an_error_is_shown_until_it_is_fixed() {
-    let folder = TempDir::new("dev");
-    folder.file("app.php", APP);
-    folder.file("part.php", "<?php function part() { return 'one '; }");
-    folder.file("settings.ini", "name = first");
-    let server = Surus::serve(&folder.path().join("app.php"))
-        .dev()
-        .workers(2)
-        .start();
-    until(&server, 200, "one first");
-    folder.file("part.php", "<?php function part() { return 'two '; }");
-    until(&server, 200, "two first");
-    folder.file("settings.ini", "name = second");
-    until(&server, 200, "two second");
-    folder.file("part.php", "<?php function part() { return 'three' }");
-    until(&server, 500, "syntax error");
-    folder.file("part.php", "<?php function part() { return 'four '; }");
-    until(&server, 200, "four second");
+    for place in PLACES {
+        let folder = TempDir::new("dev");
+        folder.file("app.php", APP);
+        folder.file("part.php", "<?php function part() { return 'one '; }");
+        folder.file("settings.ini", "name = first");
+        folder.folder("texts");
+        folder.file("texts/a", "");
+        let server = server(&folder, place);
+        until(&server, 200, "one first a");
+        folder.file("part.php", "<?php function part() { return 'two '; }");
+        until(&server, 200, "two first a");
+        folder.file("settings.ini", "name = second");
+        until(&server, 200, "two second a");
+        folder.file("part.php", "<?php function part() { return 'three' }");
+        until(&server, 500, "syntax error");
+        folder.file("part.php", "<?php function part() { return 'four '; }");
+        until(&server, 200, "four second a");
+        folder.file("texts/b", "");
+        until(&server, 200, "four second a b");
+    }
 }
 
 #[test]
 fn a_development_server_waits_for_code_that_boots() {
-    let folder = TempDir::new("dev-broken");
-    folder.file("app.php", APP);
-    folder.file("part.php", "<?php <broken>");
-    folder.file("settings.ini", "name = first");
-    let server = Surus::serve(&folder.path().join("app.php")).dev().start();
-    until(&server, 500, "syntax error");
-    until(&server, 500, "&lt;");
-    folder.file("part.php", "<?php function part() { return 'fixed '; }");
-    until(&server, 200, "fixed first");
+    for place in PLACES {
+        let folder = TempDir::new("dev-broken");
+        folder.file("app.php", APP);
+        folder.file("part.php", "<?php <broken>");
+        folder.file("settings.ini", "name = first");
+        let server = server(&folder, place);
+        until(&server, 500, "syntax error");
+        until(&server, 500, "&lt;");
+        folder.file("part.php", "<?php function part() { return 'fixed '; }");
+        until(&server, 200, "fixed first");
+    }
+}
+
+#[test]
+fn a_site_shows_its_files_as_they_are() {
+    for mode in ["classic", "process"] {
+        let folder = TempDir::new("dev-site");
+        folder.file("index.php", "<?php echo 'one';");
+        let server = Surus::serve(&folder.path().join("index.php"))
+            .dev()
+            .config(&format!("[app.app]\nmode = '{mode}'\n"))
+            .start();
+        until(&server, 200, "one");
+        folder.file("index.php", "<?php echo 'two';");
+        until(&server, 200, "two");
+        folder.file("index.php", "<?php echo 'three'");
+        until(&server, 500, "syntax error");
+        folder.file("index.php", "<?php echo 'four';");
+        until(&server, 200, "four");
+    }
 }

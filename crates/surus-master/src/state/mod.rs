@@ -203,6 +203,8 @@ pub(crate) struct State {
     reload: Option<Reload>,
     /// Asked for while another one was under way.
     reload_again: Option<u64>,
+    /// Reloads in a row that were begun by the end of another one.
+    follow_ups: u32,
     /// Reloads begun so far.
     pub(crate) generation: u64,
     /// What the last process that did not boot has said.
@@ -229,6 +231,7 @@ impl State {
             boot,
             reload: None,
             reload_again: None,
+            follow_ups: 0,
             generation: 0,
             boot_error: None,
             recycle: VecDeque::new(),
@@ -252,7 +255,10 @@ impl State {
             Event::PrepareFailed(id, reload, error) => self.prepare_failed(id, reload, error),
             Event::Committed(id, reload) => self.committed(id, reload, now),
             Event::Retired(id) => self.retired(id, now),
-            Event::Reload(since) => self.begin_reload(since, now),
+            Event::Reload(since) => {
+                self.follow_ups = 0;
+                self.begin_reload(since, now)
+            }
             Event::Recycle(id, reason) => {
                 self.ask_recycle(id, reason);
                 Vec::new()
@@ -517,3 +523,6 @@ impl State {
 #[cfg(test)]
 #[path = "tests.rs"]
 mod tests;
+
+#[cfg(test)]
+mod chaos;

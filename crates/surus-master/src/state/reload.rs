@@ -23,6 +23,9 @@ use super::{Action, Death, Id, Life, Now, Phase, State};
 /// committed. Who does not is busy with a computation, after which that is the first thing it does.
 const ACKNOWLEDGE: Duration = Duration::from_secs(5);
 
+/// So many reloads in a row are waited for.
+const MOST_FOLLOW_UPS: u32 = 3;
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Stage {
     /// Seats of plain processes that are still to be replaced; the first one is being replaced now.
@@ -101,8 +104,10 @@ impl State {
         }]
     }
 
-    pub(crate) fn is_reload_under_way(&self) -> bool {
-        self.reload.is_some()
+    /// Whoever asked has to wait for another reload: it was asked for meanwhile, or has to reach workers that were
+    /// starting when the last one began. Not for ever, where workers die all the time.
+    pub(crate) fn is_reload_continued(&self) -> bool {
+        self.reload.is_some() && self.follow_ups <= MOST_FOLLOW_UPS
     }
 
     /// The plain seat whose process is being replaced by this reload.
@@ -358,11 +363,13 @@ impl State {
             .processes
             .values()
             .any(|process| process.life == Life::Ready && process.generation < self.generation);
-        match self.reload_again.take() {
-            Some(since) => self.begin_reload(since, now),
+        let since = match self.reload_again.take() {
+            Some(since) => since,
             // OPcache has forgotten what had changed.
-            None if outdated => self.begin_reload(u64::MAX, now),
-            None => Vec::new(),
-        }
+            None if outdated => u64::MAX,
+            None => return Vec::new(),
+        };
+        self.follow_ups += 1;
+        self.begin_reload(since, now)
     }
 }

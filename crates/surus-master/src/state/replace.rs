@@ -29,6 +29,11 @@ impl State {
         }
     }
 
+    pub(crate) fn is_leaving(&self, id: Id) -> bool {
+        let process = self.processes.get(&id);
+        process.is_none_or(|process| matches!(process.life, Life::Leaving { .. }))
+    }
+
     pub(super) fn is_replacing(&self) -> bool {
         self.reload.is_some() || self.seats.iter().any(|seat| seat.next.is_some())
     }
@@ -67,6 +72,8 @@ impl State {
     pub(super) fn succeed(&mut self, seat: usize, next: Id, now: Now) -> Vec<Action> {
         self.seats[seat].next = None;
         self.seats[seat].early_deaths = 0;
+        // The predecessor may have died and was to be replaced after a pause.
+        self.seats[seat].waiting = None;
         let Some(old) = self.seats[seat].current.replace(next) else {
             return Vec::new();
         };

@@ -539,6 +539,24 @@ fn a_process_that_dies_beside_its_successor_does_not_keep_a_reload_from_its_end(
 }
 
 #[test]
+fn a_seat_that_waits_is_filled_once() {
+    let mut state = serving_with_processes();
+    // Right after its start, so that the next one has a pause before it.
+    state.on(Event::Exited(1, Death::Signal("SIGKILL")), at(60));
+    assert_eq!(
+        state.on(Event::Reload(7), at(70)),
+        [Action::Refresh(7), spawn(1, 3)]
+    );
+    assert_eq!(state.on(Event::Ready(3), at(100)), [spawn(2, 4)]);
+    assert_eq!(
+        state.on(Event::Tick, at(1000)),
+        [],
+        "the reload has filled it"
+    );
+    assert_eq!(state.processes.len(), 4);
+}
+
+#[test]
 fn a_process_that_was_being_recycled_is_replaced_by_one_that_has_booted_the_new_version() {
     let mut state = serving_with_processes();
     let actions = state.on(Event::Recycle(1, "old".into()), at(2000));

@@ -93,19 +93,8 @@ impl<B: Backend> Backend for Counted<B> {
     }
 }
 
-/// The error as a page that looks for the fix by itself.
 fn page<B>(error: &str) -> Response<Reply<B>> {
-    let error = error
-        .replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;");
-    let text = format!(
-        "<!doctype html><meta charset=\"utf-8\"><meta http-equiv=\"refresh\" content=\"1\">\
-         <title>The application does not boot</title>\
-         <body style=\"font: 16px/1.5 system-ui, sans-serif; margin: 2rem\">\
-         <h1>The application does not boot</h1><pre style=\"white-space: pre-wrap\">{error}</pre>\
-         <p>This page goes away with the error: the next change is looked at when it is saved."
-    );
+    let text = crate::dev::page(error);
     let mut response = Response::new(Reply::Bytes(Bytes::from(text)));
     *response.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
     let html = HeaderValue::from_static("text/html; charset=utf-8");

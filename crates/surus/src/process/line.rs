@@ -14,7 +14,7 @@ use nix::time::{clock_gettime, ClockId};
 use socket2::{Domain, SockAddr, Socket, Type};
 
 /// How long a free process sleeps in `accept` before it looks around; signals wake it at once.
-const SLEEP: Duration = Duration::from_secs(2);
+pub(crate) const SLEEP: Duration = Duration::from_secs(2);
 
 /// Requests that may wait for a process; the kernel caps it at net.core.somaxconn.
 const LENGTH: i32 = 4096;
@@ -30,11 +30,12 @@ pub(crate) struct Line {
 }
 
 impl Line {
-    /// The line, and what each worker has to hold for as long as it lives, and nobody else.
-    pub(crate) fn new() -> io::Result<(Line, OwnedFd)> {
+    /// The line, and what each worker has to hold for as long as it lives, and nobody else. A process that is free looks
+    /// around so often.
+    pub(crate) fn new(look: Duration) -> io::Result<(Line, OwnedFd)> {
         let folder = std::env::temp_dir().join(format!("surus-line-{}", std::process::id()));
         fs::DirBuilder::new().mode(0o700).create(&folder)?;
-        let made = Self::bound(&folder.join("socket"));
+        let made = Self::bound(&folder.join("socket"), look);
         fs::remove_dir_all(&folder)?;
         let (socket, file) = made?;
         let (workers, held) = UnixStream::pair()?;
@@ -46,12 +47,12 @@ impl Line {
         Ok((line, held.into()))
     }
 
-    fn bound(path: &std::path::Path) -> io::Result<(Socket, File)> {
+    fn bound(path: &std::path::Path, look: Duration) -> io::Result<(Socket, File)> {
         let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
         socket.bind(&SockAddr::unix(path)?)?;
         socket.listen(LENGTH)?;
         // Without a limit, `accept` would not return when a signal has come.
-        socket.set_read_timeout(Some(SLEEP))?;
+        socket.set_read_timeout(Some(look))?;
         // For workers that run as another user than the master; the folder keeps others out.
         fs::set_permissions(path, Permissions::from_mode(0o666))?;
         let flags = nix::libc::O_PATH | nix::libc::O_CLOEXEC;

@@ -23,5 +23,5 @@ mod server;
 mod wire;
 
 pub(crate) use client::{Processes, RemoteBody};
-pub(crate) use line::Line;
+pub(crate) use line::{Line, SLEEP};
 pub(crate) use server::{serve, News, Runs};

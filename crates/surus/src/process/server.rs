@@ -60,7 +60,10 @@ pub(crate) async fn serve<P: Runs>(
                 tell(News::Served);
             }
             // Perhaps for a signal: the event loop has to look.
-            None => tokio::time::sleep(Duration::from_millis(1)).await,
+            None => {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+                tell(News::Idle);
+            }
         }
         // Whoever waits for a signal that has come goes first.
         tokio::task::yield_now().await;
@@ -88,6 +91,8 @@ pub(crate) enum News {
     Ready,
     /// It has finished one.
     Served,
+    /// None has come for a while.
+    Idle,
     /// It takes no more of them.
     Retired,
 }

@@ -1,0 +1,160 @@
+//! The life of a process of PHP's own: one isolate, one request at a time.
+
+use std::cell::{Cell, RefCell};
+use std::path::PathBuf;
+use std::rc::Rc;
+
+use bytes::Bytes;
+use http::header::{HeaderValue, CONTENT_TYPE};
+use http::{Response, StatusCode};
+use surus_master::{Channel, Report, Seat};
+use surus_zend::{Engine, Request, ResponseBody, Script};
+
+use crate::backend::{self, Isolates};
+use crate::config::{Config, Entry};
+use crate::dev::{self, Watcher};
+use crate::process::{self, Line, News, Runs};
+use crate::worker::{failed, Failure, GIVEN_UP, PHP_GRACE};
+use crate::BOOT_FAILED;
+
+/// Returns the exit code.
+pub(crate) async fn run(config: &Config, engine: &Engine, line: &Line, mut seat: Seat) -> i32 {
+    // Held by workers only: when the last one has gone, there is nothing more to do.
+    seat.held.clear();
+    seat.listeners.clear();
+    engine.enter_worker(config.app.preempt_after);
+    let news = Rc::new(Reporter {
+        master: seat.master,
+        limit: config.master.recycle.requests,
+        requests: Cell::new(0),
+        ready: Cell::new(false),
+        worn_out: Cell::new(false),
+    });
+    match one_at_a_time(config, engine, line, seat.refresh, &news).await {
+        Ok(()) => 0,
+        Err(error) if news.ready.get() => {
+            eprintln!("surus: {error}");
+            i32::from(BOOT_FAILED)
+        }
+        Err(error) => failed(&news.master, &error.to_string()),
+    }
+}
+
+/// Tells the master what it has to know.
+struct Reporter {
+    master: Channel,
+    /// Requests after which the process asks to be replaced.
+    limit: Option<u64>,
+    requests: Cell<u64>,
+    ready: Cell<bool>,
+    worn_out: Cell<bool>,
+}
+
+impl Reporter {
+    fn tell(&self, news: News) {
+        match news {
+            News::Ready => {
+                self.ready.set(true);
+                self.master.send(&Report::Ready);
+            }
+            News::Served => {
+                self.requests.set(self.requests.get() + 1);
+                if let Some(why) = self.wear().filter(|_| !self.worn_out.replace(true)) {
+                    self.master.send(&Report::Worn { why });
+                }
+            }
+            News::Idle => {}
+            News::Retired => self.master.send(&Report::Retired),
+        }
+    }
+
+    /// Why it should be replaced, if it should.
+    fn wear(&self) -> Option<String> {
+        let requests = self.requests.get();
+        if surus_zend::has_given_up() {
+            return Some(GIVEN_UP.to_owned());
+        }
+        (self.limit? <= requests).then(|| format!("it has served {requests} requests"))
+    }
+}
+
+async fn one_at_a_time(
+    config: &Config,
+    engine: &Engine,
+    line: &Line,
+    refresh: Option<u64>,
+    reporter: &Rc<Reporter>,
+) -> Result<(), Failure> {
+    if let Some(since) = refresh {
+        engine.refresh(since).await?;
+    }
+    let app = &config.app.alone();
+    let (wait, drain) = (backend::limits(app).wait(), config.edge.drain + PHP_GRACE);
+    let reporter = Rc::clone(reporter);
+    match &app.entry {
+        Entry::Coroutine { .. } => match backend::boot(engine, app).await {
+            Ok(app) if config.dev => {
+                let (app, source) = (Rc::new(app), config.app.source.clone());
+                let files = Rc::clone(&app);
+                let tell = watching(reporter, move || {
+                    let mut files = files.files();
+                    files.push(source.clone());
+                    files
+                });
+                process::serve(line, &*app, wait, drain, tell).await?;
+            }
+            Ok(app) => {
+                let tell = move |news| reporter.tell(news);
+                process::serve(line, &app, wait, drain, tell).await?;
+            }
+            // At the start: a reload goes on with the version before. What is wrong is in the workers' hands then.
+            Err(error) if config.dev && refresh.is_none() => {
+                eprintln!("surus: {error}");
+                let source = config.app.source.clone();
+                let tell = watching(reporter, move || dev::around(&source));
+                process::serve(line, &Broken(error.to_string()), wait, drain, tell).await?;
+            }
+            Err(error) => return Err(error.into()),
+        },
+        // Its files are read for each request.
+        Entry::Classic { .. } => {
+            let isolates = Isolates::new(engine, app)?;
+            let tell = move |news| reporter.tell(news);
+            process::serve(line, &isolates.pool, wait, drain, tell).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Between two requests, looks whether one of these files or of those that the application has named was changed.
+fn watching(reporter: Rc<Reporter>, files: impl Fn() -> Vec<PathBuf>) -> impl Fn(News) {
+    let watcher = RefCell::new(Watcher::default());
+    move |news| {
+        if matches!(news, News::Ready | News::Served | News::Idle) {
+            let mut watcher = watcher.borrow_mut();
+            if let Some(file) = watcher.look(|| files().into_iter().collect()) {
+                let file = file.display().to_string();
+                reporter.master.send(&Report::Changed { file });
+            }
+        }
+        reporter.tell(news);
+    }
+}
+
+/// Stands in for an application that does not boot, until it does (development).
+struct Broken(String);
+
+impl Runs for Broken {
+    async fn run(&self, _: Request, _: Option<Script>) -> Response<ResponseBody> {
+        let page = Bytes::from(dev::page(&self.0));
+        let mut response = Response::new(ResponseBody::full(page));
+        *response.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
+        let html = HeaderValue::from_static("text/html; charset=utf-8");
+        response.headers_mut().insert(CONTENT_TYPE, html);
+        response
+    }
+
+    fn unfinished(&self) -> usize {
+        0
+    }
+}
