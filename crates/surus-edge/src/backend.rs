@@ -111,4 +111,7 @@ pub trait Backend: 'static {
         body: Option<RequestBody>,
         connection: &Connection,
     ) -> Answer<Self::Body>;
+
+    /// Sees each of its responses before it leaves, as the client gets it. `begun`: when the request had come.
+    fn ended(&self, _begun: Instant, _response: &mut http::Response<Reply<Self::Body>>) {}
 }

@@ -133,23 +133,23 @@ impl Watch {
 
     /// Ready when the client has been waited for too long.
     fn poll_patience(&mut self, cx: &mut Context<'_>) -> Poll<BoxError> {
-        if self.since.is_none() {
+        let Some(since) = self.since else {
+            // Most bodies have come with their heads: hyper hands them over next. A timer would be for nothing.
+            self.since = Some(Instant::now());
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        };
+        let timer = self.timer.get_or_insert_with(|| {
             let patience = self
                 .limits
                 .patience(self.limits.body_timeout, self.received);
-            let now = Instant::now();
-            self.since = Some(now);
-            self.timer = Some(Box::pin(tokio::time::sleep_until(
-                now + patience.saturating_sub(self.waited),
-            )));
-        }
-        match &mut self.timer {
-            Some(timer) => timer
-                .as_mut()
-                .poll(cx)
-                .map(|()| self.fail(BodyError::TimedOut)),
-            None => Poll::Pending,
-        }
+            let end = since + patience.saturating_sub(self.waited);
+            Box::pin(tokio::time::sleep_until(end))
+        });
+        timer
+            .as_mut()
+            .poll(cx)
+            .map(|()| self.fail(BodyError::TimedOut))
     }
 }
 

@@ -5,6 +5,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{ready, Context, Poll};
+use std::time::Instant;
 
 use bytes::Bytes;
 use http::header::{HeaderValue, CACHE_CONTROL, CONNECTION};
@@ -18,6 +19,7 @@ use crate::connection::State;
 use crate::encoding::Encoding;
 use crate::ids::{identify, REQUEST_ID};
 use crate::length::correct;
+use crate::request_body::Verdict;
 use crate::server::Edge;
 use crate::wellformed::check;
 use crate::{plain, Answer, Backend, BoxError, Connection, Later, Reply, RequestBody};
@@ -108,33 +110,41 @@ impl<B: Backend> Service<B> {
     }
 
     #[inline(always)]
-    fn answer(&self, client: &Connection, request: Request<Incoming>) -> Answer<B::Body> {
+    fn answer(
+        &self,
+        client: &Connection,
+        request: Request<Incoming>,
+        verdict: &mut Option<Verdict>,
+    ) -> Answer<B::Body> {
         if let Some(answer) = answer_health(&self.edge, &request) {
             return Answer::Now(answer);
         }
         let (mut head, incoming) = request.into_parts();
-        if incoming.is_end_stream() {
-            return self.edge.backend.call(&mut head, None, client);
+        let mut body = None;
+        if !incoming.is_end_stream() {
+            if incoming.size_hint().lower() > self.edge.limits.body_bytes {
+                return Answer::Now(refuse(&self.state, StatusCode::PAYLOAD_TOO_LARGE));
+            }
+            let (watched, fate) = RequestBody::watched(incoming, &self.edge.limits, &self.state);
+            body = Some(watched);
+            *verdict = Some(fate);
         }
-        if incoming.size_hint().lower() > self.edge.limits.body_bytes {
-            return Answer::Now(refuse(&self.state, StatusCode::PAYLOAD_TOO_LARGE));
+        let backend = &self.edge.backend;
+        let mut answer = backend.call(&mut head, body, client);
+        if let Answer::Now(response) = &mut answer {
+            judge(response, verdict.as_ref(), &self.state);
+            backend.ended(client.arrived(), response);
         }
-        let (body, verdict) = RequestBody::watched(incoming, &self.edge.limits, &self.state);
-        let state = Rc::clone(&self.state);
-        let answer = self.edge.backend.call(&mut head, Some(body), client);
-        answer.map(move |response| match verdict.get() {
-            Some(error) => refuse(&state, error.status()),
-            None => response,
-        })
+        answer
     }
 }
 
 impl<B: Backend> hyper::service::Service<Request<Incoming>> for Service<B> {
     type Response = Response<Outgoing<B::Body>>;
     type Error = Infallible;
-    type Future = Responding<B::Body>;
+    type Future = Responding<B>;
 
-    fn call(&self, mut request: Request<Incoming>) -> Responding<B::Body> {
+    fn call(&self, mut request: Request<Incoming>) -> Responding<B> {
         let busy = Busy::begin(Rc::clone(&self.state));
         let settings = &self.edge.settings;
         let malformed = check(&mut request).err();
@@ -157,15 +167,21 @@ impl<B: Backend> hyper::service::Service<Request<Incoming>> for Service<B> {
             is_head,
             busy,
         };
+        let mut verdict = None;
         let answer = match malformed {
             Some(status) => Answer::Now(refuse(&self.state, status)),
-            None => self.answer(client, request),
+            None => self.answer(client, request, &mut verdict),
         };
         match answer {
             Answer::Now(response) => Responding::Now(Some(noted.complete(response))),
             Answer::Later(future) => Responding::Later {
                 future,
-                noted: Some(Box::new(noted)),
+                pending: Some(Box::new(Pending {
+                    noted,
+                    verdict,
+                    begun: client.arrived(),
+                    edge: Rc::clone(&self.edge),
+                })),
             },
         }
     }
@@ -219,20 +235,40 @@ impl Noted {
 }
 
 /// The future of a response.
-pub(crate) enum Responding<B> {
+pub(crate) enum Responding<B: Backend> {
     /// `None` once it was taken.
-    Now(Option<Response<Outgoing<B>>>),
+    Now(Option<Response<Outgoing<B::Body>>>),
     Later {
-        future: Later<B>,
-        noted: Option<Box<Noted>>,
+        future: Later<B::Body>,
+        pending: Option<Box<Pending<B>>>,
     },
 }
 
-impl<B> Future for Responding<B>
-where
-    B: Body<Data = Bytes, Error = BoxError> + Unpin,
-{
-    type Output = Result<Response<Outgoing<B>>, Infallible>;
+/// What is kept of a request for as long as its response is waited for.
+pub(crate) struct Pending<B> {
+    noted: Noted,
+    verdict: Option<Verdict>,
+    begun: Instant,
+    edge: Rc<Edge<B>>,
+}
+
+impl<B: Backend> Pending<B> {
+    fn complete(self, mut response: Response<Reply<B::Body>>) -> Response<Outgoing<B::Body>> {
+        judge(&mut response, self.verdict.as_ref(), &self.noted.busy.0);
+        self.edge.backend.ended(self.begun, &mut response);
+        self.noted.complete(response)
+    }
+}
+
+/// A request whose body has failed is refused, whatever the backend has made of it.
+fn judge<B>(response: &mut Response<Reply<B>>, verdict: Option<&Verdict>, state: &State) {
+    if let Some(error) = verdict.and_then(|verdict| verdict.get()) {
+        *response = refuse(state, error.status());
+    }
+}
+
+impl<B: Backend> Future for Responding<B> {
+    type Output = Result<Response<Outgoing<B::Body>>, Infallible>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         // Nobody polls a future that has ended.
@@ -241,10 +277,10 @@ where
                 Some(response) => Poll::Ready(Ok(response)),
                 None => Poll::Pending,
             },
-            Responding::Later { future, noted } => {
+            Responding::Later { future, pending } => {
                 let response = ready!(future.as_mut().poll(cx));
-                match noted.take() {
-                    Some(noted) => Poll::Ready(Ok(noted.complete(response))),
+                match pending.take() {
+                    Some(pending) => Poll::Ready(Ok(pending.complete(response))),
                     None => Poll::Pending,
                 }
             }

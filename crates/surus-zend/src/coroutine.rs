@@ -8,8 +8,9 @@ use std::{
     fmt,
     future::Future,
     path::{Path, PathBuf},
-    pin::Pin,
+    pin::{pin, Pin},
     rc::Rc,
+    task::{Context, Poll, Waker},
 };
 
 use http::Response;
@@ -251,6 +252,15 @@ impl fmt::Debug for Answer {
     }
 }
 
+/// What a future gives that has nothing to wait for.
+fn at_once<F: Future>(future: F) -> Option<F::Output> {
+    let mut context = Context::from_waker(Waker::noop());
+    match pin!(future).poll(&mut context) {
+        Poll::Ready(output) => Some(output),
+        Poll::Pending => None,
+    }
+}
+
 impl App {
     #[inline]
     fn answer(
@@ -263,15 +273,21 @@ impl App {
             Exchange::recycle(exchange);
             return Answer::Now(answer);
         }
-        if !version.inputs.as_ref().is_some_and(|i| i.has(&exchange)) {
+        let inputs = version.inputs.as_ref();
+        let Some(inputs) = inputs.filter(|inputs| inputs.has(&exchange)).cloned() else {
             return self.run(version, exchange, place);
+        };
+        if exchange.has_whole_body() {
+            match at_once(inputs.read(&exchange)) {
+                Some(Some(refusal)) => return Answer::Now(refusal),
+                Some(None) => return self.run(version, exchange, place),
+                None => {}
+            }
         }
         let app = self.clone();
         Answer::Later(Box::pin(async move {
-            if let Some(inputs) = &version.inputs {
-                if let Some(refusal) = inputs.read(&exchange).await {
-                    return refusal;
-                }
+            if let Some(refusal) = inputs.read(&exchange).await {
+                return refusal;
             }
             app.run(version, exchange, place).wait().await
         }))

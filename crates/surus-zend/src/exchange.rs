@@ -257,6 +257,14 @@ impl Exchange {
         self.unread.borrow().is_empty() && matches!(*self.body.borrow(), RequestBody::File(_))
     }
 
+    /// Whether [`Exchange::whole_body`] has nothing to wait for.
+    pub(crate) fn has_whole_body(&self) -> bool {
+        matches!(
+            *self.body.borrow(),
+            RequestBody::Empty | RequestBody::Full(_)
+        )
+    }
+
     /// Reads all of the body, which PHP finds unread afterwards. `Err` if it has more than `limit` bytes, or breaks off.
     pub(crate) async fn whole_body(&self, limit: usize) -> Result<Bytes, BodyError> {
         if let RequestBody::Full(bytes) = &*self.body.borrow() {

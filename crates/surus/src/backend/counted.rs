@@ -43,17 +43,6 @@ impl<B> Counted<B> {
         *self.broken.borrow_mut() = error;
     }
 
-    /// Counts a response that is about to leave.
-    fn note<T>(&self, begun: Instant, response: &mut Response<T>) {
-        self.tally
-            .count(response.status().as_u16(), begun.elapsed());
-        self.requests.set(self.requests.get() + 1);
-        if self.leaving.get() {
-            let close = HeaderValue::from_static("close");
-            response.headers_mut().insert(CONNECTION, close);
-        }
-    }
-
     pub(crate) fn broken(&self) -> Option<String> {
         self.broken.borrow().clone()
     }
@@ -70,25 +59,20 @@ impl<B: Backend> Backend for Counted<B> {
         body: Option<RequestBody>,
         connection: &Connection,
     ) -> Answer<B::Body> {
-        let begun = connection.arrived();
         let broken = self.broken.borrow().is_some();
-        let mut answer = if broken {
-            Answer::Now(page(&self.broken().unwrap_or_default()))
-        } else {
-            self.inner.call(head, body, connection)
-        };
-        match &mut answer {
-            Answer::Now(response) => {
-                self.note(begun, response);
-                answer
-            }
-            Answer::Later(_) => {
-                let this = Rc::clone(self);
-                answer.map(move |mut response| {
-                    this.note(begun, &mut response);
-                    response
-                })
-            }
+        if broken {
+            return Answer::Now(page(&self.broken().unwrap_or_default()));
+        }
+        self.inner.call(head, body, connection)
+    }
+
+    fn ended(&self, begun: Instant, response: &mut Response<Reply<B::Body>>) {
+        self.tally
+            .count(response.status().as_u16(), begun.elapsed());
+        self.requests.set(self.requests.get() + 1);
+        if self.leaving.get() {
+            let close = HeaderValue::from_static("close");
+            response.headers_mut().insert(CONNECTION, close);
         }
     }
 }

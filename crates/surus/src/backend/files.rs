@@ -4,6 +4,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::time::Instant;
 
 use http::header::{HeaderMap, HeaderName, HeaderValue, CONTENT_LENGTH};
 use http::{Method, Response, StatusCode};
@@ -66,6 +67,10 @@ impl<B: Backend> Backend for Files<B> {
         self.inner
             .call(head, body, connection)
             .map(move |response| sendfile.answer(&asked, response))
+    }
+
+    fn ended(&self, begun: Instant, response: &mut Response<Reply<B::Body>>) {
+        self.inner.ended(begun, response);
     }
 }
 
