@@ -117,10 +117,10 @@ fn a_request_may_go_on_without_its_client() {
     for mode in Mode::ALL {
         let server = server(mode, "request_timeout = \"30s\"").start();
         let client = begin(&server, "case=ignore&id=ignore").expect("a connection");
-        expect_notes(&server, "ignore", "begun;", SOON);
+        expect_notes(&server, "ignore", "begun;", 2 * SOON);
         drop(client);
         let expected = "begun;slept 1.0;status 1 1;wrote;";
-        expect_notes(&server, "ignore", expected, SOON);
+        expect_notes(&server, "ignore", expected, 2 * SOON);
     }
 }
 
