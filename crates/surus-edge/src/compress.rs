@@ -72,6 +72,7 @@ where
             inner,
             encoder: Some(encoder),
             rest: Bytes::new(),
+            trailers: None,
         }))
     })
 }
@@ -107,6 +108,8 @@ pub struct Compressed<B> {
     encoder: Option<Encoder>,
     /// Of the last frame, not compressed yet.
     rest: Bytes,
+    /// They go behind what the encoder still has.
+    trailers: Option<Frame<Bytes>>,
 }
 
 impl<B> Compressed<B>
@@ -114,7 +117,7 @@ where
     B: Body<Data = Bytes, Error = BoxError> + Unpin,
 {
     pub(crate) fn is_end_stream(&self) -> bool {
-        self.encoder.is_none()
+        self.encoder.is_none() && self.trailers.is_none()
     }
 
     pub(crate) fn poll_frame(
@@ -123,7 +126,7 @@ where
     ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
         loop {
             let Some(encoder) = &mut self.encoder else {
-                return Poll::Ready(None);
+                return Poll::Ready(self.trailers.take().map(Ok));
             };
             if !self.rest.is_empty() {
                 let slice = self.rest.split_to(self.rest.len().min(SLICE));
@@ -141,17 +144,18 @@ where
                 Poll::Pending => return Poll::Pending,
                 Poll::Ready(Some(Ok(frame))) => match frame.into_data() {
                     Ok(data) => self.rest = data,
-                    Err(trailers) => return Poll::Ready(Some(Ok(trailers))),
+                    Err(trailers) => self.trailers = Some(trailers),
                 },
                 Poll::Ready(Some(Err(error))) => return Poll::Ready(Some(Err(error))),
                 Poll::Ready(None) => {
                     let end = self.encoder.take().map(Encoder::finish).transpose();
-                    return Poll::Ready(match end {
-                        Ok(bytes) => bytes
-                            .filter(|bytes| !bytes.is_empty())
-                            .map(|bytes| Ok(Frame::data(bytes))),
-                        Err(error) => Some(Err(error.into())),
-                    });
+                    match end {
+                        Ok(Some(bytes)) if !bytes.is_empty() => {
+                            return Poll::Ready(Some(Ok(Frame::data(bytes))))
+                        }
+                        Ok(_) => {}
+                        Err(error) => return Poll::Ready(Some(Err(error.into()))),
+                    }
                 }
             }
         }

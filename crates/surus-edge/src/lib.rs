@@ -63,7 +63,7 @@ pub use fs::{CachedDisk, Disk, FileSystem, Kind, Stat};
 pub use limits::Limits;
 pub use proxies::{Network, Proxies};
 pub use reply::{plain, Reply};
-pub use request_body::{BodyError, RequestBody};
+pub use request_body::{BodyError, RequestBody, Trailers};
 pub use server::{serve, Drained, Edge, Intake};
 pub use settings::{Health, Settings};
 pub use site::{Resolution, Script, Site};

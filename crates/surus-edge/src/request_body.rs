@@ -1,4 +1,4 @@
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::StatusCode;
+use http::{HeaderMap, StatusCode};
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 use tokio::time::{Instant, Sleep};
@@ -36,11 +36,15 @@ struct Watch {
     since: Option<Instant>,
     timer: Option<Pin<Box<Sleep>>>,
     verdict: Verdict,
+    trailers: Trailers,
     connection: Rc<State>,
 }
 
 /// Where the edge finds out that a body has failed.
 pub(crate) type Verdict = Rc<Cell<Option<BodyError>>>;
+
+/// Where the fields that follow a body are found, once it was read to its end; most have none.
+pub type Trailers = Rc<OnceCell<HeaderMap>>;
 
 impl RequestBody {
     pub(crate) fn watched(
@@ -57,6 +61,7 @@ impl RequestBody {
             since: None,
             timer: None,
             verdict: Rc::clone(&verdict),
+            trailers: Trailers::default(),
             connection: Rc::clone(connection),
         });
         let body = RequestBody {
@@ -64,6 +69,13 @@ impl RequestBody {
             watch: Some(watch),
         };
         (body, verdict)
+    }
+
+    /// `None` if there will be none: HTTP/1 has them behind chunks only.
+    pub fn trailers(&self) -> Option<Trailers> {
+        let watch = self.watch.as_ref()?;
+        (watch.connection.is_http2() || self.announced().is_none())
+            .then(|| Rc::clone(&watch.trailers))
     }
 
     /// The announced length of what is still to be read.
@@ -178,6 +190,10 @@ impl Body for RequestBody {
         };
         match polled {
             Poll::Ready(Some(Ok(frame))) => {
+                if let Some(trailers) = frame.trailers_ref() {
+                    // There is one such frame.
+                    let _ = watch.trailers.set(trailers.clone());
+                }
                 if frame.is_trailers() && !watch.connection.is_http2() {
                     // hyper ends them with CRLF CRLF only. Who takes LF for the end of a line, as one may (RFC 9112, 2.2),
                     // may see the next request where hyper has seen a trailer: there is none.

@@ -164,6 +164,10 @@ bool surus_rs_path_parameter(void *exchange, size_t i, surus_str *name, surus_st
 int64_t surus_rs_route(void *exchange);
 /* Up to `size` bytes of the request body; 0 at its end. Parks while none has come. */
 size_t surus_rs_read_body(void *exchange, char *buffer, size_t size);
+/* Whether it has ended before its end: what was read must not be taken for all of it. */
+bool surus_rs_body_failed(void *exchange);
+/* The i-th field that has followed the body; none before its end was read. */
+bool surus_rs_trailer_at(void *exchange, size_t i, surus_str *name, surus_str *value);
 
 /* Parks for a moment between two tries to lock a file, longer with each; false when the request is to end. */
 bool surus_rs_nap_for_lock(unsigned tries);
@@ -174,6 +178,8 @@ void surus_rs_send_head(void *exchange, int status);
 bool surus_rs_interim(void *exchange, int status, surus_str lines);
 void surus_rs_add_header(void *exchange, surus_str name, surus_str value);
 void surus_rs_content_type(void *exchange, surus_str value);
+/* A field behind the body; "Trailer" has named it among the headers. */
+void surus_rs_add_trailer(void *exchange, surus_str name, surus_str value);
 bool surus_rs_write(void *exchange, const char *data, size_t size);
 bool surus_rs_flush(void *exchange);
 /* fastcgi_finish_request: the response is complete, PHP goes on. */

@@ -4,6 +4,7 @@
 
 #include "Zend/zend_smart_str.h"
 #include "ext/json/php_json.h"
+#include "main/php_memory_streams.h"
 
 zend_class_entry *surus_request_class, *surus_response_class;
 
@@ -52,6 +53,11 @@ void surus_request_object(zval *to, zend_class_entry *class, void *exchange)
 void surus_request_detach(zval *request)
 {
 	REQUEST(Z_OBJ_P(request))->exchange = NULL;
+}
+
+void *surus_request_exchange(zend_object *request)
+{
+	return REQUEST(request)->exchange;
 }
 
 static request_object *live_request(zval *this)
@@ -104,6 +110,27 @@ static void pick(zval *array, zend_string *name, zval *fallback, zval *return_va
 	}
 }
 
+typedef bool field_at(void *exchange, size_t i, surus_str *name, surus_str *value);
+
+/* All fields by name; those with one name are joined. */
+static void fields(void *exchange, field_at *at, zval *to)
+{
+	array_init(to);
+	surus_str name, value;
+	for (size_t i = 0; at(exchange, i, &name, &value); i++) {
+		zend_string *key = zend_string_init(name.ptr, name.len, false);
+		zval *had = zend_symtable_find(Z_ARRVAL_P(to), key);
+		zval text;
+		if (had) {
+			ZVAL_STR(&text, zend_strpprintf(0, "%s, %.*s", Z_STRVAL_P(had), (int)value.len, value.ptr));
+		} else {
+			ZVAL_STRINGL(&text, value.ptr, value.len);
+		}
+		zend_symtable_update(Z_ARRVAL_P(to), key, &text);
+		zend_string_release(key);
+	}
+}
+
 static zval *query_of(request_object *request)
 {
 	if (Z_TYPE(request->query) == IS_UNDEF) {
@@ -135,10 +162,22 @@ HashTable *surus_request_query(zval *object)
 	return Z_ARRVAL_P(query_of(REQUEST(Z_OBJ_P(object))));
 }
 
-static void read_body(request_object *request)
+/* What has come must not be taken for the whole. The answer is the server's, whatever becomes of this. */
+static bool is_whole(const request_object *request)
+{
+	if (surus_rs_body_failed(request->exchange)) {
+		static const char message[] = "The request's body ends before its end";
+		surus_throw_http(400, zend_string_init(message, sizeof message - 1, false));
+		return false;
+	}
+	return true;
+}
+
+/* False: an exception says why not. */
+static bool read_body(request_object *request)
 {
 	if (Z_TYPE(request->body) != IS_UNDEF) {
-		return;
+		return is_whole(request);
 	}
 	smart_str text = {0};
 	if (SG(request_info).request_body) {
@@ -146,7 +185,7 @@ static void read_body(request_object *request)
 		php_stream_rewind(SG(request_info).request_body);
 		zend_string *all = php_stream_copy_to_mem(SG(request_info).request_body, PHP_STREAM_COPY_ALL, 0);
 		ZVAL_STR(&request->body, all);
-		return;
+		return is_whole(request);
 	}
 	char block[16 * 1024];
 	size_t size;
@@ -159,14 +198,14 @@ static void read_body(request_object *request)
 	} else {
 		ZVAL_EMPTY_STRING(&request->body);
 	}
+	return is_whole(request);
 }
 
 ZEND_METHOD(NativeRequest, body)
 {
 	ZEND_PARSE_PARAMETERS_NONE();
 	request_object *request = live_request(ZEND_THIS);
-	if (request) {
-		read_body(request);
+	if (request && read_body(request)) {
 		RETURN_COPY(&request->body);
 	}
 }
@@ -189,15 +228,42 @@ ZEND_METHOD(NativeRequest, read)
 	size_t got = surus_rs_read_body(request->exchange, ZSTR_VAL(block), (size_t)size);
 	block = zend_string_truncate(block, got, false);
 	ZSTR_VAL(block)[got] = '\0';
-	RETURN_NEW_STR(block);
+	RETVAL_NEW_STR(block);
+	if (got == 0) {
+		is_whole(request);
+	}
+}
+
+/* What was read before is at hand; anything else comes as the client sends it. */
+ZEND_METHOD(NativeRequest, openBody)
+{
+	ZEND_PARSE_PARAMETERS_NONE();
+	request_object *request = live_request(ZEND_THIS);
+	if (!request) {
+		return;
+	}
+	if (Z_TYPE(request->body) == IS_UNDEF && !SG(request_info).request_body) {
+		surus_body_stream(return_value, Z_OBJ_P(ZEND_THIS));
+	} else if (read_body(request)) {
+		php_stream *stream = php_stream_memory_open(TEMP_STREAM_READONLY, Z_STR(request->body));
+		php_stream_to_zval(stream, return_value);
+	}
+}
+
+ZEND_METHOD(NativeRequest, trailers)
+{
+	ZEND_PARSE_PARAMETERS_NONE();
+	request_object *request = live_request(ZEND_THIS);
+	if (request) {
+		fields(request->exchange, surus_rs_trailer_at, return_value);
+	}
 }
 
 ZEND_METHOD(NativeRequest, json)
 {
 	ZEND_PARSE_PARAMETERS_NONE();
 	request_object *request = live_request(ZEND_THIS);
-	if (request) {
-		read_body(request);
+	if (request && read_body(request)) {
 		php_json_decode_ex(return_value, Z_STRVAL(request->body), Z_STRLEN(request->body), PHP_JSON_OBJECT_AS_ARRAY | PHP_JSON_THROW_ON_ERROR, 512);
 	}
 }
@@ -216,7 +282,9 @@ ZEND_METHOD(NativeRequest, form)
 		return;
 	}
 	if (Z_TYPE(request->form) == IS_UNDEF) {
-		read_body(request);
+		if (!read_body(request)) {
+			return;
+		}
 		parse_into(&request->form, Z_STRVAL(request->body), Z_STRLEN(request->body));
 	}
 	pick(&request->form, name, fallback, return_value);
@@ -244,30 +312,12 @@ ZEND_METHOD(NativeRequest, header)
 	}
 }
 
-static void all_headers(void *exchange, zval *to)
-{
-	array_init(to);
-	surus_str name, value;
-	for (size_t i = 0; surus_rs_header_at(exchange, i, &name, &value); i++) {
-		zend_string *key = zend_string_init(name.ptr, name.len, false);
-		zval *had = zend_symtable_find(Z_ARRVAL_P(to), key);
-		zval text;
-		if (had) {
-			ZVAL_STR(&text, zend_strpprintf(0, "%s, %.*s", Z_STRVAL_P(had), (int)value.len, value.ptr));
-		} else {
-			ZVAL_STRINGL(&text, value.ptr, value.len);
-		}
-		zend_symtable_update(Z_ARRVAL_P(to), key, &text);
-		zend_string_release(key);
-	}
-}
-
 ZEND_METHOD(NativeRequest, headers)
 {
 	ZEND_PARSE_PARAMETERS_NONE();
 	request_object *request = live_request(ZEND_THIS);
 	if (request) {
-		all_headers(request->exchange, return_value);
+		fields(request->exchange, surus_rs_header_at, return_value);
 	}
 }
 
@@ -365,6 +415,7 @@ typedef struct {
 	zend_long status;
 	zval body;
 	zval headers;
+	zval trailers;
 	zend_object std;
 } response_object;
 
@@ -376,6 +427,7 @@ static zend_object *response_create(zend_class_entry *class)
 	response->status = 200;
 	ZVAL_NULL(&response->body);
 	ZVAL_UNDEF(&response->headers);
+	ZVAL_UNDEF(&response->trailers);
 	zend_object_std_init(&response->std, class);
 	object_properties_init(&response->std, class);
 	response->std.handlers = &response_handlers;
@@ -387,6 +439,7 @@ static void response_free(zend_object *object)
 	response_object *response = RESPONSE(object);
 	zval_ptr_dtor(&response->body);
 	zval_ptr_dtor(&response->headers);
+	zval_ptr_dtor(&response->trailers);
 	zend_object_std_dtor(object);
 }
 
@@ -395,6 +448,7 @@ static HashTable *response_gc(zend_object *object, zval **table, int *count)
 	zend_get_gc_buffer *buffer = zend_get_gc_buffer_create();
 	zend_get_gc_buffer_add_zval(buffer, &RESPONSE(object)->body);
 	zend_get_gc_buffer_add_zval(buffer, &RESPONSE(object)->headers);
+	zend_get_gc_buffer_add_zval(buffer, &RESPONSE(object)->trailers);
 	zend_get_gc_buffer_use(buffer, table, count);
 	return zend_std_get_properties(object);
 }
@@ -402,18 +456,21 @@ static HashTable *response_gc(zend_object *object, zval **table, int *count)
 surus_response_view surus_response_read(zval *object)
 {
 	response_object *response = RESPONSE(Z_OBJ_P(object));
-	return (surus_response_view){.status = response->status, .headers = &response->headers, .body = &response->body};
+	return (surus_response_view){
+		.status = response->status, .headers = &response->headers, .body = &response->body, .trailers = &response->trailers
+	};
 }
 
 ZEND_METHOD(NativeResponse, __construct)
 {
-	zval *body = NULL, *headers = NULL;
+	zval *body = NULL, *headers = NULL, *trailers = NULL;
 	zend_long status = 200;
-	ZEND_PARSE_PARAMETERS_START(0, 3)
+	ZEND_PARSE_PARAMETERS_START(0, 4)
 		Z_PARAM_OPTIONAL
 		Z_PARAM_ZVAL(body)
 		Z_PARAM_LONG(status)
 		Z_PARAM_ARRAY(headers)
+		Z_PARAM_ARRAY(trailers)
 	ZEND_PARSE_PARAMETERS_END();
 	if (status < 100 || status > 599) {
 		zend_argument_value_error(2, "must be an HTTP status from 100 to 599, " ZEND_LONG_FMT " given", status);
@@ -432,6 +489,10 @@ ZEND_METHOD(NativeResponse, __construct)
 	if (headers) {
 		zval_ptr_dtor(&response->headers);
 		ZVAL_COPY(&response->headers, headers);
+	}
+	if (trailers) {
+		zval_ptr_dtor(&response->trailers);
+		ZVAL_COPY(&response->trailers, trailers);
 	}
 }
 
@@ -453,6 +514,16 @@ ZEND_METHOD(NativeResponse, headers)
 	zval *headers = &RESPONSE(Z_OBJ_P(ZEND_THIS))->headers;
 	if (Z_TYPE_P(headers) == IS_ARRAY) {
 		RETURN_COPY(headers);
+	}
+	RETURN_EMPTY_ARRAY();
+}
+
+ZEND_METHOD(NativeResponse, trailers)
+{
+	ZEND_PARSE_PARAMETERS_NONE();
+	zval *trailers = &RESPONSE(Z_OBJ_P(ZEND_THIS))->trailers;
+	if (Z_TYPE_P(trailers) == IS_ARRAY) {
+		RETURN_COPY(trailers);
 	}
 	RETURN_EMPTY_ARRAY();
 }
@@ -479,10 +550,13 @@ ZEND_END_ARG_INFO()
 ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_read, 0, 1, IS_STRING, 0)
 	ZEND_ARG_TYPE_INFO(0, size, IS_LONG, 0)
 ZEND_END_ARG_INFO()
+ZEND_BEGIN_ARG_INFO_EX(arginfo_open, 0, 0, 0)
+ZEND_END_ARG_INFO()
 ZEND_BEGIN_ARG_INFO_EX(arginfo_construct, 0, 0, 0)
 	ZEND_ARG_TYPE_INFO_WITH_DEFAULT_VALUE(0, body, IS_MIXED, 0, "null")
 	ZEND_ARG_TYPE_INFO_WITH_DEFAULT_VALUE(0, status, IS_LONG, 0, "200")
 	ZEND_ARG_TYPE_INFO_WITH_DEFAULT_VALUE(0, headers, IS_ARRAY, 0, "[]")
+	ZEND_ARG_TYPE_INFO_WITH_DEFAULT_VALUE(0, trailers, IS_ARRAY, 0, "[]")
 ZEND_END_ARG_INFO()
 
 static const zend_function_entry request_methods[] = {
@@ -500,6 +574,8 @@ static const zend_function_entry request_methods[] = {
 	ZEND_ME(NativeRequest, params, arginfo_array, ZEND_ACC_PUBLIC)
 	ZEND_ME(NativeRequest, variables, arginfo_array, ZEND_ACC_PUBLIC)
 	ZEND_ME(NativeRequest, read, arginfo_read, ZEND_ACC_PUBLIC)
+	ZEND_ME(NativeRequest, openBody, arginfo_open, ZEND_ACC_PUBLIC)
+	ZEND_ME(NativeRequest, trailers, arginfo_array, ZEND_ACC_PUBLIC)
 	ZEND_ME(NativeRequest, server, arginfo_server, ZEND_ACC_PUBLIC)
 	ZEND_ME(NativeRequest, ip, arginfo_string, ZEND_ACC_PUBLIC)
 	ZEND_FE_END
@@ -510,6 +586,7 @@ static const zend_function_entry response_methods[] = {
 	ZEND_ME(NativeResponse, status, arginfo_int, ZEND_ACC_PUBLIC)
 	ZEND_ME(NativeResponse, body, arginfo_mixed, ZEND_ACC_PUBLIC)
 	ZEND_ME(NativeResponse, headers, arginfo_array, ZEND_ACC_PUBLIC)
+	ZEND_ME(NativeResponse, trailers, arginfo_array, ZEND_ACC_PUBLIC)
 	ZEND_FE_END
 };
 

@@ -138,10 +138,15 @@ extern zend_class_entry *surus_request_class, *surus_response_class;
 void surus_request_object(zval *to, zend_class_entry *class, void *exchange);
 /* The parsed query string. */
 HashTable *surus_request_query(zval *request);
+/* NULL once the request has ended. */
+void *surus_request_exchange(zend_object *request);
 /* The request has ended: what keeps the object finds it empty. */
 void surus_request_detach(zval *request);
-typedef struct { zend_long status; zval *headers; zval *body; } surus_response_view;
+typedef struct { zend_long status; zval *headers, *body, *trailers; } surus_response_view;
 surus_response_view surus_response_read(zval *response);
+
+/* ---- body_stream.c ---- */
+void surus_body_stream(zval *to, zend_object *request);
 
 /* ---- response.c ---- */
 /* Sends what a handler returned: the return contract. */

@@ -214,9 +214,81 @@ static void send_response_head(surus_task *task, const surus_response_view *view
 
 static void send_stream(surus_task *task, zval *items);
 
+static bool has_trailers(const surus_response_view *view)
+{
+	return Z_TYPE_P(view->trailers) == IS_ARRAY && zend_hash_num_elements(Z_ARRVAL_P(view->trailers)) > 0
+		&& Z_TYPE_P(view->body) != IS_NULL;
+}
+
+static bool is_field_name(const zend_string *name)
+{
+	static const char token[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789!#$%&'*+-.^_`|~";
+	return name && ZSTR_LEN(name) && strspn(ZSTR_VAL(name), token) == ZSTR_LEN(name);
+}
+
+/* Their names go before the body. */
+static void announce_trailers(const surus_response_view *view)
+{
+	smart_str line = {0};
+	zend_string *name;
+	ZEND_HASH_FOREACH_STR_KEY(Z_ARRVAL_P(view->trailers), name) {
+		if (is_field_name(name)) {
+			smart_str_appends(&line, line.s ? ", " : "Trailer: ");
+			smart_str_append(&line, name);
+		}
+	} ZEND_HASH_FOREACH_END();
+	if (line.s && !SG(headers_sent)) {
+		smart_str_0(&line);
+		sapi_header_line header = {.line = ZSTR_VAL(line.s), .line_len = ZSTR_LEN(line.s)};
+		sapi_header_op(SAPI_HEADER_REPLACE, &header);
+	}
+	smart_str_free(&line);
+}
+
+static void send_trailers(surus_task *task, const surus_response_view *view)
+{
+	/* What PHP still holds goes before them; what goes wrong now cuts the response off. */
+	if (SG(request_info).no_headers) {
+		surus_rs_flush(task->exchange);
+	} else {
+		php_output_flush_all();
+		sapi_flush();
+	}
+	zend_string *name;
+	zval *value;
+	ZEND_HASH_FOREACH_STR_KEY_VAL(Z_ARRVAL_P(view->trailers), name, value) {
+		zval result;
+		ZVAL_UNDEF(&result);
+		if (!is_field_name(name)) {
+			zend_error(E_WARNING, "A trailer whose name HTTP does not allow was left out");
+			continue;
+		}
+		if (Z_TYPE_P(value) == IS_OBJECT && zend_is_callable(value, 0, NULL)) {
+			call_user_function(NULL, NULL, value, &result, 0, NULL);
+			value = &result;
+		}
+		if (EG(exception)) {
+			zval_ptr_dtor(&result);
+			return;
+		}
+		zend_string *text = Z_TYPE_P(value) != IS_UNDEF ? zval_get_string(value) : NULL;
+		if (text && !EG(exception)) {
+			surus_rs_add_trailer(task->exchange, (surus_str){ZSTR_VAL(name), ZSTR_LEN(name)}, (surus_str){ZSTR_VAL(text), ZSTR_LEN(text)});
+		}
+		if (text) {
+			zend_string_release(text);
+		}
+		zval_ptr_dtor(&result);
+	} ZEND_HASH_FOREACH_END();
+}
+
 static void send_response(surus_task *task, zval *response)
 {
 	surus_response_view view = surus_response_read(response);
+	bool trailers = has_trailers(&view);
+	if (trailers) {
+		announce_trailers(&view);
+	}
 	send_response_head(task, &view);
 	if (Z_TYPE_P(view.body) == IS_STRING) {
 		if (SG(request_info).no_headers) {
@@ -226,6 +298,9 @@ static void send_response(surus_task *task, zval *response)
 		}
 	} else if (Z_TYPE_P(view.body) == IS_OBJECT || Z_TYPE_P(view.body) == IS_ARRAY) {
 		send_stream(task, view.body);
+	}
+	if (trailers && !EG(exception)) {
+		send_trailers(task, &view);
 	}
 }
 

@@ -52,9 +52,10 @@ impl Body for ResponseBody {
     ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
         match &mut self.0 {
             Kind::Full(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
-            Kind::Stream(pipe) => pipe
-                .poll_read(cx)
-                .map(|bytes| bytes.map(|bytes| bytes.map(Frame::data).map_err(Into::into))),
+            Kind::Stream(pipe) => pipe.poll_read(cx).map(|bytes| match bytes {
+                Some(bytes) => Some(bytes.map(Frame::data).map_err(Into::into)),
+                None => pipe.take_trailers().map(|all| Ok(Frame::trailers(all))),
+            }),
         }
     }
 

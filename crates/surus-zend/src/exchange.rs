@@ -147,6 +147,7 @@ impl Exchange {
         } = self;
         request.uri = http::Uri::default();
         request.interim = None;
+        request.trailers = None;
         response
             .get_mut()
             .clear(std::mem::take(&mut request.headers));
@@ -294,6 +295,11 @@ impl Exchange {
         Ok(all)
     }
 
+    /// What has followed the body; nothing before its end was read.
+    pub(crate) fn trailer(&self, i: usize) -> Option<(&HeaderName, &HeaderValue)> {
+        self.request.trailers.as_ref()?.get()?.iter().nth(i)
+    }
+
     // ---- the response, PHP's side
 
     /// Sends an interim response, if none other has begun and the client understands it.
@@ -402,6 +408,21 @@ impl Exchange {
         response.ready = Some(reply);
         drop(response);
         wake(&self.waiter);
+    }
+
+    /// Sends a field behind the body, which is a stream then. PHP has named it in `Trailer` before.
+    pub(crate) fn add_trailer(&self, name: &[u8], value: &[u8]) {
+        let parsed = HeaderName::from_bytes(name)
+            .ok()
+            .zip(HeaderValue::from_bytes(value).ok());
+        let Some((name, value)) = parsed else {
+            not_allowed(&String::from_utf8_lossy(name));
+            return;
+        };
+        self.start_streaming();
+        if let State::Streaming(pipe) = &self.response.borrow().state {
+            pipe.add_trailer(name, value);
+        }
     }
 
     pub(crate) fn is_full(&self) -> bool {

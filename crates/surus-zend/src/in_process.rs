@@ -176,6 +176,7 @@ fn request(raw: &ffi::InProcessRequest) -> Result<Request, String> {
         } else {
             RequestBody::Full(Bytes::copy_from_slice(body))
         },
+        trailers: None,
     })
 }
 

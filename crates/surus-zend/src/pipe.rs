@@ -9,6 +9,7 @@ use std::{
 };
 
 use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue};
 
 use crate::spill::Spill;
 
@@ -35,6 +36,8 @@ pub(crate) struct Pipe {
     /// It ended before its time: the client must not take what it got for the whole.
     cut_off: Cell<bool>,
     reader_gone: Cell<bool>,
+    /// What goes behind the last byte.
+    trailers: RefCell<Option<Box<HeaderMap>>>,
     reader: RefCell<Option<Waker>>,
     writer: RefCell<Option<Waker>>,
     /// Where bytes go beyond [`HIGH_WATER`], if they may go anywhere.
@@ -98,6 +101,16 @@ impl Pipe {
         wake(&self.reader);
     }
 
+    pub(crate) fn add_trailer(&self, name: HeaderName, value: HeaderValue) {
+        let mut trailers = self.trailers.borrow_mut();
+        trailers.get_or_insert_default().append(name, value);
+    }
+
+    /// For the reader, behind the last byte; once.
+    pub(crate) fn take_trailers(&self) -> Option<HeaderMap> {
+        self.trailers.borrow_mut().take().map(|trailers| *trailers)
+    }
+
     /// Ends it with an error.
     pub(crate) fn cut_off(&self) {
         self.cut_off.set(true);
@@ -134,6 +147,7 @@ impl Pipe {
         self.closed.get()
             && !self.cut_off.get()
             && self.chunks.borrow().is_empty()
+            && self.trailers.borrow().is_none()
             && self.spill.borrow().as_ref().is_none_or(Spill::is_empty)
     }
 

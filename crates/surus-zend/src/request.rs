@@ -1,6 +1,6 @@
 //! What a server hands over for one request.
 
-use std::{fmt, net::SocketAddr, path::PathBuf, pin::Pin, time::Duration};
+use std::{cell::OnceCell, fmt, net::SocketAddr, path::PathBuf, pin::Pin, rc::Rc, time::Duration};
 
 use bytes::Bytes;
 
@@ -18,6 +18,8 @@ pub struct Request {
     pub https: bool,
     pub interim: Option<Interim>,
     pub body: RequestBody,
+    /// Filled in with what follows the body, by the time its end is read. `None`: nothing will.
+    pub trailers: Option<Rc<OnceCell<http::HeaderMap>>>,
 }
 
 impl Request {
@@ -34,6 +36,7 @@ impl Request {
             https: false,
             interim: None,
             body: RequestBody::Empty,
+            trailers: None,
         }
     }
 }
@@ -42,7 +45,7 @@ type SendInterim = dyn Fn(http::StatusCode, &http::HeaderMap) -> bool;
 
 /// Sends an interim response (1xx) to the client; false if that cannot be done now.
 #[derive(Clone)]
-pub struct Interim(pub std::rc::Rc<SendInterim>);
+pub struct Interim(pub Rc<SendInterim>);
 
 impl fmt::Debug for Interim {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -73,6 +73,24 @@ unsafe extern "C" fn surus_rs_header_at(
 }
 
 #[no_mangle]
+unsafe extern "C" fn surus_rs_trailer_at(
+    raw: *mut c_void,
+    i: usize,
+    name: *mut Str,
+    value: *mut Str,
+) -> bool {
+    // SAFETY: as above.
+    unsafe {
+        let found = exchange(raw).trailer(i);
+        store(
+            found.map(|(n, v)| (Str::new(n.as_str().as_bytes()), Str::new(v.as_bytes()))),
+            name,
+            value,
+        )
+    }
+}
+
+#[no_mangle]
 unsafe extern "C" fn surus_rs_path_parameter(
     raw: *mut c_void,
     i: usize,
@@ -134,6 +152,12 @@ unsafe extern "C" fn surus_rs_read_body(
 }
 
 #[no_mangle]
+unsafe extern "C" fn surus_rs_body_failed(raw: *mut c_void) -> bool {
+    // SAFETY: as above.
+    unsafe { exchange(raw).body_failed.get() }
+}
+
+#[no_mangle]
 unsafe extern "C" fn surus_rs_send_head(raw: *mut c_void, status: c_int) {
     // SAFETY: as above.
     unsafe { exchange(raw).set_status(status) };
@@ -154,6 +178,12 @@ unsafe extern "C" fn surus_rs_interim(raw: *mut c_void, status: c_int, lines: St
 unsafe extern "C" fn surus_rs_add_header(raw: *mut c_void, name: Str, value: Str) {
     // SAFETY: as above.
     unsafe { exchange(raw).add_header(name.bytes(), value.bytes()) };
+}
+
+#[no_mangle]
+unsafe extern "C" fn surus_rs_add_trailer(raw: *mut c_void, name: Str, value: Str) {
+    // SAFETY: as above.
+    unsafe { exchange(raw).add_trailer(name.bytes(), value.bytes()) };
 }
 
 #[no_mangle]

@@ -134,6 +134,26 @@ namespace Surus\Internal {
         }
 
         /**
+         * The body as a stream that is read once, as it comes: reading waits while nothing has, and what is not read the
+         * client has not sent yet. Where {@see NativeRequest::body()} was called before, what it has read. Reading fails
+         * where the body breaks off.
+         *
+         * @return resource
+         */
+        public function openBody()
+        {
+        }
+
+        /**
+         * Fields that have followed the body, by lower-case name; none before its end was read.
+         *
+         * @return array<string, string>
+         */
+        public function trailers(): array
+        {
+        }
+
+        /**
          * What $_SERVER has of this request.
          *
          * @return array<string, string>
@@ -167,11 +187,12 @@ namespace Surus\Internal {
          * @param int $status from 100 to 599
          * @param array<string, string|list<string>> $headers by name; a list sends the header several times. Without a
          *     content-type the body is text/html
+         * @param array<string, string|\Closure(): string> $trailers fields behind the body
          *
          * @throws \ValueError for a status out of range
          * @throws \TypeError for a body of another type
          */
-        public function __construct(mixed $body = null, int $status = 200, array $headers = [])
+        public function __construct(mixed $body = null, int $status = 200, array $headers = [], array $trailers = [])
         {
         }
 
@@ -186,6 +207,11 @@ namespace Surus\Internal {
 
         /** @return array<string, string|list<string>> */
         public function headers(): array
+        {
+        }
+
+        /** @return array<string, string|\Closure(): string> */
+        public function trailers(): array
         {
         }
     }

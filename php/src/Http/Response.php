@@ -179,13 +179,13 @@ class Response extends NativeResponse
 
     public function withStatus(int $status): self
     {
-        return new self($this->body(), $status, $this->headers());
+        return $this->with($this->body(), $status, $this->headers());
     }
 
     /** @param string|iterable<string|\Stringable>|null $body */
     public function withBody(string|iterable|null $body): self
     {
-        return new self($body, $this->status(), $this->headers());
+        return $this->with($body, $this->status(), $this->headers());
     }
 
     /**
@@ -198,7 +198,7 @@ class Response extends NativeResponse
         $headers = $this->without($name);
         $headers[strtolower($name)] = $value;
 
-        return new self($this->body(), $this->status(), $headers);
+        return $this->with($this->body(), $this->status(), $headers);
     }
 
     /** @param array<string, string|list<string>> $headers */
@@ -210,7 +210,7 @@ class Response extends NativeResponse
             $all[strtolower($name)] = $value;
         }
 
-        return new self($this->body(), $this->status(), $all);
+        return $this->with($this->body(), $this->status(), $all);
     }
 
     /** Beside the headers with this name. */
@@ -240,7 +240,7 @@ class Response extends NativeResponse
 
     public function withoutHeader(string $name): self
     {
-        return new self($this->body(), $this->status(), $this->without($name));
+        return $this->with($this->body(), $this->status(), $this->without($name));
     }
 
     public function withCookie(Cookie $cookie): self
@@ -254,10 +254,27 @@ class Response extends NativeResponse
         return $this->withCookie(new Cookie($name, '', maxAge: 0, path: $path, domain: $domain));
     }
 
+    /**
+     * Fields that follow the body, for clients that take them (`TE: trailers`, HTTP/2): a checksum of what was sent, or
+     * how it went. A closure is called when the body has been sent.
+     *
+     * @param array<string, string|\Closure(): string> $trailers
+     */
+    public function withTrailers(array $trailers): self
+    {
+        return new self($this->body(), $this->status(), $this->headers(), $trailers);
+    }
+
     /** The standard phrase for a status. */
     public static function reason(int $status): string
     {
         return Reason::PHRASES[$status] ?? 'Error';
+    }
+
+    /** @param array<string, string|list<string>> $headers */
+    private function with(mixed $body, int $status, array $headers): self
+    {
+        return new self($body, $status, $headers, $this->trailers());
     }
 
     /** @return array<string, string|list<string>> */

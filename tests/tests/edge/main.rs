@@ -10,6 +10,7 @@ mod log;
 mod protocol;
 mod queue;
 mod slow;
+mod streaming;
 mod streams;
 mod uploads;
 

@@ -244,10 +244,10 @@ fn http_2_by_prior_knowledge() {
     }
 }
 
-const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
+pub(super) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
 
 /// The next frame: kind, flags, payload.
-fn frame(stream: &mut TcpStream) -> io::Result<(u8, u8, Vec<u8>)> {
+pub(super) fn frame(stream: &mut TcpStream) -> io::Result<(u8, u8, Vec<u8>)> {
     let mut head = [0; 9];
     stream.read_exact(&mut head)?;
     let length = u32::from_be_bytes([0, head[0], head[1], head[2]]);

@@ -71,6 +71,7 @@ pub(crate) fn request(method: Method, target: &str, body: RequestBody) -> Reques
         https: false,
         interim: None,
         body,
+        trailers: None,
     }
 }
 

@@ -91,6 +91,7 @@ fn bare_request(head: &mut http::request::Parts, connection: &Connection) -> sur
         https: connection.https,
         interim: connection.interim().cloned().map(Interim),
         body: surus_zend::RequestBody::Empty,
+        trailers: None,
     }
 }
 
@@ -105,6 +106,7 @@ async fn request(
     let Some(body) = body else {
         return Ok(bare_request(&mut head, connection));
     };
+    let trailers = body.trailers();
     let body = if streamed == Streamed::Long && !spool.holds(&body) && !has_files(&head.headers) {
         surus_zend::RequestBody::Stream(Box::pin(body))
     } else {
@@ -120,6 +122,7 @@ async fn request(
     };
     Ok(surus_zend::Request {
         body,
+        trailers,
         ..bare_request(&mut head, connection)
     })
 }

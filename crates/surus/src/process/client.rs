@@ -1,6 +1,6 @@
 //! The edge's side: gives each request to a process that is free, and takes its answer.
 
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
 use std::future::poll_fn;
 use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{HeaderValue, RETRY_AFTER};
-use http::{Response, StatusCode};
+use http::{HeaderMap, Response, StatusCode};
 use http_body::{Body, Frame, SizeHint};
 use socket2::{Domain, SockAddr, Socket, Type};
 use surus_edge::{plain, BoxError, Reply};
@@ -121,11 +121,12 @@ async fn answer(
     let head = head::write_request(&request, script.as_ref(), line::now());
     put(&mut out, HEAD, &head);
     let body = std::mem::replace(&mut request.body, RequestBody::Empty);
+    let trailers = request.trailers.take();
     if let RequestBody::Full(bytes) = &body {
         bytes
             .chunks(PIECE)
             .for_each(|piece| put(&mut out, DATA, piece));
-        put(&mut out, END, b"");
+        put(&mut out, END, &ending(&trailers));
     }
     let (stream, sent) = begin(address, &out)?;
     let (input, mut output) = stream.into_split();
@@ -134,8 +135,8 @@ async fn answer(
     let upload = Upload(spawn_local(async move {
         match body {
             RequestBody::Empty | RequestBody::Full(_) => {}
-            RequestBody::File(file) => upload_file(file, &mut output).await?,
-            RequestBody::Stream(body) => upload(body, &mut output).await?,
+            RequestBody::File(file) => upload_file(file, &trailers, &mut output).await?,
+            RequestBody::Stream(body) => upload(body, &trailers, &mut output).await?,
         }
         Ok(output)
     }));
@@ -155,20 +156,27 @@ async fn answer(
     }))
 }
 
+type Trailers = Option<Rc<OnceCell<HeaderMap>>>;
+
+fn ending(trailers: &Trailers) -> Vec<u8> {
+    head::write_trailers(trailers.as_ref().and_then(|trailers| trailers.get()))
+}
+
 /// An error only where the process is gone; a client that breaks off is told to it.
 async fn upload(
     mut body: Pin<Box<dyn Body<Data = Bytes, Error = BoxError>>>,
+    trailers: &Trailers,
     output: &mut OwnedWriteHalf,
 ) -> io::Result<()> {
     let mut out = Vec::new();
     loop {
         out.clear();
         match poll_fn(|cx| body.as_mut().poll_frame(cx)).await {
-            None => put(&mut out, END, b""),
+            None => put(&mut out, END, &ending(trailers)),
             Some(Err(_)) => put(&mut out, BROKEN, b""),
             Some(Ok(frame)) => match frame.into_data() {
                 Ok(bytes) => put(&mut out, DATA, &bytes),
-                // Trailers, which PHP knows nothing of.
+                // Trailers: noted where they are looked for at the end.
                 Err(_) => continue,
             },
         }
@@ -180,13 +188,17 @@ async fn upload(
 }
 
 /// The same of a body that is all there.
-async fn upload_file(mut file: Box<dyn Read>, output: &mut OwnedWriteHalf) -> io::Result<()> {
+async fn upload_file(
+    mut file: Box<dyn Read>,
+    trailers: &Trailers,
+    output: &mut OwnedWriteHalf,
+) -> io::Result<()> {
     let mut piece = vec![0; FILE_PIECE];
     let mut out = Vec::with_capacity(FILE_PIECE + 16);
     loop {
         out.clear();
         match file.read(&mut piece) {
-            Ok(0) => put(&mut out, END, b""),
+            Ok(0) => put(&mut out, END, &ending(trailers)),
             Ok(count) => put(&mut out, DATA, &piece[..count]),
             Err(error) => {
                 tracing::error!(%error, "the body of a request cannot be read from its file");
@@ -261,9 +273,9 @@ impl Body for RemoteBody {
                 self.ended = self.left == Some(0);
                 Some(Ok(Frame::data(bytes)))
             }
-            Ok((END, _)) => {
+            Ok((END, trailers)) => {
                 self.ended = true;
-                None
+                head::read_trailers(trailers).map(|all| Ok(Frame::trailers(all)))
             }
             Ok(_) => Some(Err("the response was cut off".into())),
             Err(error) => Some(Err(error.into())),

@@ -110,6 +110,7 @@ pub(crate) fn read_request(mut from: Bytes) -> Option<Arrived> {
         https,
         interim: None,
         body: RequestBody::Empty,
+        trailers: None,
     };
     Some(Arrived {
         request,
@@ -138,6 +139,20 @@ pub(crate) fn read_response(mut from: Bytes) -> io::Result<(Response<()>, Option
         Some((response, length))
     };
     parsed(&mut from).ok_or_else(|| io::ErrorKind::InvalidData.into())
+}
+
+/// What follows a body; nothing where nothing does.
+pub(crate) fn write_trailers(trailers: Option<&HeaderMap>) -> Vec<u8> {
+    let mut out = Vec::new();
+    if let Some(trailers) = trailers {
+        put_headers(&mut out, trailers);
+    }
+    out
+}
+
+/// `None` if there are none.
+pub(crate) fn read_trailers(mut from: Bytes) -> Option<HeaderMap> {
+    headers(&mut from)
 }
 
 fn put(out: &mut Vec<u8>, bytes: &[u8]) {
@@ -204,6 +219,7 @@ mod tests {
             https: true,
             interim: None,
             body: RequestBody::Full(Bytes::from_static(b"x")),
+            trailers: None,
         }
     }
 

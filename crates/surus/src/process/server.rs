@@ -1,6 +1,6 @@
 //! A process's life: one request after the other.
 
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
 use std::future::{poll_fn, Future};
 use std::io;
 use std::pin::{pin, Pin};
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
 use http::header::{HeaderValue, RETRY_AFTER};
-use http::{Response, StatusCode};
+use http::{HeaderMap, Response, StatusCode};
 use http_body::{Body, Frame};
 use surus_zend::{BoxError, Request, RequestBody, ResponseBody, Script};
 use tokio::io::AsyncWriteExt;
@@ -166,9 +166,13 @@ async fn exchange<P: Runs>(
         return send(late, &mut output).await;
     }
     let mut sender = None;
+    let trailers = Trailers::default();
+    request.trailers = Some(Rc::clone(&trailers));
     match upload {
         Upload::Empty => {}
-        Upload::Full => request.body = RequestBody::Full(whole(&mut frames).await?),
+        Upload::Full => {
+            request.body = RequestBody::Full(whole(&mut frames, &trailers).await?);
+        }
         Upload::Stream => {
             let (pieces, body) = mpsc::channel(1);
             request.body = RequestBody::Stream(Box::pin(Pieces(body)));
@@ -183,7 +187,7 @@ async fn exchange<P: Runs>(
         let response = php.run(request, script).await;
         send(response, &mut output).await
     };
-    let (mut answer, mut left) = (pin!(answer), pin!(receive(&mut frames, sender)));
+    let (mut answer, mut left) = (pin!(answer), pin!(receive(&mut frames, sender, &trailers)));
     poll_fn(|cx| match answer.as_mut().poll(cx) {
         Poll::Ready(result) => Poll::Ready(result),
         Poll::Pending => left.as_mut().poll(cx).map(Ok),
@@ -191,13 +195,25 @@ async fn exchange<P: Runs>(
     .await
 }
 
+type Trailers = Rc<OnceCell<HeaderMap>>;
+
+fn note(trailers: &Trailers, ending: Bytes) {
+    if let Some(found) = head::read_trailers(ending) {
+        // There is one end.
+        let _ = trailers.set(found);
+    }
+}
+
 /// A body that follows its head at once.
-async fn whole(frames: &mut Frames) -> io::Result<Bytes> {
+async fn whole(frames: &mut Frames, trailers: &Trailers) -> io::Result<Bytes> {
     let mut body = BytesMut::new();
     loop {
         match frames.next().await? {
             (DATA, bytes) => body.extend_from_slice(&bytes),
-            (END, _) => return Ok(body.freeze()),
+            (END, ending) => {
+                note(trailers, ending);
+                return Ok(body.freeze());
+            }
             _ => return Err(io::ErrorKind::InvalidData.into()),
         }
     }
@@ -206,12 +222,13 @@ async fn whole(frames: &mut Frames) -> io::Result<Bytes> {
 type Piece = Result<Bytes, BoxError>;
 
 /// Passes a streamed body on, no faster than PHP reads it. Returns when the client has left.
-async fn receive(frames: &mut Frames, mut body: Option<mpsc::Sender<Piece>>) {
+async fn receive(frames: &mut Frames, mut body: Option<mpsc::Sender<Piece>>, trailers: &Trailers) {
     loop {
         let frame = frames.next().await;
         let piece = match frame {
             Ok((DATA, bytes)) => Ok(bytes),
-            Ok((END, _)) => {
+            Ok((END, ending)) => {
+                note(trailers, ending);
                 body = None;
                 continue;
             }
@@ -254,21 +271,20 @@ async fn send(response: Response<ResponseBody>, output: &mut OwnedWriteHalf) -> 
         output.write_all(&out).await?;
         out.clear();
     }
-    let mut ended = false;
+    let (mut ended, mut trailers) = (false, None);
     while !ended {
         match poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)).await {
-            Some(Ok(frame)) => {
-                if let Ok(bytes) = frame.into_data() {
-                    put(&mut out, DATA, &bytes);
-                }
-            }
+            Some(Ok(frame)) => match frame.into_data() {
+                Ok(bytes) => put(&mut out, DATA, &bytes),
+                Err(frame) => trailers = frame.into_trailers().ok(),
+            },
             broken_or_done => {
                 let kind = if broken_or_done.is_some() {
                     BROKEN
                 } else {
                     END
                 };
-                put(&mut out, kind, b"");
+                put(&mut out, kind, &head::write_trailers(trailers.as_ref()));
                 ended = true;
             }
         }

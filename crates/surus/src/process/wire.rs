@@ -1,7 +1,7 @@
 //! Frames: a byte for the kind, four for the length of what follows (little endian). Both directions use the same.
 //!
 //! ```text
-//! HEAD  DATA…  END       whole
+//! HEAD  DATA…  END       whole; trailers are in the last one
 //! HEAD  DATA…  BROKEN    the sender could not get the rest
 //! ```
 //!
