@@ -1,7 +1,7 @@
 # serve   install what is missing, build, serve examples/hello on http://127.0.0.1:8080
 # test    install what is missing, run every test
 # lint    formatting, clippy, syntax of all PHP
-# bench   measure against nginx + php-fpm, Apache mod_php and a bare hyper server: bench/results/
+# bench   measure against nginx + php-fpm, Apache mod_php, a bare hyper server, and frameworks: bench/results/
 # phpt    PHP's own tests, each in an isolate with another one interleaved
 # fuzz    every parser for two minutes, with a nightly compiler: fuzz/README.md
 # stress  random requests to the engine, from a seed, also under valgrind: half an hour
@@ -10,6 +10,7 @@ export PATH := $(PATH):$(HOME)/.cargo/bin
 
 SURUS = target/release/surus
 LISTEN = 127.0.0.1:8080
+PEERS = $(filter --quick,$(BENCH))
 
 .PHONY: serve build test lint bench phpt fuzz stress
 .DEFAULT_GOAL := serve
@@ -40,6 +41,7 @@ bench:
 	bin/setup bench
 	cargo build --release -p surus -p surus-limit
 	bench/run $(BENCH)
+	bench/peers/run $(PEERS)
 
 phpt:
 	bin/setup test

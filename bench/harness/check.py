@@ -52,6 +52,10 @@ class Connection:
             body = self._exactly(int(headers["content-length"]))
         return Answer(status, headers, body, self._read - before)
 
+    def head(self) -> list[str]:
+        """The header lines of the next response; its body is left unread."""
+        return self._until(b"\r\n\r\n").decode("latin-1").split("\r\n")[1:]
+
     def _chunks(self) -> bytes:
         body = b""
         while (size := int(self._until(b"\r\n").split(b";")[0], 16)) > 0:

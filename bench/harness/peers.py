@@ -162,28 +162,34 @@ def limit(peer: Peer, site: Site) -> Server:
 
 def nginx_fpm(peer: Peer, site: Site) -> Server:
     """nginx in front of php-fpm over a Unix socket, connections to php-fpm kept."""
+    port = free_port()
+    commands = nginx_and_fpm(site.scratch, site.apps / "classic", port)
+    # both masters, one nginx worker, the children
+    return Server(peer.name, peer.title, port, commands, site.scratch, processes=CONNECTIONS + 3)
+
+
+def nginx_and_fpm(scratch: Path, folder: Path, port: int, pool: str = "") -> list[Command]:
+    """Both, for the PHP files of a folder; other paths are its index.php's. `pool` is more for the pool of php-fpm."""
     nginx = _program("nginx", "apt install nginx")
     fpm = _program(_newest("/usr/sbin/php-fpm[0-9]*") or "php-fpm", "apt install php-fpm")
-    port = free_port()
-    values = _values(site, port)
+    values = {"scratch": scratch, "root": folder, "port": port, "children": CONNECTIONS}
     root = os.geteuid() == 0
-    fpm_config = site.scratch / "fpm.conf"
+    fpm_config = scratch / "fpm.conf"
     fpm_config.write_text(
         FPM_CONFIG.format(
             user="user = www-data\ngroup = www-data" if root else "",
             owner="listen.owner = www-data\nlisten.group = www-data" if root else "",
             **values,
         )
+        + pool
     )
-    nginx_config = site.scratch / "nginx.conf"
+    nginx_config = scratch / "nginx.conf"
     nginx_config.write_text(NGINX_CONFIG.format(user="user www-data;" if root else "", **values))
     fpm_argv = [fpm, "--nodaemonize", "--fpm-config", str(fpm_config)]
-    commands = [
-        Command(fpm_argv, _php_environment(site), ready_socket=site.scratch / "fpm.sock"),
-        Command([nginx, "-e", str(site.scratch / "nginx.error.log"), "-c", str(nginx_config)]),
+    return [
+        Command(fpm_argv, _php_environment(scratch), ready_socket=scratch / "fpm.sock"),
+        Command([nginx, "-e", str(scratch / "nginx.error.log"), "-c", str(nginx_config)]),
     ]
-    # both masters, one nginx worker, the children
-    return Server(peer.name, peer.title, port, commands, site.scratch, processes=CONNECTIONS + 3)
 
 
 def mod_php(peer: Peer, site: Site) -> Server:
@@ -199,7 +205,7 @@ def mod_php(peer: Peer, site: Site) -> Server:
     config.write_text(
         APACHE_CONFIG.format(user=user, modules=modules, php_module=php_module, **_values(site, port))
     )
-    command = Command([apache, "-DFOREGROUND", "-f", str(config)], _php_environment(site))
+    command = Command([apache, "-DFOREGROUND", "-f", str(config)], _php_environment(site.scratch))
     return Server(peer.name, peer.title, port, [command], site.scratch, processes=CONNECTIONS + 1)
 
 
@@ -216,8 +222,8 @@ def _values(site: Site, port: int) -> dict[str, object]:
     return {"scratch": site.scratch, "root": site.apps / "classic", "port": port, "children": CONNECTIONS}
 
 
-def _php_environment(site: Site) -> dict[str, str]:
-    folder = site.scratch / "php.d"
+def _php_environment(scratch: Path) -> dict[str, str]:
+    folder = scratch / "php.d"
     folder.mkdir(exist_ok=True)
     (folder / "bench.ini").write_text(PHP_INI)
     # The leading colon keeps Debian's own folder in front of ours.

@@ -204,13 +204,15 @@ class Response extends NativeResponse
     /** @param array<string, string|list<string>> $headers */
     public function withHeaders(array $headers): self
     {
+        $new = array_change_key_case($headers);
         $all = $this->headers();
-        foreach ($headers as $name => $value) {
-            $all = array_filter($all, static fn (string|int $key): bool => strcasecmp((string) $key, $name) !== 0, ARRAY_FILTER_USE_KEY);
-            $all[strtolower($name)] = $value;
+        foreach ($all as $name => $value) {
+            if (isset($new[strtolower((string) $name)])) {
+                unset($all[$name]);
+            }
         }
 
-        return $this->with($this->body(), $this->status(), $all);
+        return $this->with($this->body(), $this->status(), $all + $new);
     }
 
     /** Beside the headers with this name. */
@@ -280,10 +282,13 @@ class Response extends NativeResponse
     /** @return array<string, string|list<string>> */
     private function without(string $name): array
     {
-        return array_filter(
-            $this->headers(),
-            static fn (string|int $key): bool => strcasecmp((string) $key, $name) !== 0,
-            ARRAY_FILTER_USE_KEY,
-        );
+        $headers = $this->headers();
+        foreach ($headers as $key => $value) {
+            if (strcasecmp((string) $key, $name) === 0) {
+                unset($headers[$key]);
+            }
+        }
+
+        return $headers;
     }
 }

@@ -22,7 +22,7 @@ use Surus\Session\Store;
 final class Sessions implements Middleware
 {
     /**
-     * @param int $idle seconds without a request after which it ends
+     * @param int $idle seconds without a request after which it ends, give or take a twentieth
      * @param int $lifetime seconds after which it ends anyway
      * @param 'Lax'|'Strict'|'None' $sameSite
      */
@@ -55,7 +55,22 @@ final class Sessions implements Middleware
         $request->setAttribute(Session::class, $session);
         $response = $next($request);
 
-        return $this->save($response, $session->state(), $name, $known === null ? '' : $cookie, $request->isSecure());
+        $state = $session->state();
+        if ($known !== null && !$state['changed'] && !$state['regenerated'] && !$state['destroyed'] && !$this->isWorn($known)) {
+            return $response;
+        }
+
+        return $this->save($response, $state, $name, $known === null ? '' : $cookie, $request->isSecure());
+    }
+
+    /**
+     * Whether its last use has to be noted anew: not at every request, or each would write.
+     *
+     * @param array{values: array<string, mixed>, begun: int, used: int} $known
+     */
+    private function isWorn(array $known): bool
+    {
+        return time() - $known['used'] >= intdiv($this->idle, 20);
     }
 
     /** @return array{values: array<string, mixed>, begun: int, used: int}|null */

@@ -18,6 +18,9 @@ final class Vault
     /** @var non-empty-list<string> 32 bytes each */
     private readonly array $keys;
 
+    /** @var non-empty-list<string> other ones for encryption than for signatures */
+    private readonly array $encryption;
+
     /**
      * @param string ...$secrets at least 16 bytes each, from a random source: `surus new` writes one
      *
@@ -33,6 +36,7 @@ final class Vault
             $keys[] = hash('sha256', "surus vault\0" . $one, true);
         }
         $this->keys = $keys;
+        $this->encryption = array_map(static fn (string $key): string => hash_hmac('sha256', 'encryption', $key, true), $keys);
     }
 
     /** The text with a signature; anybody can read it. */
@@ -62,7 +66,7 @@ final class Vault
     {
         $nonce = random_bytes(SODIUM_CRYPTO_AEAD_XCHACHA20POLY1305_IETF_NPUBBYTES);
 
-        return self::encode($nonce . sodium_crypto_aead_xchacha20poly1305_ietf_encrypt($text, $purpose, $nonce, $this->derived($this->keys[0])));
+        return self::encode($nonce . sodium_crypto_aead_xchacha20poly1305_ietf_encrypt($text, $purpose, $nonce, $this->encryption[0]));
     }
 
     /** The text if it was encrypted here for this purpose and is unchanged, else null. */
@@ -73,8 +77,8 @@ final class Vault
         if ($bytes === null || strlen($bytes) < $size) {
             return null;
         }
-        foreach ($this->keys as $key) {
-            $text = sodium_crypto_aead_xchacha20poly1305_ietf_decrypt(substr($bytes, $size), $purpose, substr($bytes, 0, $size), $this->derived($key));
+        foreach ($this->encryption as $key) {
+            $text = sodium_crypto_aead_xchacha20poly1305_ietf_decrypt(substr($bytes, $size), $purpose, substr($bytes, 0, $size), $key);
             if ($text !== false) {
                 return $text;
             }
@@ -126,12 +130,6 @@ final class Vault
     private function mac(string $key, string $text, string $purpose): string
     {
         return hash_hmac('sha256', strlen($purpose) . ':' . $purpose . $text, $key, true);
-    }
-
-    /** Another key for encryption than for signatures. */
-    private function derived(string $key): string
-    {
-        return hash_hmac('sha256', 'encryption', $key, true);
     }
 
     private static function with(Cookie $cookie, string $value): Cookie

@@ -1,4 +1,8 @@
-// As in ../app.php. Fastify compiles the schemas of body and response: both are given.
+// As in ../surus/app.php. Fastify compiles the schemas of body and response: both are given.
+import cors from '@fastify/cors';
+import jwt from '@fastify/jwt';
+import rateLimit from '@fastify/rate-limit';
+import secureSession from '@fastify/secure-session';
 import Fastify from 'fastify';
 
 const text = (minLength, maxLength) => ({ type: 'string', minLength, maxLength });
@@ -40,4 +44,23 @@ app.post('/orders', { schema: { body, response } }, async ({ body }) => ({
   items: body.items.length,
   total: body.items.reduce((total, item) => total + item.quantity * item.price, 0),
 }));
+
+await app.register(async (stack) => {
+  await stack.register(secureSession, { key: Buffer.alloc(32, 's'), cookieName: 'session', cookie: { path: '/', httpOnly: true } });
+  await stack.register(jwt, { secret: 'k'.repeat(32), verify: { allowedIss: 'https://issuer.example', allowedAud: 'api' } });
+  stack.get('/login', async (request) => {
+    request.session.set('user', 'ann');
+    return { in: true };
+  });
+  await stack.register(async (guarded) => {
+    await guarded.register(cors, { origin: ['https://app.example'], credentials: true });
+    await guarded.register(rateLimit, { max: 1_000_000_000, timeWindow: 60_000 });
+    const response = { 200: object({ session: { type: 'string' }, token: { type: 'string' } }) };
+    guarded.get('/account', { schema: { response }, onRequest: (request) => request.jwtVerify() }, async (request) => (
+      { session: request.session.get('user'), token: request.user.sub }));
+  });
+});
+for (let i = 0; i < Number(process.env.ROUTES ?? 0); i++) {
+  app.get(`/group${i % 100}/item${i}/:id`, async ({ params }) => ({ route: i, id: params.id }));
+}
 await app.listen({ host: '127.0.0.1', port: Number(process.env.PORT) });

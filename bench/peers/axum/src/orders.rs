@@ -1,8 +1,8 @@
-//! As in ../../app.php, with serde and validator.
+//! Validated JSON, with serde and validator.
 
 use std::sync::LazyLock;
 
-use axum::{body::Bytes, http::StatusCode, routing::post, Json, Router};
+use axum::{body::Bytes, http::StatusCode, Json};
 use regex::Regex;
 use serde::{Deserialize, Serialize};
 use validator::{Validate, ValidationError};
@@ -78,13 +78,13 @@ fn short(tags: &[String]) -> Result<(), ValidationError> {
 }
 
 #[derive(Serialize)]
-struct Total {
+pub struct Total {
     customer: String,
     items: usize,
     total: f64,
 }
 
-async fn orders(body: Bytes) -> Result<Json<Total>, (StatusCode, String)> {
+pub async fn orders(body: Bytes) -> Result<Json<Total>, (StatusCode, String)> {
     let invalid = |text: String| (StatusCode::UNPROCESSABLE_ENTITY, text);
     let order: Order = serde_json::from_slice(&body).map_err(|error| invalid(error.to_string()))?;
     order
@@ -100,11 +100,4 @@ async fn orders(body: Bytes) -> Result<Json<Total>, (StatusCode, String)> {
         items: order.items.len(),
         total,
     }))
-}
-
-#[tokio::main(flavor = "current_thread")]
-async fn main() -> std::io::Result<()> {
-    let port = std::env::var("PORT").unwrap_or_default();
-    let listener = tokio::net::TcpListener::bind(format!("127.0.0.1:{port}")).await?;
-    axum::serve(listener, Router::new().route("/orders", post(orders))).await
 }

@@ -1,10 +1,22 @@
 <?php
 
-// What the peers in this folder do, too: an order of a customer, validated, answered with its total.
+// What all peers do: an order of a customer, validated, answered with its total; a user behind CORS, a session, a token
+// and a rate limit; and as many routes as $ROUTES says.
 
 declare(strict_types=1);
 
 use Surus\App;
+use Surus\Auth\BearerAuth;
+use Surus\Auth\Jwt;
+use Surus\Auth\Key;
+use Surus\Auth\Keys;
+use Surus\Auth\User;
+use Surus\Http\Request;
+use Surus\Middleware\Cors;
+use Surus\Middleware\RateLimit;
+use Surus\Middleware\Sessions;
+use Surus\Security\Vault;
+use Surus\Session\CookieStore;
 use Surus\Schema\{Each, Email, Items, Length, Pattern, Range};
 
 final class Address
@@ -68,5 +80,25 @@ $app->post('/orders', function (Order $order): array {
 
     return ['customer' => $order->customer->email, 'items' => count($order->items), 'total' => $total];
 });
+
+$jwt = new Jwt(Keys::of(Key::secret(str_repeat('k', 32))), 'https://issuer.example', 'api');
+$sessions = new Sessions(new CookieStore(new Vault(str_repeat('s', 32))));
+$app->get('/login', function (Request $request): array {
+    Sessions::of($request)->set('user', 'ann');
+
+    return ['in' => true];
+})->use($sessions);
+$app->get('/account', fn (Request $request): array => [
+    'session' => Sessions::of($request)->get('user'), 'token' => User::of($request)['sub'],
+])->use(
+    new Cors(['https://app.example'], credentials: true),
+    $sessions,
+    new BearerAuth($jwt->verify(...)),
+    new RateLimit(1_000_000_000, 60),
+);
+
+for ($i = 0, $count = (int) getenv('ROUTES'); $i < $count; $i++) {
+    $app->get('/group' . $i % 100 . "/item$i/{id}", fn (string $id): array => ['route' => $i, 'id' => $id]);
+}
 
 return $app;
