@@ -128,3 +128,37 @@ fn the_name_in_the_log() {
         assert!(!log.contains("of nobody"), "{log}");
     }
 }
+
+/// More fibers than are kept for the next burst: what the others had is free again.
+#[test]
+fn a_burst_leaves_nothing_behind() {
+    const BURST: usize = 400;
+    let folder = TempDir::new("burst");
+    folder.file(
+        "app.php",
+        "<?php return function ($request) {
+            usleep((int) ($request->query('us') ?? 0));
+            return ['memory' => memory_get_usage()];
+        };",
+    );
+    let server = Surus::serve(&folder.path().join("app.php"))
+        .workers(1)
+        .start();
+    let address = server.address();
+    let memory = || {
+        let answer = Request::get("/?us=0").send(address).expect(200).json();
+        answer["memory"].as_u64().expect("bytes")
+    };
+    let burst = || {
+        together(BURST, |_| {
+            Request::get("/?us=1000000").send(address).expect(200);
+        });
+        memory()
+    };
+    burst();
+    let before = burst();
+    burst();
+    burst();
+    let after = burst();
+    assert!(after < before + 512 * 1024, "{before} {after} bytes");
+}

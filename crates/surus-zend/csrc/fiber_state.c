@@ -185,6 +185,16 @@ struct surus_os_state *surus_task_own_os_state(void)
 	return task->fiber->os;
 }
 
+/* The base buffer, which a fiber keeps from request to request. */
+static void free_output(zend_stack *handlers)
+{
+	while (!zend_stack_is_empty(handlers)) {
+		php_output_handler_free(zend_stack_top(handlers));
+		zend_stack_del_top(handlers);
+	}
+	zend_stack_destroy(handlers);
+}
+
 void surus_fiber_state_free(surus_task *task)
 {
 	struct surus_fiber_state *state = task->fiber;
@@ -199,6 +209,7 @@ void surus_fiber_state_free(surus_task *task)
 	}
 	if (task->event != SURUS_ABANDONED) {
 		zend_try {
+			free_output(&state->values.output.handlers);
 			zend_hash_graceful_reverse_destroy(&state->values.EG_persistent_list);
 			zval_ptr_dtor(&state->values.EG_user_error_handler);
 			zval_ptr_dtor(&state->values.EG_user_exception_handler);

@@ -104,6 +104,7 @@ fn request(plan: &Plan, world: &World) -> Request {
         https: false,
         interim: None,
         body,
+        trailers: None,
     }
 }
 
