@@ -8,7 +8,7 @@ use crate::description::Format;
 use crate::input::{Cell, Input, Kind};
 use crate::media::{Accepts, Media};
 use crate::messages::Messages;
-use crate::tree::Tree;
+use crate::tree::{Tree, FILE_CELLS};
 use crate::{form, formats, json, multipart, openapi, problem, Schema};
 
 /// As deep as an application may allow.
@@ -68,6 +68,15 @@ fn walk_tree(tree: &Tree, body: &[u8], at: usize) -> usize {
         }
         Kind::String | Kind::Text => {
             assert_eq!(tree.text(body, cell).len(), cell.len as usize);
+        }
+        Kind::File => {
+            let start = usize::try_from(cell.bits).expect("an offset");
+            assert!(start + cell.len as usize <= body.len());
+            // Its name and its type.
+            for _ in 1..FILE_CELLS {
+                assert_eq!(tree.cells[next].kind, Kind::String);
+                next = walk_tree(tree, body, next);
+            }
         }
         _ => {}
     }
