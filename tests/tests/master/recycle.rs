@@ -233,7 +233,9 @@ fn processes_are_replaced_after_so_many_requests() {
             "{}",
             server.log()
         );
-        assert!(seen.bodies.len() >= 6, "{:?}", seen.bodies);
+        // Two of each seat have served their time; who follows them has perhaps served nobody yet.
+        let worn = seen.bodies.values().filter(|count| **count >= 20).count();
+        assert!(worn >= 4, "{:?}", seen.bodies);
     }
 }
 
