@@ -398,6 +398,7 @@ impl AsyncRead for Socket {
         polled
     }
 }
+
 impl AsyncWrite for Socket {
     fn poll_write(
         self: Pin<&mut Self>,

@@ -17,7 +17,7 @@ use bytes::{Bytes, BytesMut};
 use http::{header, HeaderMap, HeaderName, HeaderValue, StatusCode};
 
 use crate::{
-    ffi,
+    ffi, fields,
     inputs::Inputs,
     pipe::Pipe,
     request::{Request, RequestBody, Script},
@@ -96,16 +96,12 @@ enum State {
 impl Exchange {
     pub(crate) fn new(mut request: Request, script: Option<Script>, dev: bool) -> Rc<Exchange> {
         let mut exchange = IDLE.with_borrow_mut(Vec::pop).unwrap_or_default();
-        if Rc::get_mut(&mut exchange).is_none() {
-            exchange = Rc::default();
-        }
-        if let Some(fresh) = Rc::get_mut(&mut exchange) {
-            *fresh.body.get_mut() = std::mem::replace(&mut request.body, RequestBody::Empty);
-            fresh.request = request;
-            fresh.script = script;
-            fresh.dev = dev;
-            fresh.started.set(coarse_now());
-        }
+        let fresh = Rc::get_mut(&mut exchange).expect("what is recycled has no other owner");
+        *fresh.body.get_mut() = std::mem::replace(&mut request.body, RequestBody::Empty);
+        fresh.request = request;
+        fresh.script = script;
+        fresh.dev = dev;
+        fresh.started.set(coarse_now());
         exchange
     }
 
@@ -316,15 +312,11 @@ impl Exchange {
             return false;
         }
         let mut headers = HeaderMap::new();
-        for line in lines.split(|&byte| byte == b'\n') {
-            let Some(colon) = line.iter().position(|&byte| byte == b':') else {
-                continue;
-            };
-            let name = HeaderName::from_bytes(&line[..colon]);
-            let value = HeaderValue::from_bytes(line[colon + 1..].trim_ascii());
-            if let (Ok(name), Ok(value)) = (name, value) {
-                headers.append(name, value);
-            }
+        for (name, value) in lines
+            .split(|&byte| byte == b'\n')
+            .filter_map(fields::of_line)
+        {
+            headers.append(name, value);
         }
         match &self.request.interim {
             Some(interim) => (interim.0)(status, &headers),
@@ -337,11 +329,7 @@ impl Exchange {
             self.add_content_type(value);
             return;
         }
-        let parsed = HeaderName::from_bytes(name)
-            .ok()
-            .zip(HeaderValue::from_bytes(value).ok());
-        let Some((name, value)) = parsed else {
-            not_allowed(&String::from_utf8_lossy(name));
+        let Some((name, value)) = fields::of_response(name, value) else {
             return;
         };
         // Framing is the server's.
@@ -357,7 +345,7 @@ impl Exchange {
                 let mut response = self.response.borrow_mut();
                 response.headers.append(header::CONTENT_TYPE, value);
             }
-            None => not_allowed("content-type"),
+            None => fields::note_left_out("content-type"),
         }
     }
 
@@ -412,11 +400,7 @@ impl Exchange {
 
     /// Sends a field behind the body, which is a stream then. PHP has named it in `Trailer` before.
     pub(crate) fn add_trailer(&self, name: &[u8], value: &[u8]) {
-        let parsed = HeaderName::from_bytes(name)
-            .ok()
-            .zip(HeaderValue::from_bytes(value).ok());
-        let Some((name, value)) = parsed else {
-            not_allowed(&String::from_utf8_lossy(name));
+        let Some((name, value)) = fields::of_response(name, value) else {
             return;
         };
         self.start_streaming();
@@ -631,13 +615,6 @@ fn wake(slot: &RefCell<Option<Waker>>) {
     if let Some(waker) = waker {
         waker.wake();
     }
-}
-
-fn not_allowed(name: &str) {
-    tracing::warn!(
-        name,
-        "a response header that HTTP does not allow was left out"
-    );
 }
 
 /// The types that nearly every application sends.

@@ -13,7 +13,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, Uri};
+use http::{HeaderMap, HeaderValue, Method, Response, Uri};
 use http_body::Body;
 
 use crate::{
@@ -22,6 +22,7 @@ use crate::{
     coroutine::FIBER_STACK,
     exchange::Exchange,
     ffi::{self, Str},
+    fields,
     input_callbacks::write_message,
     inputs::RouteInputs,
     isolate::Isolate,
@@ -143,15 +144,7 @@ fn request(raw: &ffi::InProcessRequest) -> Result<Request, String> {
         .ok_or_else(|| format!("A target is a path and perhaps a query, not \"{target}\""))?;
     let mut headers = HeaderMap::new();
     for line in head.split(|&byte| byte == b'\n').filter(|l| !l.is_empty()) {
-        let header = line
-            .iter()
-            .position(|&byte| byte == b':')
-            .and_then(|colon| {
-                let name = HeaderName::from_bytes(&line[..colon]).ok()?;
-                let value = HeaderValue::from_bytes(line[colon + 1..].trim_ascii()).ok()?;
-                Some((name, value))
-            });
-        let (name, value) = header
+        let (name, value) = fields::of_line(line)
             .ok_or_else(|| format!("This is no header: {}", String::from_utf8_lossy(line)))?;
         headers.append(name, value);
     }
@@ -161,22 +154,15 @@ fn request(raw: &ffi::InProcessRequest) -> Result<Request, String> {
     if !body.is_empty() {
         headers.insert("content-length", HeaderValue::from(body.len()));
     }
-    let nobody = std::net::SocketAddr::from(([127, 0, 0, 1], 0));
     Ok(Request {
         method,
-        uri,
-        version: http::Version::HTTP_11,
         headers,
-        peer: nobody,
-        local: nobody,
-        https: false,
-        interim: None,
         body: if body.is_empty() {
             RequestBody::Empty
         } else {
             RequestBody::Full(Bytes::copy_from_slice(body))
         },
-        trailers: None,
+        ..Request::nobodys(uri)
     })
 }
 

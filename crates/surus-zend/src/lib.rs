@@ -29,6 +29,7 @@ mod coroutine;
 mod engine;
 mod exchange;
 mod ffi;
+mod fields;
 mod in_process;
 mod input_callbacks;
 mod inputs;

@@ -9,6 +9,8 @@ use std::{
     task::Poll,
 };
 
+use http::{HeaderName, HeaderValue};
+
 use crate::{
     blocking::park_on,
     exchange::Exchange,
@@ -54,6 +56,13 @@ unsafe extern "C" fn surus_rs_header(raw: *mut c_void, name: Str, value: *mut St
     }
 }
 
+fn texts((name, value): (&HeaderName, &HeaderValue)) -> (Str, Str) {
+    (
+        Str::new(name.as_str().as_bytes()),
+        Str::new(value.as_bytes()),
+    )
+}
+
 #[no_mangle]
 unsafe extern "C" fn surus_rs_header_at(
     raw: *mut c_void,
@@ -64,11 +73,7 @@ unsafe extern "C" fn surus_rs_header_at(
     // SAFETY: as above.
     unsafe {
         let found = exchange(raw).request.headers.iter().nth(i);
-        store(
-            found.map(|(n, v)| (Str::new(n.as_str().as_bytes()), Str::new(v.as_bytes()))),
-            name,
-            value,
-        )
+        store(found.map(texts), name, value)
     }
 }
 
@@ -82,11 +87,7 @@ unsafe extern "C" fn surus_rs_trailer_at(
     // SAFETY: as above.
     unsafe {
         let found = exchange(raw).trailer(i);
-        store(
-            found.map(|(n, v)| (Str::new(n.as_str().as_bytes()), Str::new(v.as_bytes()))),
-            name,
-            value,
-        )
+        store(found.map(texts), name, value)
     }
 }
 

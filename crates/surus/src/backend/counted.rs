@@ -59,11 +59,10 @@ impl<B: Backend> Backend for Counted<B> {
         body: Option<RequestBody>,
         connection: &Connection,
     ) -> Answer<B::Body> {
-        let broken = self.broken.borrow().is_some();
-        if broken {
-            return Answer::Now(page(&self.broken().unwrap_or_default()));
+        match self.broken() {
+            Some(error) => Answer::Now(page(&error)),
+            None => self.inner.call(head, body, connection),
         }
-        self.inner.call(head, body, connection)
     }
 
     fn ended(&self, begun: Instant, response: &mut Response<Reply<B::Body>>) {
