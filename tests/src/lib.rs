@@ -17,6 +17,7 @@
 pub mod browser;
 pub mod http;
 pub mod mariadb;
+pub mod nginx;
 pub mod parallel;
 pub mod ports;
 pub mod postgres;

@@ -7,6 +7,7 @@ use std::process::Command;
 
 use nix::sys::signal::Signal;
 
+use crate::nginx;
 use crate::ports;
 use crate::process::Process;
 use crate::temp::TempDir;
@@ -110,23 +111,9 @@ fn nginx_conf(path: &str, port: u16, root: &Path) -> String {
             )
         })
         .collect();
-    format!(
-        "user root;
-daemon off;
-worker_processes 1;
-pid {path}/nginx.pid;
-events {{ worker_connections 1024; }}
-http {{
-    include /etc/nginx/mime.types;
-    access_log off;
-    client_body_temp_path {path}/body;
-    fastcgi_temp_path {path}/fastcgi;
-    proxy_temp_path {path}/proxy;
-    scgi_temp_path {path}/scgi;
-    uwsgi_temp_path {path}/uwsgi;
-    client_max_body_size 64m;{sites}
-}}
-"
+    nginx::configuration(
+        Path::new(path),
+        &format!("    include /etc/nginx/mime.types;\n    client_max_body_size 64m;{sites}"),
     )
 }
 

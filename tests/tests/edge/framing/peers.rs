@@ -9,6 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use nix::sys::signal::Signal;
+use surus_tests::nginx;
 use surus_tests::ports;
 use surus_tests::process::Process;
 use surus_tests::temp::TempDir;
@@ -69,21 +70,8 @@ impl Proxy {
 
 /// Connections to the server are kept, so that what is read differently there would be seen.
 fn nginx(folder: &Path, port: u16, to: SocketAddr) -> String {
-    let path = folder.display();
-    format!(
-        "user root;
-daemon off;
-worker_processes 1;
-pid {path}/nginx.pid;
-events {{ worker_connections 512; }}
-http {{
-    access_log off;
-    client_body_temp_path {path}/body;
-    fastcgi_temp_path {path}/fastcgi;
-    proxy_temp_path {path}/proxy;
-    scgi_temp_path {path}/scgi;
-    uwsgi_temp_path {path}/uwsgi;
-    client_header_timeout 2s;
+    let http = format!(
+        "    client_header_timeout 2s;
     client_body_timeout 2s;
     keepalive_timeout 2s;
     lingering_close off;
@@ -97,10 +85,9 @@ http {{
             proxy_set_header Host $http_host;
             proxy_ignore_client_abort on;
         }}
-    }}
-}}
-"
-    )
+    }}"
+    );
+    nginx::configuration(folder, &http)
 }
 
 fn apache(folder: &Path, port: u16, to: SocketAddr) -> String {
