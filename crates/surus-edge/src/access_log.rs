@@ -6,7 +6,8 @@ use std::net::IpAddr;
 use std::time::{Duration, Instant, SystemTime};
 
 use http::header::{HeaderName, HeaderValue, REFERER, USER_AGENT};
-use http::{Method, Request, StatusCode, Uri, Version};
+use http::request::Parts;
+use http::{Method, StatusCode, Uri, Version};
 
 /// How a line looks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,15 +47,15 @@ impl AccessLog {
         AccessLog { format }
     }
 
-    pub(crate) fn begin<B>(&self, request: &Request<B>, client: IpAddr) -> Box<Entry> {
-        let header = |name: HeaderName| request.headers().get(name).cloned();
+    pub(crate) fn begin(&self, request: &Parts, client: IpAddr) -> Box<Entry> {
+        let header = |name: HeaderName| request.headers.get(name).cloned();
         let json = self.format == LogFormat::Json;
         Box::new(Entry {
             format: self.format,
             client,
-            method: request.method().clone(),
-            uri: request.uri().clone(),
-            version: request.version(),
+            method: request.method.clone(),
+            uri: request.uri.clone(),
+            version: request.version,
             agent: header(USER_AGENT).filter(|_| json),
             referer: header(REFERER).filter(|_| json),
             id: None,
@@ -191,13 +192,14 @@ mod tests {
     use super::*;
 
     fn line(format: LogFormat) -> String {
-        let request = Request::get("http://h/a?b=%22")
+        let (request, ()) = http::Request::get("http://h/a?b=%22")
             .header(
                 USER_AGENT,
                 HeaderValue::from_bytes(b"a \"b\" \\ \xe9\t").unwrap(),
             )
             .body(())
-            .unwrap();
+            .unwrap()
+            .into_parts();
         let mut entry = AccessLog::new(format).begin(&request, "192.0.2.7".parse().unwrap());
         entry.respond(
             StatusCode::NOT_FOUND,

@@ -16,18 +16,19 @@ use std::future::{poll_fn, Future};
 use std::io::{self, IoSlice};
 use std::pin::{pin, Pin};
 use std::rc::{Rc, Weak};
-use std::task::{ready, Context, Poll, Waker};
+use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
+use bytes::{Buf, Bytes, BytesMut};
 use http::{HeaderMap, StatusCode};
 use socket2::SockRef;
-use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, Interest, ReadBuf};
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 
 use crate::flush::Flusher;
 use crate::output::Output;
 use crate::stall::Stall;
-use crate::{Connection, Limits};
+use crate::{buffers, Connection, Limits};
 
 /// Bounds how much of a refused request is read for the sake of the client that is still sending it.
 const LINGER_BYTES: usize = 64 * 1024 * 1024;
@@ -222,6 +223,16 @@ impl State {
         self.stall.tick(&self.output.borrow(), limits)
     }
 
+    /// Adds to the output. hyper has nothing to do with the connection then.
+    pub(crate) fn respond<T>(&self, write: impl FnOnce(&mut Vec<u8>) -> T) -> T {
+        self.output.borrow_mut().append(write)
+    }
+
+    /// Pending while so much output waits that no more may be added.
+    pub(crate) fn poll_room(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.output.borrow_mut().poll_room(cx)
+    }
+
     /// Leaves what waits to the end of this turn; the rest of what the socket would not take to its readiness.
     pub(crate) fn poll_send(
         self: &Rc<Self>,
@@ -291,9 +302,8 @@ pub(crate) struct Socket {
     state: Rc<State>,
     /// The client has closed its side behind a request; hyper is about to be told.
     at_end: bool,
-    /// What was read before it was known whom it is for, from `start` on.
-    first: Vec<u8>,
-    start: usize,
+    /// What was read and is not hyper's yet.
+    first: BytesMut,
 }
 
 /// Bytes that are read at once of what comes first.
@@ -308,36 +318,47 @@ impl Socket {
             input,
             state,
             at_end: false,
-            first: Vec::new(),
-            start: 0,
+            first: BytesMut::new(),
         }
     }
 
     /// What has come and nobody has had yet.
     pub(crate) fn first(&self) -> &[u8] {
-        &self.first[self.start..]
+        &self.first
     }
 
     pub(crate) fn skip(&mut self, count: usize) {
-        self.start += count;
+        self.first.advance(count);
+    }
+
+    /// The same, for keeps.
+    pub(crate) fn take_first(&mut self) -> Bytes {
+        self.first.split().freeze()
+    }
+
+    /// Nothing has been read since it was taken.
+    pub(crate) fn give_back(&mut self, rest: &[u8]) {
+        self.first.extend_from_slice(rest);
     }
 
     /// Adds to what [`Socket::first`] gives; how many bytes.
     pub(crate) fn poll_first(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
         self.check_timeout()?;
-        loop {
-            ready!(self.input.as_ref().poll_read_ready(cx))?;
-            self.first.reserve(FIRST);
-            match self.input.try_read_buf(&mut self.first) {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                read => {
-                    if self.state.phase.get().is_between() {
-                        self.state.enter(Phase::Head);
-                    }
-                    return Poll::Ready(read);
-                }
+        if self.first.capacity() == 0 {
+            self.first = buffers::take();
+        }
+        self.first.reserve(FIRST);
+        let polled = pin!(self.input.read_buf(&mut self.first)).poll(cx);
+        if self.first.is_empty() {
+            buffers::give(std::mem::take(&mut self.first));
+        }
+        if matches!(polled, Poll::Ready(Ok(1..))) {
+            self.state.client().arrived.set(Instant::now());
+            if self.state.phase.get().is_between() {
+                self.state.enter(Phase::Head);
             }
         }
+        polled
     }
 
     fn check_timeout(&self) -> io::Result<()> {
@@ -351,12 +372,11 @@ impl Socket {
     fn poll_input(&mut self, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         self.check_timeout()?;
         if !self.first.is_empty() {
-            let count = self.first().len().min(buf.remaining());
-            buf.put_slice(&self.first()[..count]);
+            let count = self.first.len().min(buf.remaining());
+            buf.put_slice(&self.first[..count]);
             self.skip(count);
-            if self.first().is_empty() {
-                self.first = Vec::new();
-                self.start = 0;
+            if self.first.is_empty() {
+                buffers::give(std::mem::take(&mut self.first));
             }
             if count > 0 {
                 return Poll::Ready(Ok(()));

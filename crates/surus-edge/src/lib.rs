@@ -26,6 +26,7 @@
 
 mod access_log;
 mod backend;
+mod buffers;
 mod compress;
 mod conditional;
 mod connection;
@@ -36,6 +37,7 @@ mod fs;
 #[cfg(any(test, fuzzing))]
 pub mod fuzz;
 mod ids;
+mod lane;
 mod length;
 mod limits;
 mod mime;

@@ -54,6 +54,18 @@ impl Output {
         self.socket.as_ref()
     }
 
+    pub(crate) fn append<T>(&mut self, write: impl FnOnce(&mut Vec<u8>) -> T) -> T {
+        write(&mut self.waiting)
+    }
+
+    /// Pending while as much waits as may.
+    pub(crate) fn poll_room(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if self.waiting.len() < CAPACITY {
+            return Poll::Ready(Ok(()));
+        }
+        self.poll_flush(cx)
+    }
+
     pub(crate) fn push(&mut self, bytes: &[u8]) {
         self.waiting.extend_from_slice(bytes);
     }
@@ -63,9 +75,7 @@ impl Output {
         cx: &mut Context<'_>,
         bufs: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        if self.waiting.len() >= CAPACITY {
-            ready!(self.poll_flush(cx))?;
-        }
+        ready!(self.poll_room(cx))?;
         let length: usize = bufs.iter().map(|buf| buf.len()).sum();
         if length >= LARGE && self.waiting.is_empty() {
             loop {

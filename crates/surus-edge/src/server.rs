@@ -21,6 +21,7 @@ use tokio::task::{spawn_local, JoinHandle};
 
 use crate::connection::{Command, Socket, State};
 use crate::flush::Flusher;
+use crate::lane;
 use crate::opening::{self, Protocol};
 use crate::service::Service;
 use crate::sweep::Table;
@@ -312,42 +313,18 @@ fn run<B: Backend>(
         } else {
             opening::open(&mut socket, &state, settings.proxy_protocol).await
         };
-        let socket = TokioIo::new(socket);
         let service = Service::new(Rc::clone(&seat.edge), Rc::clone(&state));
         let flusher = &seat.edge.flusher;
         let end = match opened {
             // What comes is not what was expected, or nothing does; a 408 may be waiting.
             Ok(None) | Err(_) => End::Closed,
-            Ok(Some(Protocol::Http1)) => {
-                let connection = if draining {
-                    // Not `Finish`, which would close it before its first request is read.
-                    state.finishing.set(true);
-                    seat.edge
-                        .http
-                        .clone()
-                        .keep_alive(false)
-                        .serve_connection(socket, service)
-                } else {
-                    seat.edge.http.serve_connection(socket, service)
-                };
-                drive(
-                    connection,
-                    &state,
-                    flusher,
-                    http1::Connection::graceful_shutdown,
-                )
-                .await
-            }
+            Ok(Some(Protocol::Http1)) => serve_http1(&seat.edge, socket, service, draining).await,
             Ok(Some(Protocol::Http2)) => {
                 state.speaks_http2();
+                let socket = TokioIo::new(socket);
                 let connection = seat.edge.http2.serve_connection(socket, service);
-                drive(
-                    connection,
-                    &state,
-                    flusher,
-                    http2::Connection::graceful_shutdown,
-                )
-                .await
+                let finish = http2::Connection::graceful_shutdown;
+                End::of(drive(connection, &state, flusher, finish).await, &state)
             }
         };
         if end == End::Closed {
@@ -356,6 +333,40 @@ fn run<B: Backend>(
         }
         drop(seat);
     }
+}
+
+/// The fast lane as far as it goes, then hyper. `draining`: the first request is the last one.
+async fn serve_http1<B: Backend>(
+    edge: &Rc<Edge<B>>,
+    mut socket: Socket,
+    service: Service<B>,
+    draining: bool,
+) -> End {
+    let state = Rc::clone(service.state());
+    if !draining {
+        let lane = lane::run(&mut socket, &service);
+        match drive(lane, &state, &edge.flusher, |_| {}).await {
+            Some(Ok(lane::End::Hyper)) => {}
+            Some(Ok(lane::End::Closed) | Err(_)) => return End::Closed,
+            None => return End::Aborted,
+        }
+    }
+    let socket = TokioIo::new(socket);
+    // Not by `Finish`, which would close it before its next request is read.
+    let is_last = state.finishing.replace(state.finishing.get() || draining) || draining;
+    let connection = if is_last {
+        edge.http
+            .clone()
+            .keep_alive(false)
+            .serve_connection(socket, service)
+    } else {
+        edge.http.serve_connection(socket, service)
+    };
+    let finish = http1::Connection::graceful_shutdown;
+    End::of(
+        drive(connection, &state, &edge.flusher, finish).await,
+        &state,
+    )
 }
 
 /// Runs the requests of an HTTP/2 connection beside it, on this thread.
@@ -374,38 +385,43 @@ where
 
 #[derive(PartialEq, Eq)]
 enum End {
-    /// hyper is done. Output may be waiting.
+    /// All is answered. Output may be waiting.
     Closed,
     /// Ordered, or the client has gone.
     Aborted,
 }
 
-async fn drive<C>(
+impl End {
+    fn of(done: Option<hyper::Result<()>>, state: &State) -> Self {
+        let Some(result) = done else {
+            return End::Aborted;
+        };
+        // hyper has answered what it could not parse (400, 431), and left the rest of it unread.
+        if result.is_err_and(|error| error.is_parse()) {
+            state.linger.set(true);
+        }
+        End::Closed
+    }
+}
+
+/// Polls a connection to its end, and sends what each turn has produced. `None`: it is aborted.
+async fn drive<C: Future>(
     connection: C,
     state: &Rc<State>,
     flusher: &Flusher,
     finish: impl Fn(Pin<&mut C>),
-) -> End
-where
-    C: Future<Output = hyper::Result<()>>,
-{
+) -> Option<C::Output> {
     let mut connection = pin!(connection);
     poll_fn(|cx| {
         match state.poll_order(cx) {
-            Some(Command::Abort) => return Poll::Ready(End::Aborted),
+            Some(Command::Abort) => return Poll::Ready(None),
             Some(Command::Finish) if !state.finishing.replace(true) => finish(connection.as_mut()),
             Some(Command::Finish) | None => {}
         }
         match connection.as_mut().poll(cx) {
-            Poll::Ready(result) => {
-                // hyper has answered what it could not parse (400, 431), and left the rest of it unread.
-                if result.is_err_and(|error| error.is_parse()) {
-                    state.linger.set(true);
-                }
-                Poll::Ready(End::Closed)
-            }
+            Poll::Ready(output) => Poll::Ready(Some(output)),
             Poll::Pending => match state.poll_send(cx, flusher) {
-                Poll::Ready(Err(_)) => Poll::Ready(End::Aborted),
+                Poll::Ready(Err(_)) => Poll::Ready(None),
                 Poll::Ready(Ok(())) | Poll::Pending => Poll::Pending,
             },
         }

@@ -1,5 +1,6 @@
 //! From a request that hyper has parsed to a response it can write.
 
+use std::cell::RefCell;
 use std::convert::Infallible;
 use std::future::Future;
 use std::pin::Pin;
@@ -9,6 +10,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use http::header::{HeaderValue, CACHE_CONTROL, CONNECTION};
+use http::request::Parts;
 use http::{Method, Request, Response, StatusCode};
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
@@ -98,44 +100,123 @@ where
 }
 
 /// The service of one connection.
-#[derive(Debug)]
-pub(crate) struct Service<B> {
+pub(crate) struct Service<B: Backend> {
     edge: Rc<Edge<B>>,
     state: Rc<State>,
+    /// The answer to the first request that hyper will come with: the lane has begun it.
+    begun: RefCell<Option<Responding<B>>>,
+}
+
+/// What has become of a request, before the edge adds its own.
+pub(crate) enum Begun<B: Backend> {
+    Now(Response<Reply<B::Body>>),
+    Later {
+        future: Later<B::Body>,
+        verdict: Option<Verdict>,
+        begun: Instant,
+    },
 }
 
 impl<B: Backend> Service<B> {
     pub(crate) fn new(edge: Rc<Edge<B>>, state: Rc<State>) -> Self {
-        Service { edge, state }
+        Service {
+            edge,
+            state,
+            begun: RefCell::new(None),
+        }
+    }
+
+    pub(crate) fn state(&self) -> &Rc<State> {
+        &self.state
+    }
+
+    /// Passes on a request that has been begun: hyper is about to read the same one.
+    pub(crate) fn leave_to_hyper(&self, responding: Responding<B>) {
+        *self.begun.borrow_mut() = Some(responding);
+    }
+
+    /// Asks the backend, unless the answer is known without it.
+    #[inline(always)]
+    pub(crate) fn begin(&self, head: &mut Parts, body: Option<Incoming>) -> (Noted, Begun<B>) {
+        let busy = Busy::begin(Rc::clone(&self.state));
+        let settings = &self.edge.settings;
+        let malformed = check(head).err();
+        let forwarded = settings
+            .proxies
+            .client(self.state.client(), &mut head.headers);
+        let client = forwarded.as_ref().unwrap_or_else(|| self.state.client());
+        let is_head = head.method == Method::HEAD;
+        let noted = Noted {
+            id: settings
+                .request_ids
+                .then(|| identify(&mut head.headers)),
+            log: settings
+                .access_log
+                .as_ref()
+                .map(|log| log.begin(head, client.peer.ip())),
+            encoding: (settings.compression && !is_head)
+                .then(|| wanted(&head.headers))
+                .flatten(),
+            is_head,
+            busy,
+        };
+        let begun = match malformed {
+            Some(status) => Begun::Now(refuse(&self.state, status)),
+            None => self.ask(client, head, body),
+        };
+        (noted, begun)
     }
 
     #[inline(always)]
-    fn answer(
-        &self,
-        client: &Connection,
-        request: Request<Incoming>,
-        verdict: &mut Option<Verdict>,
-    ) -> Answer<B::Body> {
-        if let Some(answer) = answer_health(&self.edge, &request) {
-            return Answer::Now(answer);
+    fn ask(&self, client: &Connection, head: &mut Parts, body: Option<Incoming>) -> Begun<B> {
+        if let Some(answer) = answer_health(&self.edge, head) {
+            return Begun::Now(answer);
         }
-        let (mut head, incoming) = request.into_parts();
-        let mut body = None;
-        if !incoming.is_end_stream() {
-            if incoming.size_hint().lower() > self.edge.limits.body_bytes {
-                return Answer::Now(refuse(&self.state, StatusCode::PAYLOAD_TOO_LARGE));
+        let (mut watched, mut verdict) = (None, None);
+        if let Some(body) = body.filter(|body| !body.is_end_stream()) {
+            if body.size_hint().lower() > self.edge.limits.body_bytes {
+                return Begun::Now(refuse(&self.state, StatusCode::PAYLOAD_TOO_LARGE));
             }
-            let (watched, fate) = RequestBody::watched(incoming, &self.edge.limits, &self.state);
-            body = Some(watched);
-            *verdict = Some(fate);
+            let (body, fate) = RequestBody::watched(body, &self.edge.limits, &self.state);
+            (watched, verdict) = (Some(body), Some(fate));
         }
         let backend = &self.edge.backend;
-        let mut answer = backend.call(&mut head, body, client);
-        if let Answer::Now(response) = &mut answer {
-            judge(response, verdict.as_ref(), &self.state);
-            backend.ended(client.arrived(), response);
+        match backend.call(head, watched, client) {
+            Answer::Now(mut response) => {
+                judge(&mut response, verdict.as_ref(), &self.state);
+                backend.ended(client.arrived(), &mut response);
+                Begun::Now(response)
+            }
+            Answer::Later(future) => Begun::Later {
+                future,
+                verdict,
+                begun: client.arrived(),
+            },
         }
-        answer
+    }
+
+    /// As hyper takes it.
+    #[inline(always)]
+    pub(crate) fn respond(&self, mut noted: Noted, begun: Begun<B>) -> Responding<B> {
+        match begun {
+            Begun::Now(response) => {
+                let response = noted.complete(response);
+                noted.responding(response)
+            }
+            Begun::Later {
+                future,
+                verdict,
+                begun,
+            } => Responding::Later {
+                future,
+                pending: Some(Box::new(Pending {
+                    noted,
+                    verdict,
+                    begun,
+                    edge: Rc::clone(&self.edge),
+                })),
+            },
+        }
     }
 }
 
@@ -144,46 +225,13 @@ impl<B: Backend> hyper::service::Service<Request<Incoming>> for Service<B> {
     type Error = Infallible;
     type Future = Responding<B>;
 
-    fn call(&self, mut request: Request<Incoming>) -> Responding<B> {
-        let busy = Busy::begin(Rc::clone(&self.state));
-        let settings = &self.edge.settings;
-        let malformed = check(&mut request).err();
-        let forwarded = settings
-            .proxies
-            .client(self.state.client(), request.headers_mut());
-        let client = forwarded.as_ref().unwrap_or_else(|| self.state.client());
-        let is_head = request.method() == Method::HEAD;
-        let noted = Noted {
-            id: settings
-                .request_ids
-                .then(|| identify(request.headers_mut())),
-            log: settings
-                .access_log
-                .as_ref()
-                .map(|log| log.begin(&request, client.peer.ip())),
-            encoding: (settings.compression && !is_head)
-                .then(|| wanted(request.headers()))
-                .flatten(),
-            is_head,
-            busy,
-        };
-        let mut verdict = None;
-        let answer = match malformed {
-            Some(status) => Answer::Now(refuse(&self.state, status)),
-            None => self.answer(client, request, &mut verdict),
-        };
-        match answer {
-            Answer::Now(response) => Responding::Now(Some(noted.complete(response))),
-            Answer::Later(future) => Responding::Later {
-                future,
-                pending: Some(Box::new(Pending {
-                    noted,
-                    verdict,
-                    begun: client.arrived(),
-                    edge: Rc::clone(&self.edge),
-                })),
-            },
+    fn call(&self, request: Request<Incoming>) -> Responding<B> {
+        if let Some(responding) = self.begun.borrow_mut().take() {
+            return responding;
         }
+        let (mut head, body) = request.into_parts();
+        let (noted, begun) = self.begin(&mut head, Some(body));
+        self.respond(noted, begun)
     }
 }
 
@@ -201,36 +249,48 @@ pub(crate) struct Noted {
 impl Noted {
     /// What the edge adds to a backend's response.
     #[inline(always)]
-    fn complete<B>(self, mut response: Response<Reply<B>>) -> Response<Outgoing<B>>
+    pub(crate) fn complete<B>(&mut self, mut response: Response<Reply<B>>) -> Response<Reply<B>>
     where
         B: Body<Data = Bytes, Error = BoxError> + Unpin,
     {
-        let Noted {
-            id,
-            mut log,
-            encoding,
-            is_head,
-            busy,
-        } = self;
-        correct(&mut response, is_head);
-        if let Some(encoding) = encoding {
+        correct(&mut response, self.is_head);
+        if let Some(encoding) = self.encoding {
             response = compress(response, encoding);
         }
-        if let Some(log) = &mut log {
-            log.respond(response.status(), id.as_ref());
-            if is_head || response.body().is_end_stream() {
+        if let Some(log) = &mut self.log {
+            log.respond(response.status(), self.id.as_ref());
+            if self.is_head || response.body().is_end_stream() {
                 log.complete();
             }
         }
-        if let Some(id) = id {
+        if let Some(id) = self.id.take() {
             response.headers_mut().entry(REQUEST_ID).or_insert(id);
         }
+        response
+    }
+
+    /// A response as hyper takes it.
+    pub(crate) fn responding<B: Backend>(self, response: Response<Reply<B::Body>>) -> Responding<B> {
+        Responding::Now(Some(self.outgoing(response)))
+    }
+
+    /// What is known of the request goes out with its response's body.
+    #[inline(always)]
+    fn outgoing<B>(self, response: Response<Reply<B>>) -> Response<Outgoing<B>> {
         response.map(|reply| Outgoing {
             reply,
-            log,
+            log: self.log,
             held: false,
-            busy,
+            busy: self.busy,
         })
+    }
+
+    /// All of the body, so many bytes, is on its way.
+    pub(crate) fn sent(mut self, bytes: usize) {
+        if let Some(log) = &mut self.log {
+            log.add(bytes);
+            log.complete();
+        }
     }
 }
 
@@ -253,10 +313,11 @@ pub(crate) struct Pending<B> {
 }
 
 impl<B: Backend> Pending<B> {
-    fn complete(self, mut response: Response<Reply<B::Body>>) -> Response<Outgoing<B::Body>> {
+    fn complete(mut self, mut response: Response<Reply<B::Body>>) -> Response<Outgoing<B::Body>> {
         judge(&mut response, self.verdict.as_ref(), &self.noted.busy.0);
         self.edge.backend.ended(self.begun, &mut response);
-        self.noted.complete(response)
+        let response = self.noted.complete(response);
+        self.noted.outgoing(response)
     }
 }
 
@@ -291,13 +352,13 @@ impl<B: Backend> Future for Responding<B> {
 /// The answer to who asks how the worker is.
 fn answer_health<B: Backend>(
     edge: &Edge<B>,
-    request: &Request<Incoming>,
+    head: &Parts,
 ) -> Option<Response<Reply<B::Body>>> {
     let health = &edge.settings.health;
     if health.is_off() {
         return None;
     }
-    let path = Some(request.uri().path());
+    let path = Some(head.uri.path());
     let status = if path == health.live.as_deref() {
         StatusCode::OK
     } else if path != health.ready.as_deref() {

@@ -3,27 +3,28 @@
 
 use http::header::{HeaderMap, HeaderValue, HOST, TRANSFER_ENCODING};
 use http::uri::{Authority, Scheme};
-use http::{Method, Request, StatusCode, Version};
+use http::request::Parts;
+use http::{Method, StatusCode, Version};
 
 /// Names the host in `Host`, wherever it was in the request.
 ///
 /// # Errors
 /// The status to refuse the request with. Nothing that follows it on its connection may be taken for a request then.
-pub(crate) fn check<B>(request: &mut Request<B>) -> Result<(), StatusCode> {
+pub(crate) fn check(request: &mut Parts) -> Result<(), StatusCode> {
     const BAD: StatusCode = StatusCode::BAD_REQUEST;
     // To the proxy that this is not.
-    if request.method() == Method::CONNECT {
+    if request.method == Method::CONNECT {
         return Err(StatusCode::NOT_IMPLEMENTED);
     }
-    let uri = request.uri();
+    let uri = &request.uri;
     let path = uri.path();
-    let whole_server = path == "*" && request.method() == Method::OPTIONS;
+    let whole_server = path == "*" && request.method == Method::OPTIONS;
     if !whole_server && !path.starts_with('/') {
         return Err(BAD);
     }
-    let host = look_through(request.headers())?;
+    let host = look_through(&request.headers)?;
     match uri.authority() {
-        None if host.is_none() && request.version() == Version::HTTP_11 => return Err(BAD),
+        None if host.is_none() && request.version == Version::HTTP_11 => return Err(BAD),
         None => {}
         Some(authority) => {
             // A request for another scheme would have to be passed on. HTTP/2 always has one, and may say "https" for the
@@ -33,12 +34,12 @@ pub(crate) fn check<B>(request: &mut Request<B>) -> Result<(), StatusCode> {
                 return Err(BAD);
             }
             let named = named(authority)?;
-            match (host, request.version()) {
+            match (host, request.version) {
                 // RFC 9112, 3.2.2: it must be there, and what it says does not count.
                 (None, Version::HTTP_11) => return Err(BAD),
                 // RFC 9113, 8.3.1
                 (Some(host), Version::HTTP_2) if *host != named => return Err(BAD),
-                _ => _ = request.headers_mut().insert(HOST, named),
+                _ => _ = request.headers.insert(HOST, named),
             }
         }
     }
@@ -95,17 +96,17 @@ mod tests {
     use super::*;
 
     fn checked(version: Version, method: &str, target: &str, headers: &[(&str, &str)]) -> String {
-        let mut request = Request::builder()
+        let mut request = http::Request::builder()
             .version(version)
             .method(method)
             .uri(target);
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
-        let mut request = request.body(()).unwrap();
+        let (mut request, ()) = request.body(()).unwrap().into_parts();
         match check(&mut request) {
             Ok(()) => {
-                let host = request.headers().get(HOST);
+                let host = request.headers.get(HOST);
                 host.map_or("-", |host| host.to_str().unwrap()).to_owned()
             }
             Err(status) => status.as_str().to_owned(),

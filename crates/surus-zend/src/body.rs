@@ -37,6 +37,17 @@ impl ResponseBody {
         }))
     }
 
+    /// All of it, unless it is a stream.
+    ///
+    /// # Errors
+    /// The stream.
+    pub fn into_whole(mut self) -> Result<Bytes, Self> {
+        match &mut self.0 {
+            Kind::Full(bytes) => Ok(bytes.take().unwrap_or_default()),
+            Kind::Stream(_) => Err(self),
+        }
+    }
+
     pub(crate) fn stream(pipe: Rc<Pipe>) -> Self {
         ResponseBody(Kind::Stream(pipe))
     }

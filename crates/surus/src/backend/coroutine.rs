@@ -55,12 +55,20 @@ impl Coroutine {
         Answer::Later(Box::pin(async move {
             match request(head, body, &connection, &this.spool, Streamed::Long).await {
                 Ok(request) => match this.app.get() {
-                    Some(app) => app.call(request).await.map(Reply::Backend),
+                    Some(app) => app.call(request).await.map(reply),
                     None => plain(StatusCode::SERVICE_UNAVAILABLE),
                 },
                 Err(error) => unreadable(&error),
             }
         }))
+    }
+}
+
+/// What is whole can be sent without asking for it.
+fn reply(body: ResponseBody) -> Reply<ResponseBody> {
+    match body.into_whole() {
+        Ok(bytes) => Reply::Bytes(bytes),
+        Err(stream) => Reply::Backend(stream),
     }
 }
 
@@ -86,9 +94,9 @@ impl Backend for Coroutine {
                 return Answer::Now(plain(StatusCode::SERVICE_UNAVAILABLE));
             };
             return match app.answer(bare_request(head, connection)) {
-                surus_zend::Answer::Now(response) => Answer::Now(response.map(Reply::Backend)),
+                surus_zend::Answer::Now(response) => Answer::Now(response.map(reply)),
                 surus_zend::Answer::Later(future) => {
-                    Answer::Later(Box::pin(async { future.await.map(Reply::Backend) }))
+                    Answer::Later(Box::pin(async { future.await.map(reply) }))
                 }
             };
         }

@@ -1,0 +1,30 @@
+//! Room for what is read from clients, shared by the connections of a thread: one that waits for its client keeps none.
+
+use std::cell::RefCell;
+
+use bytes::BytesMut;
+
+/// As many as connections usually have work at once.
+const MOST: usize = 64;
+
+/// One that has grown beyond this is not kept.
+const LARGEST: usize = 64 * 1024;
+
+thread_local! {
+    static IDLE: RefCell<Vec<BytesMut>> = const { RefCell::new(Vec::new()) };
+}
+
+/// An empty buffer.
+pub(crate) fn take() -> BytesMut {
+    IDLE.with_borrow_mut(Vec::pop).unwrap_or_default()
+}
+
+/// Takes back a buffer, whose contents are forgotten.
+pub(crate) fn give(mut buffer: BytesMut) {
+    buffer.clear();
+    IDLE.with_borrow_mut(|idle| {
+        if idle.len() < MOST && (1..=LARGEST).contains(&buffer.capacity()) {
+            idle.push(buffer);
+        }
+    });
+}

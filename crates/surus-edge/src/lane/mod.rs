@@ -1,0 +1,135 @@
+//! The fast lane: plain requests that are answered at once, without hyper.
+//!
+//! A worker that answers in a microsecond spends most of it on what HTTP/1 could ask for and this request does not:
+//! bodies, upgrades, trailers, responses that are not there yet. So each connection begins here. A request that is GET,
+//! HTTP/1.1 and asks for nothing unusual ([`head`]) goes to the backend; if the answer is there at once and is whole, it
+//! is written ([`response`]), and the next request is looked at. Whatever else comes, the connection goes on with hyper for
+//! good, from the first byte of the request that was not for the lane; if that has been begun, hyper finds the answer when
+//! it has read the request again. The lane refuses nothing and never waits for a backend: what is wrong or slow is hyper's.
+//!
+//! ```text
+//! bytes ──► head ──► Service ──► response ──► output
+//!             │         │            │
+//!             │     not there yet    │ a stream, a file, `connection: close`
+//!             └─────────┴────────────┴──► hyper
+//! ```
+
+mod date;
+mod head;
+mod response;
+
+use std::future::poll_fn;
+use std::io;
+use std::mem::take;
+
+use bytes::{Buf, Bytes};
+use http::request::Parts;
+use http::Request;
+
+use crate::connection::{Phase, Socket};
+use crate::service::{Begun, Service};
+use crate::{Backend, Reply};
+use head::Head;
+
+#[cfg(any(test, fuzzing))]
+pub(crate) use head::{read as read_head, Head as ReadHead};
+
+/// Blocks of input that are worked off before others get a turn.
+const BLOCKS: u32 = 16;
+
+/// How the lane ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    /// Nothing is left to do on this connection.
+    Closed,
+    /// The connection goes on with hyper; the socket gives what the lane has read and not answered.
+    Hyper,
+}
+
+/// Answers the requests that come, as long as they are for the lane.
+pub(crate) async fn run<B: Backend>(socket: &mut Socket, service: &Service<B>) -> io::Result<End> {
+    let state = service.state();
+    let mut blocks = 0;
+    loop {
+        if !work(socket, service).await? {
+            return Ok(End::Hyper);
+        }
+        blocks += 1;
+        if blocks % BLOCKS == 0 {
+            tokio::task::yield_now().await;
+        }
+        let is_between = socket.first().is_empty();
+        if !is_between && state.phase.get().is_between() {
+            state.enter(Phase::Head);
+        }
+        let read = poll_fn(|cx| {
+            if state.finishing.get() {
+                return std::task::Poll::Ready(Ok(None));
+            }
+            socket.poll_first(cx).map_ok(Some)
+        });
+        match read.await? {
+            None if !is_between => return Ok(End::Hyper),
+            None | Some(0) => return Ok(End::Closed),
+            Some(_) => {}
+        }
+    }
+}
+
+/// Answers what has come. False: the first request that is left is not for the lane.
+async fn work<B: Backend>(socket: &mut Socket, service: &Service<B>) -> io::Result<bool> {
+    let mut block = socket.take_first();
+    let mut head = nothing();
+    while !block.is_empty() {
+        poll_fn(|cx| service.state().poll_room(cx)).await?;
+        match head::read(&block, &mut head) {
+            Head::Complete(length) if answer(service, &mut head) => block.advance(length),
+            Head::Incomplete => {
+                socket.give_back(&block);
+                return Ok(true);
+            }
+            Head::Complete(_) | Head::Unusual => {
+                socket.give_back(&block);
+                return Ok(false);
+            }
+        }
+    }
+    Ok(true)
+}
+
+/// False: the answer is left to hyper.
+fn answer<B: Backend>(service: &Service<B>, head: &mut Parts) -> bool {
+    let (mut noted, begun) = service.begin(head, None);
+    let Begun::Now(answer) = begun else {
+        service.leave_to_hyper(service.respond(noted, begun));
+        return false;
+    };
+    let mut answer = noted.complete(answer);
+    let body = match answer.body_mut() {
+        Reply::Empty => Bytes::new(),
+        Reply::Bytes(bytes) => take(bytes),
+        Reply::File(_) | Reply::Compressed(_) | Reply::Backend(_) => {
+            service.leave_to_hyper(noted.responding(answer));
+            return false;
+        }
+    };
+    let arrived = service.state().client().arrived();
+    let written = service
+        .state()
+        .respond(|output| response::write(output, answer.status(), answer.headers(), &body, arrived));
+    if !written {
+        *answer.body_mut() = Reply::Bytes(body);
+        service.leave_to_hyper(noted.responding(answer));
+        return false;
+    }
+    noted.sent(body.len());
+    // Room for the headers of the next request.
+    head.headers = take(answer.headers_mut());
+    head.headers.clear();
+    true
+}
+
+/// A head to be filled in.
+fn nothing() -> Parts {
+    Request::new(()).into_parts().0
+}

@@ -1,0 +1,66 @@
+//! A response as bytes, as hyper would write it.
+
+use std::time::Instant;
+
+use http::header::{
+    HeaderMap, CONNECTION, CONTENT_LENGTH, DATE, TRAILER, TRANSFER_ENCODING, UPGRADE,
+};
+use http::StatusCode;
+
+use super::date;
+
+/// Bodies from this size on are hyper's: it has them written from where they are.
+const LARGE: usize = 16 * 1024;
+
+/// Bytes that most heads are shorter than.
+const HEAD: usize = 512;
+
+/// False if the response is not for the lane; nothing is written then. `now` need not be exact.
+pub(super) fn write(
+    output: &mut Vec<u8>,
+    status: StatusCode,
+    headers: &HeaderMap,
+    body: &[u8],
+    now: Instant,
+) -> bool {
+    let has_no_body = status == StatusCode::NO_CONTENT || status == StatusCode::NOT_MODIFIED;
+    if body.len() >= LARGE || has_no_body || status.is_informational() {
+        return false;
+    }
+    let begin = output.len();
+    output.reserve(HEAD + body.len());
+    if status == StatusCode::OK {
+        output.extend_from_slice(b"HTTP/1.1 200 OK\r\n");
+    } else {
+        output.extend_from_slice(b"HTTP/1.1 ");
+        output.extend_from_slice(status.as_str().as_bytes());
+        output.push(b' ');
+        let reason = status.canonical_reason().unwrap_or("<none>");
+        output.extend_from_slice(reason.as_bytes());
+        output.extend_from_slice(b"\r\n");
+    }
+    let (mut has_length, mut has_date) = (false, false);
+    for (name, value) in headers {
+        if [CONNECTION, TRANSFER_ENCODING, TRAILER, UPGRADE].contains(name) {
+            output.truncate(begin);
+            return false;
+        }
+        has_length |= *name == CONTENT_LENGTH;
+        has_date |= *name == DATE;
+        output.extend_from_slice(name.as_str().as_bytes());
+        output.extend_from_slice(b": ");
+        output.extend_from_slice(value.as_bytes());
+        output.extend_from_slice(b"\r\n");
+    }
+    if !has_length {
+        output.extend_from_slice(b"content-length: ");
+        output.extend_from_slice(itoa::Buffer::new().format(body.len()).as_bytes());
+        output.extend_from_slice(b"\r\n");
+    }
+    if !has_date {
+        date::write(output, now);
+    }
+    output.extend_from_slice(b"\r\n");
+    output.extend_from_slice(body);
+    true
+}
