@@ -13,6 +13,7 @@ use http::Request;
 use crate::conditional::{Validators, Verdict};
 use crate::encoding::{accepted, is_compressible, SMALL};
 use crate::ids::identify;
+pub use crate::lane::fuzz::{lane, response};
 use crate::path::{encode, normalise};
 use crate::proxy_protocol::Parsed;
 use crate::range::Ranges;

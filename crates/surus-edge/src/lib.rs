@@ -1,19 +1,20 @@
 //! The edge of Surus: everything between a client's socket and a backend.
 //!
 //! One edge runs on one thread, on a current-thread tokio runtime inside a `LocalSet`. It accepts connections, speaks
-//! HTTP/1 and HTTP/2 through hyper and hands each request to a [`Backend`]. It knows nothing about PHP.
+//! HTTP/1 and HTTP/2, mostly through hyper, and hands each request to a [`Backend`]. It knows nothing about PHP.
 //!
 //! ```text
-//! listener ──► server.rs ──► connection.rs ──► hyper ──► service.rs ──► Backend ──► reply.rs ──► socket
-//!              accept,       one task per               limits, 413,               bytes, a file or the
+//! listener ──► server.rs ──► connection.rs ──► lane, ──► service.rs ──► Backend ──► reply.rs ──► socket
+//!              accept,       one task per      hyper    limits, 413,               bytes, a file or the
 //!              drain         connection, timeouts       access log                 backend's own stream
 //! ```
 //!
 //! - [`server`]: the accept loops, the bound on connections, the drain at shutdown
 //! - [`opening`], [`proxy_protocol`]: the first bytes of a connection decide what it speaks
+//! - [`lane`]: plain requests that are answered at once; everything else goes through hyper
 //! - [`proxies`], [`ids`]: who the client is, and what its request is called
 //! - [`connection`]: the state of one connection; [`sweep`], [`stall`]: the timeouts of all of them, once a second
-//! - [`output`]: writes, gathered
+//! - [`buffers`], [`output`]: what is read, and what is written, gathered
 //! - [`wellformed`]: what is asked of a request beyond what hyper checks
 //! - [`backend`]: what a backend is; [`request_body`], [`reply`]: the bodies on both sides of it
 //! - [`spool`]: request bodies read to their end first, in memory or in a file

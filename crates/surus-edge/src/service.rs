@@ -147,9 +147,7 @@ impl<B: Backend> Service<B> {
         let client = forwarded.as_ref().unwrap_or_else(|| self.state.client());
         let is_head = head.method == Method::HEAD;
         let noted = Noted {
-            id: settings
-                .request_ids
-                .then(|| identify(&mut head.headers)),
+            id: settings.request_ids.then(|| identify(&mut head.headers)),
             log: settings
                 .access_log
                 .as_ref()
@@ -270,7 +268,10 @@ impl Noted {
     }
 
     /// A response as hyper takes it.
-    pub(crate) fn responding<B: Backend>(self, response: Response<Reply<B::Body>>) -> Responding<B> {
+    pub(crate) fn responding<B: Backend>(
+        self,
+        response: Response<Reply<B::Body>>,
+    ) -> Responding<B> {
         Responding::Now(Some(self.outgoing(response)))
     }
 
@@ -350,10 +351,7 @@ impl<B: Backend> Future for Responding<B> {
 }
 
 /// The answer to who asks how the worker is.
-fn answer_health<B: Backend>(
-    edge: &Edge<B>,
-    head: &Parts,
-) -> Option<Response<Reply<B::Body>>> {
+fn answer_health<B: Backend>(edge: &Edge<B>, head: &Parts) -> Option<Response<Reply<B::Body>>> {
     let health = &edge.settings.health;
     if health.is_off() {
         return None;

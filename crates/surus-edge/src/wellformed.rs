@@ -2,8 +2,8 @@
 //! goes with the method, and no transfer coding but `chunked`.
 
 use http::header::{HeaderMap, HeaderValue, HOST, TRANSFER_ENCODING};
-use http::uri::{Authority, Scheme};
 use http::request::Parts;
+use http::uri::{Authority, Scheme};
 use http::{Method, StatusCode, Version};
 
 /// Names the host in `Host`, wherever it was in the request.

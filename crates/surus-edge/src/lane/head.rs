@@ -74,7 +74,14 @@ fn read_request(block: &Bytes, head: &mut Parts) -> Head {
 
 /// A header that changes how the request is read, or what follows it on the connection.
 fn has_a_say(name: &HeaderName) -> bool {
-    [CONNECTION, CONTENT_LENGTH, TRANSFER_ENCODING, EXPECT, UPGRADE].contains(name)
+    [
+        CONNECTION,
+        CONTENT_LENGTH,
+        TRANSFER_ENCODING,
+        EXPECT,
+        UPGRADE,
+    ]
+    .contains(name)
 }
 
 /// What is so anyway, and browsers say all the same.

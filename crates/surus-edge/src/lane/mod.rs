@@ -15,6 +15,8 @@
 //! ```
 
 mod date;
+#[cfg(any(test, fuzzing))]
+pub(crate) mod fuzz;
 mod head;
 mod response;
 
@@ -30,9 +32,6 @@ use crate::connection::{Phase, Socket};
 use crate::service::{Begun, Service};
 use crate::{Backend, Reply};
 use head::Head;
-
-#[cfg(any(test, fuzzing))]
-pub(crate) use head::{read as read_head, Head as ReadHead};
 
 /// Blocks of input that are worked off before others get a turn.
 const BLOCKS: u32 = 16;
@@ -114,9 +113,9 @@ fn answer<B: Backend>(service: &Service<B>, head: &mut Parts) -> bool {
         }
     };
     let arrived = service.state().client().arrived();
-    let written = service
-        .state()
-        .respond(|output| response::write(output, answer.status(), answer.headers(), &body, arrived));
+    let written = service.state().respond(|output| {
+        response::write(output, answer.status(), answer.headers(), &body, arrived)
+    });
     if !written {
         *answer.body_mut() = Reply::Bytes(body);
         service.leave_to_hyper(noted.responding(answer));
