@@ -103,7 +103,14 @@ final class App
      */
     public function map(string|array $methods, string $pattern, mixed $handler): Route
     {
-        return $this->items[] = new Route((array) $methods, $pattern, $handler, Origin::caller());
+        $methods = (array) $methods;
+        foreach ($methods ?: [''] as $method) {
+            if ($method !== '*' && preg_match('/^[A-Za-z][A-Za-z0-9!#$%&\'*+.^_`|~-]*$/D', $method) !== 1) {
+                throw new BootError(Origin::caller() . ": \"$method\" is no method of a request (\"*\" is all of them)");
+            }
+        }
+
+        return $this->items[] = new Route($methods, $pattern, $handler, Origin::caller());
     }
 
     /**
@@ -154,6 +161,10 @@ final class App
             'index' => ['GET', ''], 'create' => ['GET', '/create'], 'store' => ['POST', ''], 'show' => ['GET', $one],
             'edit' => ['GET', "$one/edit"], 'update' => [['PUT', 'PATCH'], $one], 'destroy' => ['DELETE', $one],
         ];
+        if (array_filter(array_keys($routes), static fn (string $method): bool => method_exists($controller, $method)) === []) {
+            throw new BootError(Origin::caller() . ": $controller " . (class_exists($controller)
+                ? 'has none of the methods of a resource: ' . implode(', ', array_keys($routes)) : 'is no class'));
+        }
         $group = $this->mount($path, new self())->name(str_replace('/', '.', trim($path, '/')) . '.');
         foreach ($routes as $method => [$verb, $pattern]) {
             if (method_exists($controller, $method)) {
@@ -183,6 +194,9 @@ final class App
     /** Routes from a file that returns a function (App): mixed. */
     public function load(string $file): static
     {
+        if (!is_file($file)) {
+            throw new BootError(Origin::caller() . ": there is no file \"$file\"");
+        }
         $routes = (static fn (): mixed => require $file)();
         if (!is_callable($routes)) {
             throw new BootError("$file:1: a file of routes returns a function that takes the application");
@@ -256,6 +270,9 @@ final class App
      */
     public function error(int|string $what, callable $handler): static
     {
+        if (is_int($what) ? $what < 400 || $what > 599 : !is_a($what, \Throwable::class, true) && !interface_exists($what)) {
+            throw new BootError(Origin::caller() . ": \"$what\" is neither a status from 400 to 599 nor a class of exceptions");
+        }
         $this->root(__FUNCTION__)->errorHandlers[$what] = $handler;
 
         return $this;

@@ -1,6 +1,9 @@
 //! Routes, arguments, results, errors and middleware of coroutine applications.
 #![forbid(unsafe_code)]
 
+#[path = "routing/mistakes.rs"]
+mod mistakes;
+
 use surus_tests::fixture;
 use surus_tests::http::{Request, Response};
 use surus_tests::surus::Surus;
@@ -448,25 +451,5 @@ fn middleware_of_the_application_stands_around_what_no_route_takes() {
             "{line}"
         );
         assert_eq!(answer.header("allow").is_some(), status == 405, "{line}");
-    }
-}
-
-#[test]
-fn what_is_wrong_is_said_at_boot() {
-    for (file, message) in [
-        ("parameter", "parameter.php:7: parameter $name of the handler for \"GET /users/{id}\" is no parameter of the path"),
-        ("class", "class.php:7: parameter $service of the handler for \"GET /users\""),
-        ("type", "type.php:7: parameter $id of the handler for \"GET /users/{id}\" has a type"),
-        ("handler", "handler.php:7: the handler for \"GET /users\" cannot be called: NoSuchClass::method"),
-        ("optional", "optional.php:7: parameter $id of the handler for \"GET /users/{id?}\" is optional in the path"),
-        ("middleware", "the middleware \"no_such_function\" is neither a class nor a function"),
-        ("pattern", "route \"/users/{id:number}\": unknown constraint \"number\""),
-        ("name", "name.php:8: there are two routes with the name \"x\""),
-        ("pages", "declares.php:12: a page runs for each request"),
-        ("cycle", "Services need each other: A, B, A"),
-    ] {
-        let error = Surus::serve(&fixture(&format!("routing/broken/{file}.php"))).boot_error();
-        assert!(error.contains(message), "{file}: {error}");
-        assert!(!error.contains("Stack trace"), "{file}: {error}");
     }
 }

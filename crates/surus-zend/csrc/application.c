@@ -209,6 +209,15 @@ static route *route_of(surus_task *task)
 	return &app->routes[index < 0 || (size_t)index >= app->count ? 0 : index];
 }
 
+zend_string *surus_handler_place(surus_task *task)
+{
+	const zend_function *function = route_of(task)->handler.cache.function_handler;
+	if (!function || function->type != ZEND_USER_FUNCTION || !function->op_array.filename) {
+		return NULL;
+	}
+	return zend_strpprintf(0, "%s:%u", ZSTR_VAL(function->op_array.filename), function->op_array.line_start);
+}
+
 static bool call_planned(surus_task *task, const route *r, zval *request, zval *result)
 {
 	zval arguments[MAX_ARGUMENTS];

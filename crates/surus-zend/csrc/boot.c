@@ -74,10 +74,11 @@ static const zend_function *signature(const route *r, zval *target)
 }
 
 /* One row of Surus\Internal\Boot::compile(). */
+#define ROUTE_COLUMNS 11
 static bool take_route(struct surus_application *app, void *exchange, zval *row)
 {
-	zval *columns[10];
-	for (uint32_t i = 0; i < 10; i++) {
+	zval *columns[ROUTE_COLUMNS];
+	for (uint32_t i = 0; i < ROUTE_COLUMNS; i++) {
 		columns[i] = zend_hash_index_find(Z_ARRVAL_P(row), i);
 		if (!columns[i]) {
 			return false;
@@ -106,7 +107,7 @@ static bool take_route(struct surus_application *app, void *exchange, zval *row)
 	/* A row of its own takes every request: there is nothing to match. */
 	if (pattern.len || methods.ptr[0] != '*') {
 		surus_rs_add_route(exchange, methods, pattern, surus_text_of(columns[2]), surus_text_of(columns[3]),
-			surus_text_of(columns[8]), index);
+			surus_text_of(columns[8]), surus_text_of(columns[10]), index);
 	}
 	return true;
 }

@@ -189,10 +189,10 @@ void surus_rs_finish(void *exchange);
 void surus_rs_exception(void *exchange, int status, surus_str class_name, surus_str message, surus_str trace);
 
 /* At boot: one route of the application. `methods` has commas or is "*"; `headers` has a line for each condition; `about`
- * is for people.
+ * is for people, `origin` the file and line where it is declared.
  * Without a pattern the route answers what no other does: `methods` is "404" or "405". */
 void surus_rs_add_route(void *exchange, surus_str methods, surus_str pattern, surus_str host, surus_str headers,
-	surus_str about, int64_t index);
+	surus_str about, surus_str origin, int64_t index);
 /* Whether errors are shown to clients. */
 bool surus_rs_is_dev(void *exchange);
 

@@ -151,6 +151,8 @@ void surus_body_stream(zval *to, zend_object *request);
 /* ---- response.c ---- */
 /* Sends what a handler returned: the return contract. */
 void surus_render(surus_task *task, zval *result);
+/* File and line of the handler of the task's route; NULL if it is none of PHP's functions. The caller's to release. */
+zend_string *surus_handler_place(surus_task *task);
 /* Starts and ends the output of one request of a fiber. */
 void surus_output_begin(surus_task *task);
 void surus_output_end(surus_task *task);

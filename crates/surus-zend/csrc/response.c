@@ -118,14 +118,42 @@ static void send_body(surus_task *task, zend_long status, const char *type, cons
 	php_output_write(body, size);
 }
 
+/* An error that says which handler's result is wrong: where it is thrown no frame of the application is left. */
+static void throw_result(surus_task *task, const char *format, ...)
+{
+	va_list arguments;
+	va_start(arguments, format);
+	zend_string *what = zend_vstrpprintf(0, format, arguments);
+	va_end(arguments);
+	zend_string *place = surus_handler_place(task);
+	zend_throw_error(NULL, "The handler%s%s %s", place ? " at " : "", place ? ZSTR_VAL(place) : "", ZSTR_VAL(what));
+	if (place) {
+		zend_string_release(place);
+	}
+	zend_string_release(what);
+}
+
+static void throw_json_error(surus_task *task)
+{
+	zval name, message;
+	ZVAL_STRING(&name, "json_last_error_msg");
+	ZVAL_UNDEF(&message);
+	call_user_function(NULL, NULL, &name, &message, 0, NULL);
+	throw_result(task, "returned what has no JSON form: %s", Z_TYPE(message) == IS_STRING ? Z_STRVAL(message) : "unknown");
+	zval_ptr_dtor(&message);
+	zval_ptr_dtor(&name);
+}
+
 static void send_json(surus_task *task, zval *value)
 {
 	smart_str text = {0};
-	if (php_json_encode_ex(&text, value, PHP_JSON_UNESCAPED_SLASHES | PHP_JSON_UNESCAPED_UNICODE | PHP_JSON_THROW_ON_ERROR, 512) == SUCCESS && !EG(exception)) {
+	int done = php_json_encode_ex(&text, value, PHP_JSON_UNESCAPED_SLASHES | PHP_JSON_UNESCAPED_UNICODE | PHP_JSON_THROW_ON_ERROR, 512);
+	/* A number that JSON has not is written as 0, and is no failure: only the code says so. */
+	if (done == SUCCESS && JSON_G(error_code) == PHP_JSON_ERROR_NONE && !EG(exception)) {
 		smart_str_0(&text);
 		send_body(task, SG(sapi_headers).http_response_code ? SG(sapi_headers).http_response_code : 200, JSON, ZSTR_VAL(text.s), ZSTR_LEN(text.s));
 	} else if (!EG(exception)) {
-		zend_throw_error(NULL, "The handler's result cannot be encoded as JSON");
+		throw_json_error(task);
 	}
 	smart_str_free(&text);
 }
@@ -405,7 +433,7 @@ void surus_render(surus_task *task, zval *result)
 			break;
 		case IS_LONG:
 			if (Z_LVAL_P(result) < 100 || Z_LVAL_P(result) > 599) {
-				zend_throw_error(NULL, "The handler returned " ZEND_LONG_FMT ": an integer must be an HTTP status from 100 to 599", Z_LVAL_P(result));
+				throw_result(task, "returned " ZEND_LONG_FMT ": an integer must be an HTTP status from 100 to 599", Z_LVAL_P(result));
 				break;
 			}
 			send_body(task, Z_LVAL_P(result), NULL, "", 0);
@@ -430,6 +458,6 @@ void surus_render(surus_task *task, zval *result)
 			break;
 		}
 		default:
-			zend_throw_error(NULL, "The handler returned %s: return a string, array, object, status, Response, iterable or null", zend_zval_type_name(result));
+			throw_result(task, "returned %s: return a string, array, object, status, Response, iterable or null", zend_zval_type_name(result));
 	}
 }

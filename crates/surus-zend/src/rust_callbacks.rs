@@ -239,6 +239,7 @@ unsafe extern "C" fn surus_rs_add_route(
     host: Str,
     headers: Str,
     about: Str,
+    origin: Str,
     index: i64,
 ) {
     // SAFETY: as above.
@@ -250,6 +251,7 @@ unsafe extern "C" fn surus_rs_add_route(
             host: text(host),
             headers: text(headers),
             about: text(about),
+            origin: text(origin),
             index,
         });
     }

@@ -16,8 +16,12 @@ class Response extends NativeResponse
 {
     private const JSON = JSON_UNESCAPED_SLASHES | JSON_UNESCAPED_UNICODE | JSON_THROW_ON_ERROR;
 
-    /** What a handler may return, as a response. */
-    public static function of(mixed $result): self
+    /**
+     * What a handler may return, as a response.
+     *
+     * @param string $from for errors: who has returned it
+     */
+    public static function of(mixed $result, string $from = 'The handler'): self
     {
         if ($result instanceof self) {
             return $result;
@@ -30,7 +34,8 @@ class Response extends NativeResponse
             return (int) ob_get_length() > 0 ? new self('') : new self(null, 204);
         }
         if (is_int($result)) {
-            return new self(null, $result);
+            return $result >= 100 && $result <= 599 ? new self(null, $result)
+                : throw new \TypeError("$from returned $result: an integer must be an HTTP status from 100 to 599");
         }
         if ($result instanceof \Traversable && !$result instanceof \JsonSerializable) {
             return new self($result);
@@ -41,7 +46,7 @@ class Response extends NativeResponse
         if (is_array($result) || is_object($result)) {
             return self::json($result);
         }
-        throw new \TypeError('The handler returned ' . get_debug_type($result)
+        throw new \TypeError("$from returned " . get_debug_type($result)
             . ': return a string, array, object, status, Response, iterable or null');
     }
 

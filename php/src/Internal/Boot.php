@@ -26,11 +26,11 @@ use Surus\Routing\Pattern;
 final class Boot
 {
     /**
-     * The routes as [methods, pattern, host, headers, handler, arguments, pipeline, target, about, guarded], and what
+     * The routes as [methods, pattern, host, headers, handler, arguments, pipeline, target, about, guarded, origin], and what
      * answers exceptions. A route without a pattern takes every request, or those of which "404" or "405" is the
      * answer. Input of a guarded one that is refused goes through PHP, too.
      *
-     * @return array{routes: list<array{string, string, string, string, callable, list<Argument>, ?\Closure, array{class-string, string}|null, string, bool}>, errors: \Closure}
+     * @return array{routes: list<array{string, string, string, string, callable, list<Argument>, ?\Closure, array{class-string, string}|null, string, bool, string}>, errors: \Closure}
      */
     public static function compile(mixed $value, string $script, bool $dev): array
     {
@@ -38,7 +38,8 @@ final class Boot
             return (new self($value, $dev))->application();
         }
         if (is_int($value) || $value === null || !(is_callable($value) || (is_object($value) && Bridge::isHandler($value)))) {
-            throw new BootError("$script must return a Surus\\App, a closure that takes a request, or a PSR-15 handler; it returned " . get_debug_type($value));
+            throw new BootError("$script must return a Surus\\App, a closure that takes a request, or a PSR-15 handler; it returned "
+                . ($value === 1 ? 'nothing: is there a "return $app;" at its end?' : get_debug_type($value)));
         }
         $boot = new self(new App(), $dev);
         $route = $boot->single('*', $value, "$script:1");
@@ -64,11 +65,12 @@ final class Boot
         [$this->container, $this->middleware, $this->fallback, $this->errorHandlers] = $app->parts();
         $this->planner = new Planner($this->container);
         $log = $this->container->isDeclared(LoggerInterface::class) ? $this->container->get(LoggerInterface::class) : null;
+        $this->checkErrorHandlers();
         $this->errors = new Errors($this->errorHandlers, $dev, $log);
         $this->pipeline = new Pipeline($this->container, $this->errors);
     }
 
-    /** @return array{routes: list<array{string, string, string, string, callable, list<Argument>, ?\Closure, array{class-string, string}|null, string, bool}>, errors: \Closure} */
+    /** @return array{routes: list<array{string, string, string, string, callable, list<Argument>, ?\Closure, array{class-string, string}|null, string, bool, string}>, errors: \Closure} */
     private function application(): array
     {
         $this->listen();
@@ -95,6 +97,19 @@ final class Boot
         }
 
         return ['routes' => $rows, 'errors' => $this->errors->answer(...)];
+    }
+
+    /** They are called as (Throwable, Request). */
+    private function checkErrorHandlers(): void
+    {
+        foreach ($this->errorHandlers as $what => $handler) {
+            $function = new \ReflectionFunction(\Closure::fromCallable($handler));
+            $type = ($function->getParameters()[0] ?? null)?->getType();
+            $plain = $type instanceof \ReflectionNamedType && $type->isBuiltin() && !in_array($type->getName(), ['mixed', 'object'], true);
+            if ($plain || $function->getNumberOfRequiredParameters() > 2) {
+                throw new BootError(Origin::of($function) . ": the handler for errors \"$what\" takes the exception and the request, nothing else");
+            }
+        }
     }
 
     private function listen(): void
@@ -129,12 +144,13 @@ final class Boot
     /**
      * @param list<callable|object|string> $inner middleware of groups and the route
      *
-     * @return array{string, string, string, string, callable, list<Argument>, ?\Closure, array{class-string, string}|null, string, bool}
+     * @return array{string, string, string, string, callable, list<Argument>, ?\Closure, array{class-string, string}|null, string, bool, string}
      */
     private function row(Declared $route, array $inner, string $pattern, bool $piped = true): array
     {
         $plan = $this->planner->plan($route);
-        $pipeline = $piped ? $this->pipeline->make([...$this->middleware, ...$inner], $route->origin) : null;
+        $handler = "The handler for \"{$route->label()}\" (" . Origin::name($route->handler) . ')';
+        $pipeline = $piped ? $this->pipeline->make([...$this->middleware, ...$inner], $route->origin, $handler) : null;
 
         return [
             implode(',', $route->methods),
@@ -147,6 +163,7 @@ final class Boot
             $plan->target,
             $route->about(),
             $pipeline !== null || $this->errors->hasInput(),
+            $route->origin,
         ];
     }
 }

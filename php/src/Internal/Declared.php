@@ -34,18 +34,7 @@ final class Declared
     /** For people: its name, and where its handler is. */
     public function about(): string
     {
-        $handler = $this->handler;
-        if ($handler instanceof \Closure) {
-            $function = new \ReflectionFunction($handler);
-            $class = $function->getClosureScopeClass()?->getName();
-            $what = str_contains($function->getName(), '{closure')
-                ? basename((string) $function->getFileName()) . ':' . $function->getStartLine()
-                : ($class === null ? '' : "$class::") . $function->getName();
-        } elseif (is_array($handler)) {
-            $what = (is_object($handler[0]) ? $handler[0]::class : $handler[0]) . '::' . $handler[1];
-        } else {
-            $what = is_object($handler) ? $handler::class : (string) $handler;
-        }
+        $what = Origin::name($this->handler);
 
         return $this->name === '' ? $what : "$what ($this->name)";
     }

@@ -8,6 +8,7 @@ use Surus\App;
 use Surus\Attribute;
 use Surus\BootError;
 use Surus\Http\Request;
+use Surus\Schema\Attributes;
 
 /**
  * Routes found in classes and folders, once at boot.
@@ -40,16 +41,17 @@ final class Discovery
     public static function routes(App $app, string $class): void
     {
         if (!class_exists($class)) {
-            throw new BootError(Origin::caller() . ": there is no class $class");
+            throw new BootError(Origin::caller() . ": \"$class\" is neither a class nor a folder");
         }
         $reflection = new \ReflectionClass($class);
-        $common = $reflection->getAttributes(Attribute\Group::class)[0] ?? null;
-        $common = $common?->newInstance() ?? new Attribute\Group();
+        $common = Attributes::first($reflection, Attribute\Group::class) ?? new Attribute\Group();
         $group = null;
-        foreach ($reflection->getMethods(\ReflectionMethod::IS_PUBLIC) as $method) {
-            foreach ($method->getAttributes(Attribute\Route::class, \ReflectionAttribute::IS_INSTANCEOF) as $attribute) {
+        foreach ($reflection->getMethods() as $method) {
+            foreach (Attributes::all($method, Attribute\Route::class) as $route) {
+                if (!$method->isPublic()) {
+                    throw new BootError(Origin::of($method) . ": $class::{$method->getName()}() has a route, but is not public");
+                }
                 $group ??= $app->mount($common->prefix, new App())->name($common->name)->host($common->host)->use(...$common->use);
-                $route = $attribute->newInstance();
                 $group->map($route->methods, $route->path, [$class, $method->getName()])
                     ->name($route->name)->host($route->host)->use(...$route->use);
             }
@@ -77,8 +79,9 @@ final class Discovery
     /** Adds a route for each script of a folder, which runs for each request. */
     public static function pages(App $app, string $folder): void
     {
+        $scripts = self::scripts($folder);
         \Surus\watch($folder);
-        foreach (self::scripts($folder) as $file) {
+        foreach ($scripts as $file) {
             self::mayRunAgain($file);
             $app->map(['GET', 'POST'], self::pattern($file, $folder), static function (Request $request) use ($file): mixed {
                 $result = (static function (): mixed {
@@ -130,6 +133,9 @@ final class Discovery
     /** @return list<string> */
     private static function scripts(string $folder): array
     {
+        if (!is_dir($folder)) {
+            throw new BootError(Origin::caller() . ": there is no folder \"$folder\"");
+        }
         $found = [];
         $files = new \RecursiveIteratorIterator(new \RecursiveDirectoryIterator($folder, \FilesystemIterator::SKIP_DOTS));
         foreach ($files as $file) {

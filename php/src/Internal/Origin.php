@@ -23,8 +23,36 @@ final class Origin
         return 'unknown';
     }
 
-    public static function of(\ReflectionFunctionAbstract $function): string
+    /** What a handler or a middleware is called: a class, a function, or the place of a closure. */
+    public static function name(mixed $what): string
     {
-        return ($function->getFileName() ?: 'internal') . ':' . (int) $function->getStartLine();
+        if ($what instanceof \Closure) {
+            $function = new \ReflectionFunction($what);
+            $class = $function->getClosureScopeClass()?->getName();
+
+            return str_contains($function->getName(), '{closure')
+                ? basename((string) $function->getFileName()) . ':' . $function->getStartLine()
+                : ($class === null ? '' : "$class::") . $function->getName();
+        }
+        if (is_array($what)) {
+            return (is_object($what[0]) ? $what[0]::class : $what[0]) . '::' . $what[1];
+        }
+
+        return is_object($what) ? $what::class : (string) $what;
+    }
+
+    /**
+     * File and line of a declaration; of a parameter also which one it is.
+     *
+     * @param \ReflectionFunctionAbstract|\ReflectionClass<object>|\ReflectionParameter $what
+     */
+    public static function of(\ReflectionFunctionAbstract|\ReflectionClass|\ReflectionParameter $what): string
+    {
+        if ($what instanceof \ReflectionParameter) {
+            return self::of($what->getDeclaringFunction()) . ": parameter \${$what->getName()}";
+        }
+        $file = $what->getFileName();
+
+        return $file === false ? $what->getName() . ' of PHP' : $file . ':' . (int) $what->getStartLine();
     }
 }

@@ -30,17 +30,18 @@ final class Pipeline
      * becomes a response where it was thrown: those around see every answer.
      *
      * @param list<callable|object|string> $middleware the outermost first
+     * @param string $handler for errors
      *
      * @return ?\Closure(Request): Response
      */
-    public function make(array $middleware, string $origin): ?\Closure
+    public function make(array $middleware, string $origin, string $handler): ?\Closure
     {
         if ($middleware === []) {
             return null;
         }
-        $next = $this->layer(static fn (Request $request): mixed => call_handler($request), null);
+        $next = $this->layer(static fn (Request $request): mixed => call_handler($request), null, $handler);
         foreach (array_reverse($middleware) as $one) {
-            $next = $this->layer($this->callable($one, $origin), $next);
+            $next = $this->layer($this->callable($one, $origin), $next, 'The middleware ' . Origin::name($one));
         }
 
         return $next;
@@ -50,7 +51,11 @@ final class Pipeline
     public function resolve(callable|object|string $middleware, string $origin): object
     {
         if (is_string($middleware) && class_exists($middleware)) {
-            return $this->made[$middleware] ??= $this->container->get($middleware);
+            try {
+                return $this->made[$middleware] ??= $this->container->get($middleware);
+            } catch (BootError $error) {
+                throw new BootError("$origin: the middleware $middleware cannot be made: {$error->getMessage()}");
+            }
         }
         if (is_callable($middleware)) {
             return is_object($middleware) ? $middleware : \Closure::fromCallable($middleware);
@@ -78,14 +83,19 @@ final class Pipeline
     }
 
     /** @return \Closure(Request): Response */
-    private function layer(callable $call, ?\Closure $next): \Closure
+    private function layer(callable $call, ?\Closure $next, string $name): \Closure
     {
         $errors = $this->errors;
 
-        return static function (Request $request) use ($call, $next, $errors): Response {
+        return static function (Request $request) use ($call, $next, $errors, $name): Response {
             $level = ob_get_level();
             try {
-                return Response::of($call($request, $next));
+                $result = $call($request, $next);
+                if ($result === null && $next !== null) {
+                    throw new \TypeError("$name returned nothing: return what \$next(\$request) gives, or another response");
+                }
+
+                return Response::of($result, $name);
             } catch (\Throwable $exception) {
                 // What was printed belongs to a page that did not come about.
                 while (ob_get_level() > $level && ob_end_clean()) {

@@ -12,6 +12,7 @@ use Surus\Http\Request;
 use Surus\Psr\Bridge;
 use Surus\Routing\Pattern;
 use Surus\Schema\Arguments;
+use Surus\Schema\Attributes;
 
 /**
  * Makes the plan of a handler's arguments from its signature, once at boot.
@@ -95,11 +96,14 @@ final class Planner
 
             return new Argument(Argument::INPUT, $parameter->getPosition());
         }
+        if (($why = Arguments::misuse($parameter)) !== null) {
+            throw $fail($why);
+        }
         $sources = [Attribute\Query::class => Argument::QUERY, Attribute\Header::class => Argument::HEADER, Attribute\Cookie::class => Argument::COOKIE];
         foreach ($sources as $attribute => $source) {
-            $found = $parameter->getAttributes($attribute)[0] ?? null;
+            $found = Attributes::first($parameter, $attribute);
             if ($found !== null) {
-                $key = $found->newInstance()->name;
+                $key = $found->name;
                 if ($key === '') {
                     $key = $source === Argument::HEADER ? strtolower(str_replace('_', '-', (string) preg_replace('/(?<=[a-z])(?=[A-Z])/', '-', $name))) : $name;
                 }
@@ -127,7 +131,13 @@ final class Planner
             return new Argument(Argument::REQUEST);
         }
 
-        return $this->ofClass($parameter, $type) ?? throw $fail(
+        try {
+            $service = $this->ofClass($parameter, $type);
+        } catch (BootError $error) {
+            throw $fail("is a service that cannot be made: {$error->getMessage()}");
+        }
+
+        return $service ?? throw $fail(
             'is no parameter of the path, has no attribute such as #[Query], and its type is neither ' . Request::class . ' nor a service',
         );
     }

@@ -25,7 +25,8 @@ final class Preflights
     /** @param list<callable|object|string> $middleware */
     public function note(Declared $route, array $middleware): void
     {
-        $key = $route->host . "\n" . $route->pattern;
+        // However the parameters are called, it is one path.
+        $key = $route->host . "\n" . preg_replace('/\{\w+/', '{', (string) $route->pattern);
         $this->paths[$key] ??= [$route, null, []];
         array_push($this->paths[$key][2], ...$route->methods);
         foreach ($middleware as $one) {

@@ -68,17 +68,28 @@ final class Recipe
     private static function need(Container $container, \ReflectionParameter $parameter, \ReflectionClass $class): array
     {
         $type = $parameter->getType();
-        if ($type instanceof \ReflectionNamedType && !$type->isBuiltin() && $container->has($type->getName())) {
-            return [$type->getName(), null, $container->isScoped($type->getName())];
+        $optional = $parameter->isDefaultValueAvailable() || $type?->allowsNull() === true;
+        $id = $type instanceof \ReflectionNamedType && !$type->isBuiltin() ? $type->getName() : null;
+        // What PHP itself has is a service only where it is declared, or where nothing else would do: nobody means "new
+        // DateTimeZone()" where there is a default.
+        $own = $id !== null && class_exists($id) && (new \ReflectionClass($id))->isInternal();
+        if ($id !== null && $container->has($id) && !($own && $optional && !$container->isDeclared($id))) {
+            return [$id, null, $container->isScoped($id)];
         }
-        if ($parameter->isDefaultValueAvailable()) {
-            return [null, $parameter->getDefaultValue(), false];
-        }
-        if ($type?->allowsNull()) {
-            return [null, null, false];
+        if ($optional) {
+            return [null, $parameter->isDefaultValueAvailable() ? $parameter->getDefaultValue() : null, false];
         }
         $constructor = $class->getConstructor();
-        throw new BootError(($constructor === null ? '' : Origin::of($constructor) . ': ')
-            . "parameter \${$parameter->getName()} of the constructor of {$class->getName()} is no service and has no default");
+        throw new BootError(($constructor === null || $class->isInternal() ? '' : Origin::of($constructor) . ': ')
+            . "parameter \${$parameter->getName()} of the constructor of {$class->getName()} is no service and has no default"
+            . self::wanted());
+    }
+
+    /** For whom a service is made. */
+    private static function wanted(): string
+    {
+        $declare = ': declare ' . self::$pending[count(self::$pending) - 1] . ' with singleton() or scoped()';
+
+        return $declare . (count(self::$pending) < 2 ? '' : ' (' . implode(' needs ', self::$pending) . ')');
     }
 }

@@ -42,6 +42,27 @@ final class Arguments
         return false;
     }
 
+    /** What is wrong with a parameter that looks like input, but is none; null if it does not look so. */
+    public static function misuse(\ReflectionParameter $parameter): ?string
+    {
+        $type = $parameter->getType();
+        $class = $type instanceof \ReflectionNamedType && class_exists($type->getName()) ? new \ReflectionClass($type->getName()) : null;
+        if ((self::declared($parameter) & (self::JSON | self::FORM)) !== 0) {
+            return 'is marked as a body: its type has to be a class whose constructor declares what is in it'
+                . ' (Request::json(), form() and body() take anything)';
+        }
+        foreach ($class?->isInternal() === false ? $class->getProperties() : [] as $property) {
+            foreach ($property->isPromoted() ? [] : $property->getAttributes() as $attribute) {
+                if (str_starts_with($attribute->getName(), __NAMESPACE__ . '\\')) {
+                    return "is a {$class->getName()}, which has rules on its property \${$property->getName()}: input is"
+                        . ' declared by the parameters of a constructor, so promote it there';
+                }
+            }
+        }
+
+        return null;
+    }
+
     /** Whether its class, or one in it, has uploaded files. */
     public static function hasFiles(\ReflectionParameter $parameter): bool
     {

@@ -4,12 +4,17 @@ declare(strict_types=1);
 
 namespace Surus\Schema;
 
+use Surus\BootError;
+use Surus\Internal\Origin;
+
 /**
  * @internal
  */
 final class Attributes
 {
     /**
+     * What is written there; attributes that their classes do not take are an error at boot.
+     *
      * @template T of object
      *
      * @param \ReflectionClass<object>|\ReflectionParameter|\ReflectionFunctionAbstract $of
@@ -22,7 +27,14 @@ final class Attributes
         string $class,
     ): array {
         return array_map(
-            static fn (\ReflectionAttribute $attribute) => $attribute->newInstance(),
+            static function (\ReflectionAttribute $attribute) use ($of): object {
+                try {
+                    return $attribute->newInstance();
+                } catch (\Error | \InvalidArgumentException $error) {
+                    $name = substr((string) strrchr('\\' . $attribute->getName(), '\\'), 1);
+                    throw new BootError(Origin::of($of) . ": #[$name]: {$error->getMessage()}", 0, $error);
+                }
+            },
             $of->getAttributes($class, \ReflectionAttribute::IS_INSTANCEOF),
         );
     }

@@ -13,6 +13,10 @@ final class Pattern extends Constraint
         ?string $message = null,
     ) {
         parent::__construct($message);
+        // As for preg_match(): with them it would match nothing that is meant.
+        if (preg_match('{^([/~#])\^.*\1[a-zA-Z]*$|^([/~#]).*\$\2[a-zA-Z]*$}Ds', $pattern) === 1) {
+            throw new \InvalidArgumentException("write \"$pattern\" without delimiters");
+        }
     }
 
     public function shapes(): array

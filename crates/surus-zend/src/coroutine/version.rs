@@ -71,7 +71,8 @@ impl Version {
         let router = if routes.is_empty() {
             None
         } else {
-            Some(Router::new(&routes).map_err(BootError)?)
+            let wrong = |error| BootError(format!("{} did not boot: {error}", script.display()));
+            Some(Router::new(&routes).map_err(wrong)?)
         };
         Ok(Version {
             isolate,

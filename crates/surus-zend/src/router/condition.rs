@@ -79,7 +79,7 @@ impl Host {
                 .find('}')
                 .ok_or_else(|| wrong("a { without its }".to_owned()))?
                 + open;
-            text.push_str(&regex::escape(&rest[..open]));
+            text.push_str(&literal(&rest[..open]).map_err(wrong)?);
             let (name, constraint) = rest[open + 1..close]
                 .split_once(':')
                 .map_or((&rest[open + 1..close], None), |(n, c)| (n, Some(c)));
@@ -91,7 +91,7 @@ impl Host {
             names.push(name.into());
             rest = &rest[close + 1..];
         }
-        text.push_str(&regex::escape(rest));
+        text.push_str(&literal(rest).map_err(wrong)?);
         let regex = matcher::compile(&format!("(?i:{text})")).map_err(wrong)?;
         Ok(Host { regex, names })
     }
@@ -105,6 +105,18 @@ impl Host {
                 .collect(),
         )
     }
+}
+
+/// Text of a host's name, as an expression for it. Names are compared without a port.
+fn literal(text: &str) -> Result<String, String> {
+    let in_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
+    let in_address = |c: char| c.is_ascii_hexdigit() || matches!(c, '[' | ']' | ':' | '.');
+    match text.starts_with('[') {
+        true if text.ends_with(']') && text.chars().all(in_address) => {}
+        false if text.chars().all(in_name) => {}
+        _ => return Err("it is a name or an address, without a port".to_owned()),
+    }
+    Ok(regex::escape(text))
 }
 
 fn without_port(host: &str) -> &str {
@@ -136,6 +148,17 @@ mod tests {
         ] {
             assert_eq!(check(host), None, "{host:?}");
         }
+    }
+
+    #[test]
+    fn what_is_no_host_is_refused() {
+        for host in ["a b", "localhost:8080", "http://a", "a/b", "{a", "[::1]:80"] {
+            let error = Condition::new(host, "").expect_err(host);
+            assert!(error.contains(&format!("{host:?}")), "{error}");
+        }
+        let none = HeaderMap::new();
+        let local = Condition::new("[::1]", "").unwrap();
+        assert!(local.check(Some("[::1]:80"), &none).is_some());
     }
 
     #[test]

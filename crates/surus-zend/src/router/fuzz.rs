@@ -37,6 +37,7 @@ fn declared(index: usize, pattern: &str, host: &str, headers: &str) -> Declared 
         host: host.to_owned(),
         headers: headers.to_owned(),
         about: String::new(),
+        origin: format!("fuzz:{index}"),
         index: i64::try_from(index).unwrap_or(0),
     }
 }

@@ -96,7 +96,7 @@ impl Matcher {
     }
 }
 
-fn shape(piece: &Piece) -> String {
+pub(super) fn shape(piece: &Piece) -> String {
     match piece {
         Piece::Text(text) => text.replace('{', "{{"),
         Piece::Parameter(constraint) => format!("{{:{}}}", constraint.as_deref().unwrap_or("")),

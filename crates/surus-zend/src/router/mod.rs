@@ -38,6 +38,8 @@ pub(crate) struct Declared {
     pub(crate) headers: String,
     /// For people: its name and handler.
     pub(crate) about: String,
+    /// File and line, for errors.
+    pub(crate) origin: String,
     pub(crate) index: i64,
 }
 
@@ -102,17 +104,24 @@ pub(crate) struct Router {
 
 const ANY: &str = "*";
 
+/// What routes take, by the shape of their path, method and conditions: no two take the same.
+type Known<'r> = FxHashMap<(String, &'r str, &'r str, &'r str), &'r Declared>;
+
 impl Router {
-    /// The error names the pattern that is wrong.
+    /// The error names the pattern that is wrong, and where it is declared.
     pub(crate) fn new(routes: &[Declared]) -> Result<Router, String> {
         let mut router = Router::default();
+        let mut known = FxHashMap::default();
         for route in routes {
-            router.add(route)?;
+            router.add(route, &mut known).map_err(|error| {
+                let at = if route.origin.is_empty() { "" } else { ": " };
+                format!("{}{at}{error}", route.origin)
+            })?;
         }
         Ok(router)
     }
 
-    fn add(&mut self, route: &Declared) -> Result<(), String> {
+    fn add<'r>(&mut self, route: &'r Declared, known: &mut Known<'r>) -> Result<(), String> {
         if route.pattern.is_empty() {
             match route.methods.as_str() {
                 "404" => self.not_found = Some(route.index),
@@ -121,10 +130,27 @@ impl Router {
             return Ok(());
         }
         let parsed = pattern::parse(&route.pattern)?;
+        for method in route.methods.split(',') {
+            let key = (parsed.shape.clone(), method, &*route.host, &*route.headers);
+            if let Some(other) = known.insert(key, route) {
+                return Err(format!(
+                    "route {:?} takes {method} requests that {:?} takes already: {}",
+                    route.pattern, other.pattern, other.origin
+                ));
+            }
+        }
         let condition = Condition::new(&route.host, &route.headers)
             .map_err(|error| format!("route {:?}: {error}", route.pattern))?;
         let mut names = parsed.names;
         names.extend(condition.host.iter().flat_map(|h| h.names.iter().cloned()));
+        for (i, name) in names.iter().enumerate() {
+            if names[..i].contains(name) {
+                let route = &route.pattern;
+                return Err(format!(
+                    "route {route:?}: two parameters are called {name:?}"
+                ));
+            }
+        }
         let names: Rc<[Rc<str>]> = names.into();
         let conditional = !route.host.is_empty() || !route.headers.is_empty();
         self.has_conditions |= conditional;

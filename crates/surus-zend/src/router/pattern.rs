@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use super::matcher::{Matcher, Piece};
+use super::matcher::{self, Matcher, Piece};
 
 /// A path without optional parts.
 #[derive(Debug)]
@@ -25,6 +25,8 @@ pub(super) struct Parsed {
     pub(super) variants: Vec<Pattern>,
     /// Of the parameters, in order. A shorter variant has the first ones.
     pub(super) names: Vec<Rc<str>>,
+    /// The path without its names: two with the same shape match the same requests.
+    pub(super) shape: String,
 }
 
 struct Draft {
@@ -33,20 +35,29 @@ struct Draft {
     rest: bool,
 }
 
+impl Draft {
+    fn shape(&self) -> String {
+        let pieces: String = self.pieces.iter().map(matcher::shape).collect();
+        let mark = match (self.optional, self.rest) {
+            (false, false) => "",
+            (true, false) => "?",
+            (false, true) => "*",
+            (true, true) => "?*",
+        };
+        format!("/{pieces}{mark}")
+    }
+}
+
 pub(super) fn parse(pattern: &str) -> Result<Parsed, String> {
     let named = |error: String| format!("route {pattern:?}: {error}");
     let Some(path) = pattern.strip_prefix('/') else {
         return Err(named("it must start with a slash".to_owned()));
     };
+    check_text(path).map_err(named)?;
     let mut names: Vec<Rc<str>> = Vec::new();
     let mut drafts = Vec::new();
     for text in split(path).map_err(named)? {
         drafts.push(segment(text, &mut names).map_err(named)?);
-    }
-    for (i, name) in names.iter().enumerate() {
-        if names[..i].contains(name) {
-            return Err(named(format!("two parameters are called {name:?}")));
-        }
     }
     let required = drafts
         .iter()
@@ -67,7 +78,40 @@ pub(super) fn parse(pattern: &str) -> Result<Parsed, String> {
         }
         variants.push(Pattern { segments });
     }
-    Ok(Parsed { variants, names })
+    let shape = drafts.iter().map(Draft::shape).collect();
+    Ok(Parsed {
+        variants,
+        names,
+        shape,
+    })
+}
+
+/// Mistakes that would make a pattern that nothing matches: it is compared with the decoded path.
+fn check_text(path: &str) -> Result<(), String> {
+    let mut depth = 0usize;
+    let bytes = path.as_bytes();
+    for (i, byte) in bytes.iter().enumerate() {
+        let hex = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_hexdigit);
+        match byte {
+            b'{' => depth += 1,
+            b'}' => depth = depth.saturating_sub(1),
+            _ if depth > 0 => {}
+            b'?' | b'#' => {
+                return Err(format!(
+                    "a path has no {:?}: a parameter marked #[Query] takes what follows a question mark",
+                    char::from(*byte)
+                ))
+            }
+            b'%' if hex(i + 1) && hex(i + 2) => {
+                return Err("write characters as they are, not percent-encoded".to_owned())
+            }
+            b'/' if bytes.get(i + 1) == Some(&b'/') || (i == 0 && bytes.len() > 1) => {
+                return Err("it has two slashes in a row".to_owned())
+            }
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 /// At slashes that are not inside braces.
@@ -198,7 +242,10 @@ mod tests {
             "/a/{b c}",
             "/{a?}/b",
             "/{a*}/b",
-            "/{a}/{a}",
+            "/a//b",
+            "//",
+            "/a?b=1",
+            "/a%20b",
             "/x{a?}",
             "/{a:[}",
             "/{a:}",

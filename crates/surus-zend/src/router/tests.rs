@@ -228,3 +228,42 @@ fn many_routes_cost_what_few_cost() {
     );
     assert_eq!(get(&router, "/r10000/7/edit"), None);
 }
+
+#[test]
+fn two_routes_for_the_same_requests_are_an_error() {
+    let declare = |methods: &str, pattern: &str, headers: &str, line| Declared {
+        methods: methods.to_owned(),
+        pattern: pattern.to_owned(),
+        headers: headers.to_owned(),
+        origin: format!("app.php:{line}"),
+        ..Declared::default()
+    };
+    for (one, other, message) in [
+        (
+            declare("GET", "/x/{a}", "", 1),
+            declare("POST,GET", "/x/{b}", "", 2),
+            r#"app.php:2: route "/x/{b}" takes GET requests that "/x/{a}" takes already: app.php:1"#,
+        ),
+        (
+            declare("*", "/x", "", 1),
+            declare("*", "/x", "", 2),
+            r#"app.php:2: route "/x" takes * requests that "/x" takes already: app.php:1"#,
+        ),
+        (
+            declare("GET", "/y", "", 1),
+            declare("GET", "/{a}/{a}", "", 2),
+            r#"app.php:2: route "/{a}/{a}": two parameters are called "a""#,
+        ),
+    ] {
+        let error = Router::new(&[one, other]).expect_err(message);
+        assert_eq!(error, message);
+    }
+    let fine = [
+        declare("GET", "/x/{a}", "", 1),
+        declare("GET", "/x/{a:int}", "", 2),
+        declare("GET", "/x/{a}", "x-version: 2", 3),
+        declare("POST", "/x/{a}", "", 4),
+        declare("*", "/x/{a}", "", 5),
+    ];
+    assert!(Router::new(&fine).is_ok());
+}

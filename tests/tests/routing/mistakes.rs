@@ -1,0 +1,261 @@
+//! What is wrong with an application is said when it boots: where, what, and what would be right.
+
+use super::*;
+
+/// Each row: the application's code, and what its error begins with behind the file's name.
+const MISTAKES: &[(&str, &str)] = &[
+    // Patterns.
+    (
+        r#"$app->get('/users/{id:number}', fn () => 1);"#,
+        r#":5: route "/users/{id:number}": unknown constraint "number""#,
+    ),
+    (
+        r#"$app->get('users', fn () => 1);"#,
+        r#":5: route "users": it must start with a slash"#,
+    ),
+    (
+        r#"$app->get('/{a', fn () => 1);"#,
+        r#":5: route "/{a": a { without its }"#,
+    ),
+    (
+        r#"$app->get('/{a}/{a}', fn () => 1);"#,
+        r#":5: route "/{a}/{a}": two parameters are called "a""#,
+    ),
+    (
+        r#"$app->get('/{a}', fn () => 1)->host('{a}.org');"#,
+        r#":5: route "/{a}": two parameters are called "a""#,
+    ),
+    (
+        r#"$app->get('/a?b=1', fn () => 1);"#,
+        r#":5: route "/a?b=1": a path has no '?'"#,
+    ),
+    (
+        r#"$app->get('/a%20b', fn () => 1);"#,
+        r#":5: route "/a%20b": write characters as they are"#,
+    ),
+    (
+        r#"$app->group('/a/', fn ($g) => $g->get('/b', fn () => 1));"#,
+        r#":5: route "/a//b": it has two slashes in a row"#,
+    ),
+    (
+        r#"$app->get('/a', fn () => 1)->host('a.org:80');"#,
+        r#":5: route "/a": host "a.org:80": it is a name or an address, without a port"#,
+    ),
+    (
+        r#"$app->get('/a', fn () => 1)->header('a b');"#,
+        r#":5: route "/a": "a b" is not the name of a header"#,
+    ),
+    (
+        r#"$app->get('/a', fn () => 1)->where('b', 'x');"#,
+        r#":5: there is no parameter "b" in "/a""#,
+    ),
+    (
+        "$app->get('/x/{a}', fn () => 1);\n$app->map('get', '/x/{b}', fn () => 2);",
+        r#":6: route "/x/{b}" takes GET requests that "/x/{a}" takes already: "#,
+    ),
+    (
+        r#"$app->map('GE T', '/x', fn () => 1);"#,
+        r#":5: "GE T" is no method of a request"#,
+    ),
+    (
+        r#"$app->map([], '/x', fn () => 1);"#,
+        r#":5: "" is no method of a request"#,
+    ),
+    (
+        "$app->get('/a', fn () => 1)->name('x');\n$app->get('/b', fn () => 1)->name('x');",
+        r#":6: there are two routes with the name "x""#,
+    ),
+    // Handlers.
+    (
+        r#"$app->get('/users', ['NoSuchClass', 'method']);"#,
+        r#":5: the handler for "GET /users" cannot be called: NoSuchClass::method"#,
+    ),
+    (
+        r#"$app->get('/users/{id}', fn ($name) => 1);"#,
+        r#":5: parameter $name of the handler for "GET /users/{id}" is no parameter of the path"#,
+    ),
+    (
+        r#"$app->get('/users/{id}', fn (stdClass $id) => 1);"#,
+        r#":5: parameter $id of the handler for "GET /users/{id}" has a type that no text in a request becomes: stdClass"#,
+    ),
+    (
+        r#"$app->get('/users/{id?}', fn ($id) => 1);"#,
+        r#":5: parameter $id of the handler for "GET /users/{id?}" is optional in the path"#,
+    ),
+    (
+        r#"class C { #[Get('/x')] protected function x() {} } $app->controllers(C::class);"#,
+        r#":5: C::x() has a route, but is not public"#,
+    ),
+    (
+        r#"class C { #[Get()] public function x() {} } $app->controllers(C::class);"#,
+        r#":5: #[Get]: Too few arguments"#,
+    ),
+    (
+        r#"$app->controllers('NoSuch');"#,
+        r#":5: "NoSuch" is neither a class nor a folder"#,
+    ),
+    (
+        r#"$app->folder('/', '/nowhere');"#,
+        r#":5: there is no folder "/nowhere""#,
+    ),
+    (
+        r#"$app->pages('/', '/nowhere');"#,
+        r#":5: there is no folder "/nowhere""#,
+    ),
+    (
+        r#"$app->load('/nowhere.php');"#,
+        r#":5: there is no file "/nowhere.php""#,
+    ),
+    (
+        r#"$app->resource('/x', 'NoSuch');"#,
+        r#":5: NoSuch is no class"#,
+    ),
+    (
+        r#"class E {} $app->resource('/x', E::class);"#,
+        r#":5: E has none of the methods of a resource"#,
+    ),
+    (
+        r#"return 'done';"#,
+        r#" must return a Surus\App, a closure that takes a request, or a PSR-15 handler; it returned string"#,
+    ),
+    (
+        r#"return 1;"#,
+        r#" must return a Surus\App, a closure that takes a request, or a PSR-15 handler; it returned nothing: is there a "return $app;""#,
+    ),
+    // Services.
+    (
+        r#"$app->get('/', fn (NoSuch $x) => 1);"#,
+        r#":5: parameter $x of the handler for "GET /" is no parameter of the path"#,
+    ),
+    (
+        r#"class S { public function __construct(PDO $x) {} } $app->get('/', fn (S $s) => 1);"#,
+        r#":5: parameter $s of the handler for "GET /" is a service that cannot be made: parameter $dsn of the constructor of PDO is no service and has no default: declare PDO with singleton() or scoped() (S needs PDO)"#,
+    ),
+    (
+        r#"class A { public function __construct(B $b) {} } class B { public function __construct(A $a) {} } $app->get('/', fn (A $a) => 1);"#,
+        r#":5: parameter $a of the handler for "GET /" is a service that cannot be made: Services need each other: A, B, A"#,
+    ),
+    // Middleware and error handlers.
+    (
+        r#"$app->use('no_such_function')->get('/', fn () => 1);"#,
+        r#":5: the middleware "no_such_function" is neither a class nor a function"#,
+    ),
+    (
+        r#"$app->use(new stdClass())->get('/', fn () => 1);"#,
+        r#":5: stdClass is no middleware"#,
+    ),
+    (
+        r#"$app->use(Surus\Middleware\Cors::class)->get('/', fn () => 1);"#,
+        r#":5: the middleware Surus\Middleware\Cors cannot be made: "#,
+    ),
+    (
+        r#"$app->error(200, fn () => 1);"#,
+        r#":5: "200" is neither a status from 400 to 599 nor a class of exceptions"#,
+    ),
+    (
+        r#"$app->error('NoSuch', fn () => 1);"#,
+        r#":5: "NoSuch" is neither a status from 400 to 599 nor a class of exceptions"#,
+    ),
+    (
+        r#"$app->error(404, fn (Throwable $e, $request, $more) => 1);"#,
+        r#":5: the handler for errors "404" takes the exception and the request, nothing else"#,
+    ),
+    // Input.
+    (
+        r#"$app->post('/', fn (#[Body] array $a) => 1);"#,
+        r#":5: parameter $a of the handler for "POST /" is marked as a body: its type has to be a class"#,
+    ),
+    (
+        r#"class D { #[Length(min: 1)] public string $a; } $app->post('/', fn (D $d) => 1);"#,
+        r#":5: parameter $d of the handler for "POST /" is a D, which has rules on its property $a"#,
+    ),
+    (
+        r#"class D { public function __construct(#[Length(minimum: 1)] public string $a) {} } $app->post('/', fn (D $d) => 1);"#,
+        r#":5: parameter $a: #[Length]: Unknown named parameter $minimum"#,
+    ),
+    (
+        r#"class D { public function __construct(#[Pattern('/^a$/')] public string $a) {} } $app->post('/', fn (D $d) => 1);"#,
+        r#":5: parameter $a: #[Pattern]: write "/^a$/" without delimiters"#,
+    ),
+    (
+        r#"class D { public function __construct(#[Length(min: 1)] public int $a) {} } $app->post('/', fn (D $d) => 1);"#,
+        r#":5: parameter $a of D::__construct(): #[Length] has no meaning for its type"#,
+    ),
+];
+
+#[test]
+fn what_is_wrong_is_said_at_boot() {
+    let folder = TempDir::new("mistakes");
+    for (code, message) in MISTAKES {
+        let head = "<?php\nuse Surus\\App; use Surus\\Attribute\\{Body, Get};\nuse Surus\\Schema\\{Length, Pattern};\n";
+        let script = folder.file(
+            "app.php",
+            &format!("{head}$app = new App();\n{code}\nreturn $app;\n"),
+        );
+        let error = Surus::serve(&script).boot_error();
+        let wanted = format!("app.php did not boot: {}{message}", script.display());
+        assert!(error.contains(&wanted), "{code}: {error}");
+        assert!(!error.contains("Stack trace"), "{code}: {error}");
+    }
+}
+
+#[test]
+fn a_page_that_declares_something_does_not_boot() {
+    let error = Surus::serve(&fixture("routing/broken/pages.php")).boot_error();
+    assert!(
+        error.contains("declares.php:12: a page runs for each request"),
+        "{error}"
+    );
+}
+
+/// What only a request shows names the handler or the middleware, as no frame of the application is left by then.
+#[test]
+fn wrong_results_name_who_has_returned_them() {
+    let folder = TempDir::new("results");
+    let script = folder.file(
+        "app.php",
+        r#"<?php
+        $app = new Surus\App();
+        $routes = function (Surus\App $app) {
+            $app->get('/bool', fn () => false);
+            $app->get('/status', fn () => 99);
+            $app->get('/number', fn () => [NAN]);
+            $app->get('/text', fn () => ["\xff"]);
+        };
+        $routes($app);
+        $app->group('/through', $routes)->use(fn ($request, $next) => $next($request));
+        $app->get('/forgets', fn () => 'never')->use(function ($request, $next) {
+            $next($request);
+        });
+        return $app;"#,
+    );
+    let server = Surus::serve(&script).start();
+    for (path, message) in [
+        ("/bool", "app.php:4 returned bool: return a string"),
+        ("/status", "app.php:5 returned 99: an integer must be"),
+        (
+            "/number",
+            "app.php:6 returned what has no JSON form: Inf and NaN",
+        ),
+        (
+            "/text",
+            "app.php:7 returned what has no JSON form: Malformed UTF-8",
+        ),
+        (
+            "/through/bool",
+            "The handler for \"GET /through/bool\" (app.php:4) returned bool: return a string",
+        ),
+        (
+            "/through/status",
+            "The handler for \"GET /through/status\" (app.php:5) returned 99: an integer must be",
+        ),
+        ("/through/number", "Inf and NaN cannot be JSON encoded"),
+        (
+            "/forgets",
+            "The middleware app.php:11 returned nothing: return what $next($request) gives",
+        ),
+    ] {
+        ask(&server, &format!("GET {path}")).expect(500);
+        assert!(server.log().contains(message), "{path}: {}", server.log());
+    }
+}
