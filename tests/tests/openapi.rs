@@ -54,7 +54,7 @@ fn routes_inputs_and_answers_are_described() {
         create["requestBody"]["content"],
         json!({"application/json": {"schema": reference("NewUser")}})
     );
-    for status in ["400", "415", "422"] {
+    for status in ["400", "413", "415", "422"] {
         let content = &create["responses"][status]["content"]["application/problem+json"];
         assert_eq!(content["schema"], reference("Problem"), "{status}");
     }
@@ -108,6 +108,73 @@ fn routes_inputs_and_answers_are_described() {
         json!({"type": "array", "items": reference("User")})
     );
     assert_eq!(answer["required"], json!(["total", "items"]));
+}
+
+#[test]
+fn names_in_doc_comments_mean_what_they_do_in_the_code() {
+    let folder = TempDir::new("names");
+    folder.file(
+        "models.php",
+        r"<?php namespace Shop\Models;
+        final class Pet { public function __construct(public int $id, /** @var list<Toy> */ public array $toys = []) {} }
+        final class Toy { public function __construct(public string $name) {} }",
+    );
+    let script = folder.file(
+        "app.php",
+        r#"<?php
+        namespace Shop;
+
+        use Shop\Models as M;
+        use Shop\Models\{Pet, Toy as Plaything};
+        use Surus\App;
+        use Surus\Attribute\Query;
+
+        require __DIR__ . '/models.php';
+
+        final class Till { public function __construct(public float $total) {} }
+
+        /** @return list<Pet> */
+        function pets(): array { return []; }
+
+        $app = new App();
+        $app->get('/function', pets(...));
+        $app->get('/closure', /** @return array<string, Plaything> */ fn (#[Query] int $limit = 3): array => []);
+        $app->get('/module', /** @return list<M\Toy>|null */ fn (): ?array => []);
+        $app->get('/namespace', /** @return array{till: Till, other: \Shop\Models\Toy} */ fn (): array => []);
+
+        return $app;"#,
+    );
+    let output = openapi(script.to_str().expect("a path"));
+    assert!(output.status.success(), "{output:?}");
+    let document: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let answer = |path: &str| {
+        document["paths"][path]["get"]["responses"]["200"]["content"]["application/json"]["schema"]
+            .clone()
+    };
+    let reference = |name: &str| json!({"$ref": format!("#/components/schemas/{name}")});
+    assert_eq!(
+        answer("/function"),
+        json!({"type": "array", "items": reference("Pet")})
+    );
+    assert_eq!(
+        answer("/closure"),
+        json!({"type": "object", "additionalProperties": reference("Toy")})
+    );
+    let toys = json!({"type": "array", "items": reference("Toy")});
+    assert_eq!(
+        answer("/module"),
+        json!({"anyOf": [toys, {"type": "null"}]})
+    );
+    assert_eq!(
+        answer("/namespace")["properties"],
+        json!({"till": reference("Till"), "other": reference("Toy")})
+    );
+    let pet = &document["components"]["schemas"]["Pet"];
+    assert_eq!(pet["properties"]["toys"], toys);
+    let limit = &document["paths"]["/closure"]["get"];
+    assert_eq!(limit["parameters"][0]["name"], "limit");
+    let refused = &limit["responses"]["400"]["content"]["application/problem+json"];
+    assert_eq!(refused["schema"], reference("Problem"));
 }
 
 #[test]

@@ -137,7 +137,7 @@ fn every_error_is_said_with_its_place() {
         "uniqueItems /tags",
         "type /scores/a~1b",
         "type /height",
-        "anyOf /reference",
+        "type /reference",
         "format /born",
         "required /friend/email",
         "maxLength /friend/name",
@@ -163,6 +163,27 @@ fn every_error_is_said_with_its_place() {
         problem["errors"][1]["message"],
         "braucht mindestens 2 Zeichen"
     );
+}
+
+#[test]
+fn input_of_two_places_is_refused_at_once() {
+    let response = Request::post("/both?page=0")
+        .body(JSON, "{}")
+        .send(server());
+    let places: Vec<(String, String)> = response.expect(422).json()["errors"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|error| (error["in"].to_string(), error["pointer"].to_string()))
+        .collect();
+    for place in [
+        ("\"body\"", "\"/count\""),
+        ("\"query\"", "\"/page\""),
+        ("\"query\"", "\"/q\""),
+    ] {
+        let place = (place.0.to_owned(), place.1.to_owned());
+        assert!(places.contains(&place), "{place:?} in {places:?}");
+    }
 }
 
 #[test]

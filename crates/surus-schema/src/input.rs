@@ -1,5 +1,6 @@
 //! Valid input, as the code that builds objects reads it.
 
+use crate::tree::IN_BODY;
 use bytes::Bytes;
 
 /// What a [`Cell`] is. The numbers are part of the contract with C (`surus_cell` in bridge.h).
@@ -87,13 +88,17 @@ impl Input {
     /// The text of a cell that has one.
     #[must_use]
     pub fn text(&self, cell: &Cell) -> &str {
-        let from = if cell.source == 0 {
-            &self.body[..]
-        } else {
-            &self.arena
-        };
-        let start = usize::try_from(cell.bits).unwrap_or(usize::MAX);
-        from.get(start..start.saturating_add(cell.len as usize))
+        cell.text(&self.body, &self.arena)
+    }
+}
+
+impl Cell {
+    /// Its text, which is in what the client sent, or beside it where it had to be decoded. Parsers admit valid UTF-8
+    /// only.
+    pub(crate) fn text<'a>(&self, body: &'a [u8], arena: &'a [u8]) -> &'a str {
+        let from = if self.source == IN_BODY { body } else { arena };
+        let start = usize::try_from(self.bits).unwrap_or(usize::MAX);
+        from.get(start..start.saturating_add(self.len as usize))
             .and_then(|bytes| std::str::from_utf8(bytes).ok())
             .unwrap_or("")
     }

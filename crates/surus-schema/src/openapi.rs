@@ -77,11 +77,7 @@ pub fn build(text: &str) -> Result<String, String> {
         }
     }
     schemas.extend(application.schemas);
-    if application
-        .routes
-        .iter()
-        .any(|route| !route.inputs.is_empty())
-    {
+    if application.routes.iter().any(Route::refuses) {
         schemas.insert("Problem".into(), problem());
         schemas.insert("Violation".into(), violation());
     }
@@ -142,7 +138,15 @@ fn operation(route: &Route, schemas: &mut Map<String, Value>) -> Value {
     if let Some(body) = body {
         operation.insert("requestBody".into(), body);
         refuse(&mut responses, "400", "The body is not well-formed.");
+        refuse(&mut responses, "413", "The body is too long.");
         refuse(&mut responses, "415", "The body has another media type.");
+    }
+    if route.has_scalars() {
+        refuse(
+            &mut responses,
+            "400",
+            "A value is missing, or of another type.",
+        );
     }
     if !route.inputs.is_empty() {
         refuse(&mut responses, "422", "The input is not valid.");
@@ -152,6 +156,18 @@ fn operation(route: &Route, schemas: &mut Map<String, Value>) -> Value {
         operation.insert("deprecated".into(), true.into());
     }
     Value::Object(operation)
+}
+
+impl Route {
+    /// Values of the request that are read for an argument each.
+    fn has_scalars(&self) -> bool {
+        self.parameters.iter().any(|each| each["in"] != "path")
+    }
+
+    /// Whether requests may be refused for what they bring.
+    fn refuses(&self) -> bool {
+        !self.inputs.is_empty() || self.has_scalars()
+    }
 }
 
 impl RouteInput {

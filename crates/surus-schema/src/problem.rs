@@ -2,11 +2,42 @@
 
 use serde_json::{json, Map, Value};
 
-use crate::violation::{Rejected, Violation};
+use crate::violation::{Rejected, Violation, MAX_VIOLATIONS};
 use crate::{Messages, Schema};
 
 /// Where the input came from, as OpenAPI calls it: "body" or "query".
 pub type Place = &'static str;
+
+/// The status and the JSON text of the answer to input of several places: what each of them breaks, or what keeps one
+/// of them from being read at all.
+#[must_use]
+pub fn answer_all(
+    rejected: &[(Rejected, Place)],
+    messages: &Messages,
+    accept_language: Option<&str>,
+) -> (u16, String) {
+    let is_invalid = |one: &Rejected| matches!(one, Rejected::Invalid { .. });
+    if let Some((first, place)) = rejected.iter().find(|(one, _)| !is_invalid(one)) {
+        return answer(first, place, messages, accept_language);
+    }
+    let language = messages.language(accept_language);
+    let mut errors = Vec::new();
+    let mut more = false;
+    for (one, place) in rejected {
+        if let Rejected::Invalid {
+            violations,
+            truncated,
+        } = one
+        {
+            more |= truncated;
+            let each = violations.iter();
+            errors.extend(each.map(|violation| error(violation, place, messages, language)));
+        }
+    }
+    more |= errors.len() > MAX_VIOLATIONS;
+    errors.truncate(MAX_VIOLATIONS);
+    invalid(errors, more)
+}
 
 /// The status and the JSON text of the answer.
 #[must_use]

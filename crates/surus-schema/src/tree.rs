@@ -87,17 +87,9 @@ impl Tree {
         }
     }
 
-    /// The text of a cell that has one; parsers admit valid UTF-8 only.
+    /// The text of a cell that has one.
     pub(crate) fn text<'a>(&'a self, body: &'a [u8], cell: &Cell) -> &'a str {
-        let from = if cell.source == IN_BODY {
-            body
-        } else {
-            &self.arena
-        };
-        let start = usize::try_from(cell.bits).unwrap_or(usize::MAX);
-        from.get(start..start.saturating_add(cell.len as usize))
-            .and_then(|bytes| std::str::from_utf8(bytes).ok())
-            .unwrap_or("")
+        cell.text(body, &self.arena)
     }
 }
 

@@ -161,27 +161,28 @@ impl RouteInputs {
         wanted: &[(Source, Schema)],
     ) -> Result<Vec<Input>, Refused> {
         let mut read = Vec::with_capacity(wanted.len());
+        let mut rejected = Vec::new();
         for (source, schema) in wanted {
             match read_one(exchange, *source, schema).await {
                 Ok(input) => read.push(input),
                 Err(Unread::BrokenOff) => return Err(Refused::BrokenOff),
-                Err(Unread::Rejected(rejected)) => {
-                    let language = accept_language(exchange);
-                    let (status, text) =
-                        problem::answer(&rejected, source.place(), &self.messages, language);
-                    let accepted = match (status, source) {
-                        (415, Source::Body(accepts)) => accepts.names(),
-                        _ => "",
-                    };
-                    return Err(Refused::With(Refusal {
-                        status,
-                        text,
-                        accepted,
-                    }));
-                }
+                Err(Unread::Rejected(why)) => rejected.push((why, source.place())),
             }
         }
-        Ok(read)
+        if rejected.is_empty() {
+            return Ok(read);
+        }
+        let language = accept_language(exchange);
+        let (status, text) = problem::answer_all(&rejected, &self.messages, language);
+        let accepted = rejected.iter().find_map(|(why, _)| match why {
+            Rejected::WrongType { accepted } if status == 415 => Some(*accepted),
+            _ => None,
+        });
+        Err(Refused::With(Refusal {
+            status,
+            text,
+            accepted: accepted.unwrap_or(""),
+        }))
     }
 }
 

@@ -18,12 +18,12 @@ final class DocType
     private array $tokens;
 
     /**
-     * @param \ReflectionClass<object>|null $scope
+     * @param ?Scope $scope where names of classes are resolved
      * @param \Closure(string): array<string, mixed> $classes the schema of a class
      */
     public function __construct(
         string $type,
-        private readonly ?\ReflectionClass $scope,
+        private readonly ?Scope $scope,
         private readonly \Closure $classes,
     ) {
         preg_match_all('/[\\\\\w-]+|\[\]|"[^"]*"|\'[^\']*\'|[<>{}(),:?|&]/', $type, $found);
@@ -97,7 +97,7 @@ final class DocType
             'string', 'non-empty-string', 'class-string', 'numeric-string' => ['type' => 'string'],
             'null', 'void' => ['type' => 'null'],
             'array', 'list', 'non-empty-array', 'non-empty-list', 'iterable' => $this->arrays($name),
-            'self', 'static' => $this->scope === null ? [] : ($this->classes)($this->scope->getName()),
+            'self', 'static' => $this->scope?->class === null ? [] : ($this->classes)($this->scope->class),
             'mixed', 'object', 'scalar' => [],
             default => $this->other($name),
         };
@@ -154,7 +154,7 @@ final class DocType
         if (str_starts_with($name, "'") || str_starts_with($name, '"')) {
             return ['const' => substr($name, 1, -1)];
         }
-        $class = PhpDoc::resolve($name, $this->scope);
+        $class = $this->scope?->resolve($name);
         if ($this->take('<')) {
             while (!$this->take('>') && isset($this->tokens[$this->at])) {
                 $this->at++;

@@ -78,7 +78,7 @@ final class PhpDoc
         }
         $doc = self::of($parameter)['type'] ?? null;
 
-        return $doc === null ? null : self::each($doc, $parameter->getDeclaringClass());
+        return $doc === null ? null : self::each($doc, Scope::of($parameter->getDeclaringFunction()));
     }
 
     /** @return array{type?: string, text?: string} of the promoted property, else of the parameter */
@@ -93,10 +93,8 @@ final class PhpDoc
 
     /**
      * `list<T>`, `T[]`, `array<T>`, `array<string, T>` or `array<int, T>`; null for any other type.
-     *
-     * @param \ReflectionClass<object>|null $scope where class names are resolved
      */
-    private static function each(string $type, ?\ReflectionClass $scope): ?Each
+    private static function each(string $type, ?Scope $scope): ?Each
     {
         $type = trim(preg_replace('/^\?|\|null$/', '', trim($type)));
         $patterns = [
@@ -115,32 +113,17 @@ final class PhpDoc
         return null;
     }
 
-    /** @param \ReflectionClass<object>|null $scope */
-    public static function resolve(string $name, ?\ReflectionClass $scope): ?string
+    /** `?T` stays one; null if there is no such type. */
+    private static function resolve(string $name, ?Scope $scope): ?string
     {
         $null = str_starts_with($name, '?') ? '?' : '';
         $name = ltrim($name, '?');
         if (\in_array($name, ['int', 'float', 'bool', 'string', 'mixed'], true)) {
             return $null . $name;
         }
-        $names = [ltrim($name, '\\')];
-        if ($scope !== null && !str_starts_with($name, '\\')) {
-            $source = (string) @file_get_contents((string) $scope->getFileName());
-            $first = explode('\\', $name)[0];
-            $used = '/^use\s+([\\\\\w]*\b' . $first . '|[\\\\\w]+\s+as\s+' . $first . ')\s*;/mi';
-            if (preg_match($used, $source, $found)) {
-                $full = preg_split('/\s+as\s+/i', ltrim($found[1], '\\'))[0];
-                array_unshift($names, $full . substr($name, \strlen($first)));
-            }
-            array_unshift($names, ltrim($scope->getNamespaceName() . '\\' . $name, '\\'));
-        }
-        foreach ($names as $each) {
-            if (class_exists($each) || enum_exists($each)) {
-                return $null . $each;
-            }
-        }
+        $class = $scope?->resolve($name);
 
-        return null;
+        return $class === null ? null : $null . $class;
     }
 
     /** A comment without its frame. */

@@ -18,8 +18,7 @@ final class Responses
     /** @return array<int|string, array<string, mixed>> by status */
     public function of(\ReflectionFunctionAbstract $function): array
     {
-        $scope = $function instanceof \ReflectionMethod ? $function->getDeclaringClass() : null;
-        $scope ??= $function instanceof \ReflectionFunction ? $function->getClosureScopeClass() : null;
+        $scope = Scope::of($function);
         $responses = [];
         foreach (Attributes::all($function, Returns::class) as $returns) {
             $responses[$returns->status] = $this->declared($returns, $scope);
@@ -34,12 +33,8 @@ final class Responses
         return $responses ?: ['default' => ['description' => 'A response.']];
     }
 
-    /**
-     * @param \ReflectionClass<object>|null $scope
-     *
-     * @return array<string, mixed>
-     */
-    private function declared(Returns $returns, ?\ReflectionClass $scope): array
+    /** @return array<string, mixed> */
+    private function declared(Returns $returns, Scope $scope): array
     {
         $response = ['description' => $returns->description ?? ($returns->status < 400 ? 'Success.' : 'An error.')];
         if ($returns->type === null && $returns->mediaType === null) {
@@ -54,12 +49,8 @@ final class Responses
         return $response + ['content' => [$media => $content]];
     }
 
-    /**
-     * @param \ReflectionClass<object>|null $scope
-     *
-     * @return array<int|string, array<string, mixed>>
-     */
-    private function native(?\ReflectionType $type, ?\ReflectionClass $scope): array
+    /** @return array<int|string, array<string, mixed>> */
+    private function native(?\ReflectionType $type, Scope $scope): array
     {
         $types = $type instanceof \ReflectionUnionType ? $type->getTypes() : ($type === null ? [] : [$type]);
         $responses = [];
@@ -77,11 +68,9 @@ final class Responses
     /**
      * By the return contract.
      *
-     * @param \ReflectionClass<object>|null $scope
-     *
      * @return array<int|string, array<string, mixed>>
      */
-    private function inferred(string $type, ?\ReflectionClass $scope): array
+    private function inferred(string $type, Scope $scope): array
     {
         $content = static fn (string $media, array $schema): array => [200 => [
             'description' => 'Success.',

@@ -142,7 +142,7 @@ final class RouteDescriber
             'slug' => ['type' => 'string', 'pattern' => '^[a-z0-9]+(-[a-z0-9]+)*$'],
             '' => $parameter?->getType() === null
                 ? ['type' => 'string']
-                : $this->types->ofReflection($parameter->getType(), $parameter->getDeclaringClass()),
+                : $this->types->ofReflection($parameter->getType(), Scope::of($parameter->getDeclaringFunction())),
             default => ['type' => 'string', 'pattern' => "^(?:$constraint)\$"],
         };
         $text = $parameter === null ? null : PhpDoc::of($parameter)['text'] ?? null;
@@ -169,7 +169,7 @@ final class RouteDescriber
             if ($kind === 'Header' && $arguments === []) {
                 $name = strtolower(preg_replace('/(?<=[a-z])(?=[A-Z])|_/', '-', $name));
             }
-            $schema = $this->types->ofReflection($parameter->getType(), $parameter->getDeclaringClass());
+            $schema = $this->types->ofReflection($parameter->getType(), Scope::of($parameter->getDeclaringFunction()));
             $default = $parameter->isDefaultValueAvailable() ? $parameter->getDefaultValue() : null;
             $text = PhpDoc::of($parameter)['text'] ?? null;
 

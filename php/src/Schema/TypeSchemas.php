@@ -32,22 +32,18 @@ final class TypeSchemas
         $this->reserved[$class] = true;
     }
 
-    /**
-     * @param \ReflectionClass<object>|null $scope
-     *
-     * @return array<string, mixed>
-     */
-    public function ofReflection(?\ReflectionType $type, ?\ReflectionClass $scope): array
+    /** @return array<string, mixed> */
+    public function ofReflection(?\ReflectionType $type, ?Scope $scope): array
     {
         return $type === null ? [] : $this->ofDoc((string) $type, $scope);
     }
 
     /**
-     * @param \ReflectionClass<object>|null $scope where class names are resolved
+     * @param ?Scope $scope where names of classes are resolved
      *
      * @return array<string, mixed>
      */
-    public function ofDoc(string $type, ?\ReflectionClass $scope): array
+    public function ofDoc(string $type, ?Scope $scope): array
     {
         return (new DocType($type, $scope, $this->ofClass(...)))->schema();
     }
@@ -98,7 +94,7 @@ final class TypeSchemas
             $method = $class->getMethod('jsonSerialize');
             $type = PhpDoc::returned($method->getDocComment()) ?? (string) $method->getReturnType();
 
-            return $summary + ($type === '' ? [] : $this->ofDoc($type, $class));
+            return $summary + ($type === '' ? [] : $this->ofDoc($type, Scope::of($class)));
         }
         $properties = [];
         foreach ($class->getProperties(\ReflectionProperty::IS_PUBLIC) as $property) {
@@ -121,7 +117,7 @@ final class TypeSchemas
         $doc = PhpDoc::ofProperty($property);
         $type = $doc['type'] ?? (string) $property->getType();
 
-        return ($type === '' ? [] : $this->ofDoc($type, $class))
+        return ($type === '' ? [] : $this->ofDoc($type, Scope::of($class)))
             + (isset($doc['text']) ? ['description' => $doc['text']] : []);
     }
 }

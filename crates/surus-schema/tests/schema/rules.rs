@@ -1,7 +1,7 @@
 //! Each rule, on both sides of its edge.
 
 use serde_json::{json, Value};
-use surus_schema::{Rejected, Schema};
+use surus_schema::{Media, Messages, Rejected, Schema};
 
 use crate::support::{one, read, rules, schema, schema_with, v};
 
@@ -231,12 +231,54 @@ fn unions() {
     assert_eq!(v(&schema, "1"), Ok(json!(1)));
     assert_eq!(v(&schema, "1.0"), Ok(json!(1.0)));
     assert_eq!(v(&schema, "\"12\""), Ok(json!("12")));
-    assert_eq!(v(&schema, "true"), Err(vec!["anyOf /v".into()]));
+    assert_eq!(v(&schema, "true"), Err(vec!["type /v".into()]));
     assert_eq!(
         v(&schema, "\"x\""),
         Err(vec!["minLength /v".into()]),
         "the only one of its type says what is wrong"
     );
+}
+
+#[test]
+fn what_a_union_breaks_is_said_of_the_alternative_that_is_meant() {
+    let number = |kind: &str| json!({"type": kind, "maximum": 9});
+    let schema = one(
+        json!({"type": "union", "nullable": true, "any": [number("integer"), number("number"), {"type": "boolean"}]}),
+    );
+    let Err(Rejected::Invalid { violations, .. }) =
+        schema.read(&Media::Json, r#"{"v": "x"}"#.into())
+    else {
+        panic!("a string is none of them");
+    };
+    let text = Messages::default().text("en", &violations[0]);
+    assert_eq!(
+        text,
+        "must be of type integer, number, boolean, null, not string"
+    );
+    assert_eq!(v(&schema, "10"), Err(vec!["maximum /v".into()]));
+    assert_eq!(v(&schema, "9.5"), Err(vec!["maximum /v".into()]));
+
+    let text = |name: &str| json!({"name": name, "required": true, "type": {"type": "string", "minLength": 2}});
+    let both = json!({"type": "union", "any": [{"type": "object", "class": 1}, {"type": "object", "class": 2}]});
+    let schema = schema_with(
+        json!({"properties": [{"name": "pay", "required": true, "type": both}]}),
+        json!([
+            {"kind": "object", "title": "Card", "properties": [text("number"), text("name")]},
+            {"kind": "object", "title": "Iban", "properties": [text("iban"), text("name")]},
+        ]),
+    );
+    let pay = |value: &str| rules(read(&schema, &format!(r#"{{"pay": {value}}}"#)).unwrap_err());
+    assert_eq!(
+        pay(r#"{"number": "1", "name": "xy"}"#),
+        ["minLength /pay/number"]
+    );
+    assert_eq!(pay(r#"{"iban": "DE1"}"#), ["required /pay/name"]);
+    assert_eq!(
+        pay(r#"{"name": "xy"}"#),
+        ["anyOf /pay"],
+        "either could be meant"
+    );
+    assert_eq!(pay("7"), ["type /pay"]);
 }
 
 #[test]

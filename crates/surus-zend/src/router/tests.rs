@@ -160,6 +160,7 @@ fn slashes_at_the_end() {
 #[test]
 fn conditions_and_answers_of_last_resort() {
     let declare = |methods: &str, pattern: &str, host: &str, headers: &str, index| Declared {
+        origin: String::new(),
         methods: methods.into(),
         pattern: pattern.into(),
         host: host.into(),
