@@ -14,24 +14,26 @@
 use std::cell::{Cell, OnceCell, RefCell};
 use std::future::{poll_fn, Future};
 use std::io::{self, IoSlice};
-use std::pin::{pin, Pin};
+use std::pin::pin;
 use std::rc::{Rc, Weak};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
-use bytes::{Buf, Bytes, BytesMut};
 use http::{HeaderMap, StatusCode};
 use socket2::SockRef;
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, Interest, ReadBuf};
-use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::io::Interest;
+use tokio::net::tcp::OwnedWriteHalf;
 
 use crate::flush::Flusher;
 use crate::output::Output;
 use crate::stall::Stall;
-use crate::{buffers, Connection, Limits};
+use crate::{Connection, Limits};
 
 /// Bounds how much of a refused request is read for the sake of the client that is still sending it.
 const LINGER_BYTES: usize = 64 * 1024 * 1024;
+
+const REQUEST_TIMEOUT: &[u8] =
+    b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
@@ -175,6 +177,39 @@ impl State {
         self.since.set(self.clock.get());
     }
 
+    /// Bytes have come. HTTP/2 has no phases of one request.
+    pub(crate) fn has_read(&self) {
+        self.client().arrived.set(Instant::now());
+        if self.phase.get().is_between() && !self.is_http2() {
+            self.enter(Phase::Head);
+        }
+    }
+
+    /// # Errors
+    /// The headers have not come in time; 408 is among the output.
+    pub(crate) fn check_timeout(&self) -> io::Result<()> {
+        if self.header_timed_out.get() {
+            self.output.borrow_mut().push(REQUEST_TIMEOUT);
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        Ok(())
+    }
+
+    /// Takes what hyper writes.
+    pub(crate) fn poll_write(
+        &self,
+        cx: &mut Context<'_>,
+        bufs: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        self.flushed.set(false);
+        self.output.borrow_mut().poll_write(cx, bufs)
+    }
+
+    /// hyper has nothing left to write for now.
+    pub(crate) fn has_written_all(&self) {
+        self.flushed.set(true);
+    }
+
     pub(crate) fn order(&self, command: Command) {
         self.command.set(Some(command));
         self.wake();
@@ -292,167 +327,5 @@ impl State {
         if let Some(waker) = self.task.borrow().as_ref() {
             waker.wake_by_ref();
         }
-    }
-}
-
-/// The client's socket as hyper sees it.
-#[derive(Debug)]
-pub(crate) struct Socket {
-    input: OwnedReadHalf,
-    state: Rc<State>,
-    /// The client has closed its side behind a request; hyper is about to be told.
-    at_end: bool,
-    /// What was read and is not hyper's yet.
-    first: BytesMut,
-}
-
-/// Bytes that are read at once of what comes first.
-const FIRST: usize = 8 * 1024;
-
-const REQUEST_TIMEOUT: &[u8] =
-    b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
-
-impl Socket {
-    pub(crate) fn new(input: OwnedReadHalf, state: Rc<State>) -> Self {
-        Socket {
-            input,
-            state,
-            at_end: false,
-            first: BytesMut::new(),
-        }
-    }
-
-    /// What has come and nobody has had yet.
-    pub(crate) fn first(&self) -> &[u8] {
-        &self.first
-    }
-
-    pub(crate) fn skip(&mut self, count: usize) {
-        self.first.advance(count);
-    }
-
-    /// The same, for keeps.
-    pub(crate) fn take_first(&mut self) -> Bytes {
-        self.first.split().freeze()
-    }
-
-    /// Nothing has been read since it was taken.
-    pub(crate) fn give_back(&mut self, rest: &[u8]) {
-        self.first.extend_from_slice(rest);
-    }
-
-    /// Adds to what [`Socket::first`] gives; how many bytes.
-    pub(crate) fn poll_first(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
-        self.check_timeout()?;
-        if self.first.capacity() == 0 {
-            self.first = buffers::take();
-        }
-        self.first.reserve(FIRST);
-        let polled = pin!(self.input.read_buf(&mut self.first)).poll(cx);
-        if self.first.is_empty() {
-            buffers::give(std::mem::take(&mut self.first));
-        }
-        if matches!(polled, Poll::Ready(Ok(1..))) {
-            self.state.client().arrived.set(Instant::now());
-            if self.state.phase.get().is_between() {
-                self.state.enter(Phase::Head);
-            }
-        }
-        polled
-    }
-
-    fn check_timeout(&self) -> io::Result<()> {
-        if self.state.header_timed_out.get() {
-            self.state.output.borrow_mut().push(REQUEST_TIMEOUT);
-            return Err(io::ErrorKind::TimedOut.into());
-        }
-        Ok(())
-    }
-
-    fn poll_input(&mut self, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        self.check_timeout()?;
-        if !self.first.is_empty() {
-            let count = self.first.len().min(buf.remaining());
-            buf.put_slice(&self.first[..count]);
-            self.skip(count);
-            if self.first.is_empty() {
-                buffers::give(std::mem::take(&mut self.first));
-            }
-            if count > 0 {
-                return Poll::Ready(Ok(()));
-            }
-        }
-        if self.state.is_http2() {
-            return Pin::new(&mut self.input).poll_read(cx, buf);
-        }
-        let before = buf.filled().len();
-        let polled = Pin::new(&mut self.input).poll_read(cx, buf);
-        if buf.filled().len() > before {
-            if self.state.phase.get().is_between() {
-                self.state.enter(Phase::Head);
-            }
-        } else if matches!(polled, Poll::Ready(Ok(())))
-            && !self.state.phase.get().is_between()
-            && !std::mem::replace(&mut self.at_end, true)
-        {
-            // hyper drops a request whose client has left, also one that it has just read and not begun. One turn
-            // later it has: who fires and forgets (WordPress its cron) counts on that.
-            cx.waker().wake_by_ref();
-            return Poll::Pending;
-        }
-        polled
-    }
-}
-
-impl AsyncRead for Socket {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buf: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        let before = buf.filled().len();
-        let polled = self.poll_input(cx, buf);
-        if buf.filled().len() > before {
-            self.state.client().arrived.set(Instant::now());
-        }
-        polled
-    }
-}
-
-impl AsyncWrite for Socket {
-    fn poll_write(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buf: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        self.state.flushed.set(false);
-        self.state
-            .output
-            .borrow_mut()
-            .poll_write(cx, &[IoSlice::new(buf)])
-    }
-
-    fn poll_write_vectored(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        bufs: &[IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        self.state.flushed.set(false);
-        self.state.output.borrow_mut().poll_write(cx, bufs)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        true
-    }
-
-    /// The connection's task does it, at the end of its turn. hyper calls this when it has written all that it has.
-    fn poll_flush(self: Pin<&mut Self>, _cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.state.flushed.set(true);
-        Poll::Ready(Ok(()))
-    }
-
-    /// As above: see [`State::close`].
-    fn poll_shutdown(self: Pin<&mut Self>, _cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(Ok(()))
     }
 }

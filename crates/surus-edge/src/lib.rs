@@ -13,7 +13,8 @@
 //! - [`opening`], [`proxy_protocol`]: the first bytes of a connection decide what it speaks
 //! - [`lane`]: plain requests that are answered at once; everything else goes through hyper
 //! - [`proxies`], [`ids`]: who the client is, and what its request is called
-//! - [`connection`]: the state of one connection; [`sweep`], [`stall`]: the timeouts of all of them, once a second
+//! - [`serving`]: the life of one connection; [`connection`]: its state; [`socket`]: its bytes
+//! - [`sweep`], [`stall`]: the timeouts of all of them, once a second
 //! - [`buffers`], [`output`]: what is read, and what is written, gathered
 //! - [`wellformed`]: what is asked of a request beyond what hyper checks
 //! - [`backend`]: what a backend is; [`request_body`], [`reply`]: the bodies on both sides of it
@@ -52,8 +53,10 @@ mod reply;
 mod request_body;
 mod server;
 mod service;
+mod serving;
 mod settings;
 mod site;
+mod socket;
 mod spool;
 mod stall;
 mod sweep;

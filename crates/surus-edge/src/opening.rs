@@ -4,8 +4,9 @@ use std::future::poll_fn;
 use std::io;
 use std::task::{ready, Context, Poll};
 
-use crate::connection::{Command, Socket, State};
+use crate::connection::{Command, State};
 use crate::proxy_protocol::{parse, Parsed};
+use crate::socket::Socket;
 use crate::Connection;
 
 /// What a client sends first that speaks HTTP/2 without having been asked (RFC 9113, section 3.4).

@@ -28,8 +28,9 @@ use bytes::{Buf, Bytes};
 use http::request::Parts;
 use http::Request;
 
-use crate::connection::{Phase, Socket};
+use crate::connection::Phase;
 use crate::service::{Begun, Service};
+use crate::socket::Socket;
 use crate::{Backend, Reply};
 use head::Head;
 

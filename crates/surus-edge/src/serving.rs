@@ -1,0 +1,178 @@
+//! What becomes of a connection that was accepted: its protocol, its turns, its end.
+
+use std::future::{poll_fn, Future};
+use std::pin::{pin, Pin};
+use std::rc::Rc;
+use std::task::Poll;
+use std::time::Duration;
+
+use hyper::rt::Executor;
+use hyper::server::conn::{http1, http2};
+use hyper_util::rt::TokioIo;
+use tokio::net::TcpStream;
+use tokio::task::spawn_local;
+
+use crate::connection::{Command, State};
+use crate::flush::Flusher;
+use crate::lane;
+use crate::opening::{self, Protocol};
+use crate::server::Edge;
+use crate::service::Service;
+use crate::socket::Socket;
+use crate::{Backend, Connection};
+
+/// How long a connection that is done may take to hand over what waits and to read what the client still sends.
+const LINGER: Duration = Duration::from_secs(5);
+
+/// Takes its place in the table now and leaves it when dropped, so that a panic in a backend does not leak a connection.
+struct Seat<B> {
+    edge: Rc<Edge<B>>,
+    key: usize,
+}
+
+impl<B> Drop for Seat<B> {
+    fn drop(&mut self) {
+        self.edge.table.remove(self.key);
+    }
+}
+
+/// Serves a connection, which has its place from now on.
+pub(crate) fn run<B: Backend>(
+    edge: Rc<Edge<B>>,
+    stream: TcpStream,
+    addresses: Connection,
+    draining: bool,
+) -> impl Future<Output = ()> {
+    let (input, output) = stream.into_split();
+    let state = State::new(addresses, output, edge.table.clock());
+    let seat = Seat {
+        key: edge.table.insert(Rc::clone(&state)),
+        edge,
+    };
+    async move {
+        let mut socket = Socket::new(input, Rc::clone(&state));
+        let settings = &seat.edge.settings;
+        let from = state.addresses.peer.ip();
+        let opened = if settings.proxy_protocol
+            && !settings.proxies.is_empty()
+            && !settings.proxies.trusts(from)
+        {
+            Ok(None)
+        } else {
+            opening::open(&mut socket, &state, settings.proxy_protocol).await
+        };
+        let service = Service::new(Rc::clone(&seat.edge), Rc::clone(&state));
+        let flusher = &seat.edge.flusher;
+        let end = match opened {
+            // What comes is not what was expected, or nothing does; a 408 may be waiting.
+            Ok(None) | Err(_) => End::Closed,
+            Ok(Some(Protocol::Http1)) => serve_http1(&seat.edge, socket, service, draining).await,
+            Ok(Some(Protocol::Http2)) => {
+                state.speaks_http2();
+                let socket = TokioIo::new(socket);
+                let connection = seat.edge.http2.serve_connection(socket, service);
+                let finish = http2::Connection::graceful_shutdown;
+                End::of(drive(connection, &state, flusher, finish).await, &state)
+            }
+        };
+        if end == End::Closed {
+            // What a client that does not read its response misses is its own affair.
+            let _ = tokio::time::timeout(LINGER, state.close()).await;
+        }
+        drop(seat);
+    }
+}
+
+/// The fast lane as far as it goes, then hyper. `draining`: the first request is the last one.
+async fn serve_http1<B: Backend>(
+    edge: &Rc<Edge<B>>,
+    mut socket: Socket,
+    service: Service<B>,
+    draining: bool,
+) -> End {
+    let state = Rc::clone(service.state());
+    if !draining {
+        let lane = lane::run(&mut socket, &service);
+        match drive(lane, &state, &edge.flusher, |_| {}).await {
+            Some(Ok(lane::End::Hyper)) => {}
+            Some(Ok(lane::End::Closed) | Err(_)) => return End::Closed,
+            None => return End::Aborted,
+        }
+    }
+    let socket = TokioIo::new(socket);
+    // Not by `Finish`, which would close it before its next request is read.
+    let is_last = state.finishing.replace(state.finishing.get() || draining) || draining;
+    let connection = if is_last {
+        edge.http
+            .clone()
+            .keep_alive(false)
+            .serve_connection(socket, service)
+    } else {
+        edge.http.serve_connection(socket, service)
+    };
+    let finish = http1::Connection::graceful_shutdown;
+    End::of(
+        drive(connection, &state, &edge.flusher, finish).await,
+        &state,
+    )
+}
+
+/// Runs the requests of an HTTP/2 connection beside it, on this thread.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Local;
+
+impl<F> Executor<F> for Local
+where
+    F: Future + 'static,
+    F::Output: 'static,
+{
+    fn execute(&self, future: F) {
+        spawn_local(future);
+    }
+}
+
+#[derive(PartialEq, Eq)]
+enum End {
+    /// All is answered. Output may be waiting.
+    Closed,
+    /// Ordered, or the client has gone.
+    Aborted,
+}
+
+impl End {
+    fn of(done: Option<hyper::Result<()>>, state: &State) -> Self {
+        let Some(result) = done else {
+            return End::Aborted;
+        };
+        // hyper has answered what it could not parse (400, 431), and left the rest of it unread.
+        if result.is_err_and(|error| error.is_parse()) {
+            state.linger.set(true);
+        }
+        End::Closed
+    }
+}
+
+/// Polls a connection to its end, and sends what each turn has produced. `None`: it is aborted.
+async fn drive<C: Future>(
+    connection: C,
+    state: &Rc<State>,
+    flusher: &Flusher,
+    finish: impl Fn(Pin<&mut C>),
+) -> Option<C::Output> {
+    let mut connection = pin!(connection);
+    poll_fn(|cx| {
+        match state.poll_order(cx) {
+            Some(Command::Abort) => return Poll::Ready(None),
+            Some(Command::Finish) if !state.finishing.replace(true) => finish(connection.as_mut()),
+            Some(Command::Finish) | None => {}
+        }
+        match connection.as_mut().poll(cx) {
+            Poll::Ready(output) => Poll::Ready(Some(output)),
+            Poll::Pending => match state.poll_send(cx, flusher) {
+                Poll::Ready(Err(_)) => Poll::Ready(None),
+                Poll::Ready(Ok(())) | Poll::Pending => Poll::Pending,
+            },
+        }
+    })
+    .await
+}
