@@ -198,6 +198,30 @@ fn a_client_that_does_not_read_is_cut() {
     }
 }
 
+/// Also if it asks for many small things and reads none of them: what waits for it is bounded, and then it is not read from.
+#[test]
+fn a_client_that_asks_on_and_does_not_read_is_cut() {
+    for mode in Mode::ALL {
+        let mut server = server(mode, HASTY).start();
+        let before = server.process().memory();
+        let requests = "GET / HTTP/1.1\r\nHost: a\r\n\r\n".repeat(1000);
+        let mut connection = Connection::open(server.address()).expect("a connection");
+        let start = Instant::now();
+        // The kernel takes a few megabytes on either side before this fails.
+        let error = loop {
+            if let Err(error) = connection.write(requests.as_bytes()) {
+                break error;
+            }
+            assert!(start.elapsed() < Duration::from_secs(60), "still read from");
+        };
+        let kinds = [io::ErrorKind::BrokenPipe, io::ErrorKind::ConnectionReset];
+        assert!(kinds.contains(&error.kind()), "{error}");
+        let after = server.process().memory();
+        assert!(after < before + (16 << 20), "{before} → {after} bytes");
+        get(&server, "/").expect(200);
+    }
+}
+
 /// A thousand clients that are as slow as they can be, each in one of three ways, take no place and little memory.
 #[test]
 fn a_thousand_slow_clients_cost_little() {

@@ -5,6 +5,7 @@ mod compression;
 mod conformance;
 mod files;
 mod framing;
+mod limits;
 mod log;
 mod pipeline;
 mod protocol;
