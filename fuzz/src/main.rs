@@ -27,6 +27,7 @@ const TARGETS: &[(&str, Target)] = &[
     ("conditions", router::fuzz::conditions),
     ("config", config::fuzz::file),
     ("description", surus_schema::fuzz::description),
+    ("files_of_form", surus_edge::fuzz::files_of_form),
     ("form", surus_schema::fuzz::form),
     ("formats", surus_schema::fuzz::formats),
     ("forwarded", surus_edge::fuzz::forwarded),

@@ -7,12 +7,11 @@
 //! Usage: `surus-limit 127.0.0.1:8080`; prints `limit ready ADDRESS` once it listens.
 #![forbid(unsafe_code)]
 
-use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::process::ExitCode;
 
 use bytes::Bytes;
-use http_body_util::Full;
+use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper::header::{HeaderValue, CONTENT_TYPE};
 use hyper::server::conn::http1;
@@ -71,7 +70,11 @@ async fn serve(address: SocketAddr) -> std::io::Result<()> {
     }
 }
 
-async fn answer(request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Infallible> {
+async fn answer(request: Request<Incoming>) -> Result<Response<Full<Bytes>>, hyper::Error> {
+    if request.uri().path() == "/upload" {
+        let length = length(request.into_body()).await?.to_string();
+        return Ok(response("text/plain", length.into()));
+    }
     let path = request.uri().path();
     Ok(match path {
         "/plaintext" => response("text/plain", Bytes::from_static(b"Hello, World!")),
@@ -88,6 +91,15 @@ async fn answer(request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Inf
             }
         },
     })
+}
+
+/// Reads a body to its end and keeps nothing of it.
+async fn length(mut body: Incoming) -> Result<usize, hyper::Error> {
+    let mut length = 0;
+    while let Some(frame) = body.frame().await {
+        length += frame?.data_ref().map_or(0, Bytes::len);
+    }
+    Ok(length)
 }
 
 fn json<T: Serialize>(value: &T) -> Response<Full<Bytes>> {

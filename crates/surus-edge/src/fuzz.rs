@@ -12,6 +12,7 @@ use http::Request;
 
 use crate::conditional::{Validators, Verdict};
 use crate::encoding::{accepted, is_compressible, SMALL};
+use crate::form::{Found, Scanner};
 use crate::ids::identify;
 pub use crate::lane::fuzz::{lane, response};
 use crate::path::{encode, normalise};
@@ -207,6 +208,40 @@ pub fn request(data: &[u8]) {
     }
 }
 
+/// A form with the boundary `b`, behind the size of the pieces that it comes in.
+pub fn files_of_form(data: &[u8]) {
+    let Some((&size, body)) = data.split_first() else {
+        return;
+    };
+    let scan = |size: usize| {
+        let mut form = Scanner::new(b"multipart/form-data; boundary=b").expect("a usual type");
+        let (mut all, mut files) = (Vec::new(), Vec::new());
+        let mut tell = |found: Found<'_>| {
+            match found {
+                Found::Text(bytes) => all.extend_from_slice(bytes),
+                Found::File => files.push(all.len()..all.len()),
+                Found::Content(bytes) => {
+                    all.extend_from_slice(bytes);
+                    files.last_mut().expect("a file has begun").end = all.len();
+                }
+            }
+            Ok(())
+        };
+        for piece in body.chunks(size) {
+            form.push(piece, &mut tell).expect("told");
+        }
+        form.finish(&mut tell).expect("told");
+        assert_eq!(all, body, "in order, and nothing is left out");
+        files
+    };
+    let files = scan(body.len().max(1));
+    assert_eq!(scan(usize::from(size).max(1)), files);
+    for file in files {
+        let content = &body[file];
+        assert_eq!(memchr::memmem::find(content, b"\n--b"), None);
+    }
+}
+
 fn text(data: &[u8]) -> Option<&str> {
     std::str::from_utf8(data).ok()
 }
@@ -227,5 +262,6 @@ mod tests {
         replay("conditional", super::conditional);
         replay("ids", super::ids);
         replay("request", super::request);
+        replay("files_of_form", super::files_of_form);
     }
 }

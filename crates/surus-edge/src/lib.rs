@@ -35,10 +35,12 @@ mod connection;
 mod encoding;
 mod files;
 mod flush;
+mod form;
 mod fs;
 #[cfg(any(test, fuzzing))]
 pub mod fuzz;
 mod ids;
+mod kept;
 mod lane;
 mod length;
 mod limits;
@@ -65,7 +67,9 @@ mod wellformed;
 pub use access_log::{AccessLog, LogFormat};
 pub use backend::{take_head, Answer, Backend, Connection, Later, SendInterim};
 pub use files::{serve_file, serve_file_with};
+pub use form::Scanner;
 pub use fs::{CachedDisk, Disk, FileSystem, Kind, Stat};
+pub use kept::{Kept, Piece};
 pub use limits::Limits;
 pub use proxies::{Network, Proxies};
 pub use reply::{plain, Reply};
@@ -73,7 +77,7 @@ pub use request_body::{BodyError, RequestBody, Trailers};
 pub use server::{serve, Drained, Edge, Intake};
 pub use settings::{Health, Settings};
 pub use site::{Resolution, Script, Site};
-pub use spool::{Spool, SpoolLimits, Spooled, SpooledFile};
+pub use spool::{Share, Spool, SpoolLimits, Spooled, SpooledFile};
 
 /// The error of every body that crosses the edge.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;

@@ -5,8 +5,7 @@
 //! that is slow holds up the upload only.
 
 use std::cell::Cell;
-use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io;
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -16,13 +15,21 @@ use http_body::Body;
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 
+use crate::form::Scanner;
+use crate::kept::{Keeper, Kept};
 use crate::{BodyError, BoxError, RequestBody};
 
-/// Bytes per write to a file.
-const BLOCK: usize = 128 * 1024;
+/// Bytes that a helper thread is given at a time.
+const BLOCK: usize = 256 * 1024;
 
-/// Helper threads that write at a time: more would only wait for each other.
-const WRITERS: usize = 4;
+/// What comes in smaller pieces is put together: a piece may keep a buffer alive that is much larger.
+const PIECE: usize = 8 * 1024;
+
+/// Helper threads that write at a time: more would only wait for each other, and take turns with PHP's thread.
+const WRITERS: usize = 2;
+
+/// Files of forms that are kept apart at a time. More are part of their forms.
+const APART: usize = 256;
 
 /// The bounds of [`Spool`].
 #[derive(Clone, Debug)]
@@ -54,6 +61,42 @@ pub struct Spool {
     memory: Rc<Cell<u64>>,
     disk: Rc<Cell<u64>>,
     writers: Arc<Semaphore>,
+    apart: Arc<Semaphore>,
+}
+
+/// What has come of a body and is not written yet.
+#[derive(Debug)]
+struct Block {
+    pieces: Vec<Bytes>,
+    small: BytesMut,
+    length: usize,
+    memory: Share,
+}
+
+impl Block {
+    fn add(&mut self, piece: Bytes) {
+        self.length += piece.len();
+        if piece.len() < PIECE {
+            self.small.extend_from_slice(&piece);
+        } else {
+            self.put_small();
+            self.pieces.push(piece);
+        }
+    }
+
+    fn put_small(&mut self) {
+        if !self.small.is_empty() {
+            self.pieces.push(self.small.split().freeze());
+        }
+    }
+
+    fn whole(mut self) -> Bytes {
+        self.put_small();
+        match &mut self.pieces[..] {
+            [one] => std::mem::take(one),
+            several => Bytes::from(several.concat()),
+        }
+    }
 }
 
 /// A whole request body.
@@ -63,34 +106,18 @@ pub enum Spooled {
     File(SpooledFile),
 }
 
-/// A body in a file, to be read from its beginning. Its room on the disk is free again when it is dropped.
+/// A body in files. Its room on the disk is free again when it is dropped.
 #[derive(Debug)]
 pub struct SpooledFile {
-    file: File,
-    length: u64,
-    _share: Share,
-}
-
-impl SpooledFile {
+    pub kept: Kept,
     /// Bytes.
-    pub fn len(&self) -> u64 {
-        self.length
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.length == 0
-    }
-}
-
-impl Read for SpooledFile {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.file.read(buffer)
-    }
+    pub length: u64,
+    pub share: Share,
 }
 
 /// Bytes that count against a bound until this is dropped.
 #[derive(Debug)]
-struct Share {
+pub struct Share {
     used: Rc<Cell<u64>>,
     bytes: u64,
 }
@@ -128,6 +155,7 @@ impl Spool {
             memory: Rc::default(),
             disk: Rc::default(),
             writers: Arc::new(Semaphore::new(WRITERS)),
+            apart: Arc::new(Semaphore::new(APART)),
         }
     }
 
@@ -137,11 +165,16 @@ impl Spool {
             .is_some_and(|length| length <= self.limits.memory_each as u64)
     }
 
-    /// Reads `body` to its end.
+    /// Reads `body` to its end. The files of a form are kept apart where it has to be written down; `form` goes through
+    /// it.
     ///
     /// # Errors
     /// A [`BodyError`] where a bound is reached; else what the client or the disk did wrong.
-    pub async fn read(&self, mut body: RequestBody) -> Result<Spooled, BoxError> {
+    pub async fn read(
+        &self,
+        mut body: RequestBody,
+        form: Option<Scanner>,
+    ) -> Result<Spooled, BoxError> {
         let Some(first) = next(&mut body).await? else {
             return Ok(Spooled::Memory(Bytes::new()));
         };
@@ -149,29 +182,27 @@ impl Spool {
             // It came in one piece, as most do: nothing is copied.
             return Ok(Spooled::Memory(first));
         }
-        let mut share = Share::of(&self.memory);
-        let mut read = BytesMut::new();
-        let mut chunk = first;
+        let mut block = self.block();
+        let mut piece = first;
         loop {
-            let length = read.len() + chunk.len();
-            let fits = length <= self.limits.memory_each
-                && share.add(chunk.len() as u64, self.limits.memory);
-            read.extend_from_slice(&chunk);
+            let length = block.length + piece.len();
+            let fits = length <= self.limits.memory_each && self.counts(&mut block, &piece);
+            block.add(piece);
             if !fits {
-                return self.to_file(read, share, body).await.map(Spooled::File);
+                return self.to_file(block, body, form).await.map(Spooled::File);
             }
             match next(&mut body).await? {
-                Some(next) => chunk = next,
-                None => return Ok(Spooled::Memory(read.freeze())),
+                Some(next) => piece = next,
+                None => return Ok(Spooled::Memory(block.whole())),
             }
         }
     }
 
     async fn to_file(
         &self,
-        mut block: BytesMut,
-        mut memory: Share,
+        mut block: Block,
         mut body: RequestBody,
+        form: Option<Scanner>,
     ) -> Result<SpooledFile, BoxError> {
         let mut share = Share::of(&self.disk);
         if let Some(length) = body.announced() {
@@ -179,44 +210,60 @@ impl Spool {
             self.reserve(&mut share, length)?;
         }
         let mut reserved = share.bytes;
-        let folder = self.limits.folder.clone();
-        let mut file = self.helper(move || tempfile::tempfile_in(folder)).await;
+        let (folder, apart) = (self.limits.folder.clone(), Arc::clone(&self.apart));
+        let begin = self.helper(move || Keeper::new(folder, form, apart));
+        let mut keeper = begin.await;
         let mut length = 0;
+        // The block that is being written.
+        let mut _memory = Share::of(&self.memory);
         loop {
-            let chunk = next(&mut body).await?;
-            if let Some(chunk) = &chunk {
-                block.extend_from_slice(chunk);
-                if block.len() < BLOCK && memory.add(chunk.len() as u64, self.limits.memory) {
+            let piece = next(&mut body).await?;
+            let ended = piece.is_none();
+            if let Some(piece) = piece {
+                let counts = self.counts(&mut block, &piece);
+                block.add(piece);
+                if block.length < BLOCK && counts {
                     continue;
                 }
             }
-            length += block.len() as u64;
+            length += block.length as u64;
             if length > reserved {
                 self.reserve(&mut share, length - reserved)?;
                 reserved = length;
             }
-            let mut open = written(file).await?;
-            if chunk.is_none() {
-                let last = block;
-                let file = self
-                    .helper(move || {
-                        open.write_all(&last)?;
-                        open.seek(SeekFrom::Start(0))?;
-                        Ok(open)
-                    })
-                    .await;
+            let mut open = written(keeper).await?;
+            block.put_small();
+            let full = std::mem::replace(&mut block, self.block());
+            _memory = full.memory;
+            let pieces = full.pieces;
+            if ended {
+                let end = self.helper(move || {
+                    open.keep(&pieces)?;
+                    open.finish()
+                });
                 return Ok(SpooledFile {
-                    file: written(file).await?,
+                    kept: written(end.await).await?,
                     length,
-                    _share: share,
+                    share,
                 });
             }
-            memory = Share::of(&self.memory);
-            let full = std::mem::replace(&mut block, BytesMut::new());
-            file = self
-                .helper(move || open.write_all(&full).map(|()| open))
-                .await;
+            let go_on = self.helper(move || open.keep(&pieces).map(|()| open));
+            keeper = go_on.await;
         }
+    }
+
+    fn block(&self) -> Block {
+        Block {
+            pieces: Vec::new(),
+            small: BytesMut::new(),
+            length: 0,
+            memory: Share::of(&self.memory),
+        }
+    }
+
+    /// False if there is no memory for more.
+    fn counts(&self, block: &mut Block, piece: &Bytes) -> bool {
+        block.memory.add(piece.len() as u64, self.limits.memory)
     }
 
     fn reserve(&self, share: &mut Share, bytes: u64) -> Result<(), BoxError> {
@@ -227,10 +274,10 @@ impl Spool {
     }
 
     /// Begins work on a helper thread; does not wait for its end.
-    async fn helper(
+    async fn helper<T: Send + 'static>(
         &self,
-        work: impl FnOnce() -> io::Result<File> + Send + 'static,
-    ) -> JoinHandle<io::Result<File>> {
+        work: impl FnOnce() -> io::Result<T> + Send + 'static,
+    ) -> JoinHandle<io::Result<T>> {
         // Never closed, so this is no error.
         let turn = Arc::clone(&self.writers).acquire_owned().await;
         tokio::task::spawn_blocking(move || {
@@ -241,9 +288,9 @@ impl Spool {
     }
 }
 
-async fn written(file: JoinHandle<io::Result<File>>) -> Result<File, BoxError> {
-    let file = file.await.map_err(io::Error::other).and_then(|file| file);
-    file.map_err(|error| {
+async fn written<T>(work: JoinHandle<io::Result<T>>) -> Result<T, BoxError> {
+    let done = work.await.map_err(io::Error::other).and_then(|done| done);
+    done.map_err(|error| {
         eprintln!("surus: cannot keep a request body: {error}");
         BodyError::NoRoom.into()
     })

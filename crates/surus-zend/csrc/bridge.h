@@ -164,6 +164,16 @@ bool surus_rs_path_parameter(void *exchange, size_t i, surus_str *name, surus_st
 int64_t surus_rs_route(void *exchange);
 /* Up to `size` bytes of the request body; 0 at its end. Parks while none has come. */
 size_t surus_rs_read_body(void *exchange, char *buffer, size_t size);
+/* A descriptor of the whole body, of `length` bytes, where the server has it in one file and nobody has read of it. It
+ * is the caller's, and the body counts as read. -1: there is none. */
+int surus_rs_take_body_file(void *exchange, uint64_t *length);
+/* From here on a body has marks in the place of files that the server has kept apart. */
+void surus_rs_mark_files(void *exchange);
+/* If this is a mark: the next write() of these bytes, which is told to be of `length` bytes, makes the file that is
+ * written to the one that was kept. */
+bool surus_rs_hand_over_file(void *exchange, surus_str mark, uint64_t *length);
+/* There will be no such write any more. */
+void surus_rs_forget_file(void);
 /* Whether it has ended before its end: what was read must not be taken for all of it. */
 bool surus_rs_body_failed(void *exchange);
 /* The i-th field that has followed the body; none before its end was read. */

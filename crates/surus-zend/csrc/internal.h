@@ -119,6 +119,11 @@ surus_outcome surus_run_classic(surus_task *task);
 void surus_fill_request_info(void *exchange, surus_request_info *info);
 void surus_fill_authorization(const surus_request_info *info);
 
+/* ---- form_files.c ---- */
+void surus_form_files_start(void);
+/* Makes a body that the server has in one file the buffer of php://input, unless PHP parses it. */
+void surus_adopt_body(void);
+
 /* ---- superglobals.c ---- */
 /* From now on notes which superglobals newly compiled code of a booted isolate refers to. */
 void surus_superglobals_start(void);

@@ -43,6 +43,7 @@ static int sapi_activate_request(void)
 		SG(request_info).proto_num = info.proto_num;
 		surus_fill_authorization(&info);
 	}
+	surus_adopt_body();
 	return SUCCESS;
 }
 
@@ -254,6 +255,7 @@ int surus_engine_start(const char *ini, char *error, size_t error_size)
 		surus_functions_start(); /* on the command line nothing is in the way of a child */
 	}
 	surus_superglobals_start();
+	surus_form_files_start();
 	surus_application_start();
 	/* The engine knows OPcache's answer by now; scripts see our name. */
 	rename_sapi(final_name);

@@ -6,7 +6,9 @@
 use std::{
     cell::{Cell, OnceCell, RefCell},
     ffi::c_int,
+    fs::File,
     future::poll_fn,
+    os::fd::OwnedFd,
     path::Path,
     rc::Rc,
     task::{Context, Poll, Waker},
@@ -222,8 +224,9 @@ impl Exchange {
                     *unread = std::mem::take(bytes);
                     *body = RequestBody::Empty;
                 }
-                RequestBody::File(file) => match read_block(file) {
-                    Ok(block) if block.is_empty() => *body = RequestBody::Empty,
+                RequestBody::Kept(kept) => match read_block(kept) {
+                    // It stays: PHP may come for files in it.
+                    Ok(block) if block.is_empty() => return Poll::Ready(0),
                     Ok(block) => *unread = block,
                     Err(error) => {
                         tracing::error!(%error, "a kept request body cannot be read");
@@ -251,7 +254,38 @@ impl Exchange {
 
     /// True once for each block of a body that is all there: reading it never waits, so others get a turn in between.
     pub(crate) fn is_at_block(&self) -> bool {
-        self.unread.borrow().is_empty() && matches!(*self.body.borrow(), RequestBody::File(_))
+        self.unread.borrow().is_empty() && matches!(*self.body.borrow(), RequestBody::Kept(_))
+    }
+
+    /// Reading the body will give marks in the place of files that the server has kept apart.
+    pub(crate) fn mark_files(&self) {
+        if let RequestBody::Kept(kept) = &mut *self.body.borrow_mut() {
+            kept.mark_files();
+        }
+    }
+
+    pub(crate) fn take_marked_file(&self, mark: &[u8]) -> Option<(File, u64)> {
+        match &mut *self.body.borrow_mut() {
+            RequestBody::Kept(kept) => kept.take_marked(mark),
+            _ => None,
+        }
+    }
+
+    /// The body, if it is all in one file and unread. It counts as read then.
+    pub(crate) fn take_body_file(&self) -> Option<(OwnedFd, u64)> {
+        let RequestBody::Kept(kept) = &mut *self.body.borrow_mut() else {
+            return None;
+        };
+        // The body stays, since the server counts the file for as long.
+        let (file, length) = kept.take_whole()?;
+        match file.try_clone() {
+            Ok(file) => Some((file.into(), length)),
+            Err(error) => {
+                tracing::error!(%error, "a kept request body cannot be read");
+                self.body_failed.set(true);
+                None
+            }
+        }
     }
 
     /// Whether [`Exchange::whole_body`] has nothing to wait for.

@@ -4,7 +4,7 @@ use std::{cell::OnceCell, fmt, net::SocketAddr, path::PathBuf, pin::Pin, rc::Rc,
 
 use bytes::Bytes;
 
-use crate::BoxError;
+use crate::{kept_body::KeptBody, BoxError};
 
 /// One HTTP request.
 #[derive(Debug)]
@@ -57,8 +57,8 @@ impl fmt::Debug for Interim {
 pub enum RequestBody {
     Empty,
     Full(Bytes),
-    /// All there, in a file say: reading does not wait for a client.
-    File(Box<dyn std::io::Read>),
+    /// All there: reading does not wait for a client.
+    Kept(Box<KeptBody>),
     Stream(Pin<Box<dyn http_body::Body<Data = Bytes, Error = BoxError>>>),
 }
 
@@ -67,7 +67,7 @@ impl fmt::Debug for RequestBody {
         match self {
             RequestBody::Empty => f.write_str("Empty"),
             RequestBody::Full(bytes) => write!(f, "Full({} bytes)", bytes.len()),
-            RequestBody::File(_) => f.write_str("File"),
+            RequestBody::Kept(body) => body.fmt(f),
             RequestBody::Stream(_) => f.write_str("Stream"),
         }
     }

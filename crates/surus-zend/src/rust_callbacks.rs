@@ -6,13 +6,14 @@
 use std::{
     ffi::{c_char, c_int, c_void},
     future::poll_fn,
+    os::fd::IntoRawFd,
     task::Poll,
 };
 
 use http::{HeaderName, HeaderValue};
 
 use crate::{
-    blocking::park_on,
+    blocking::{hand_over, park_on},
     exchange::Exchange,
     ffi::{self, RequestInfo, Str},
     router::Declared,
@@ -150,6 +151,47 @@ unsafe extern "C" fn surus_rs_read_body(
         return size;
     }
     park_on(poll_fn(|cx| exchange.poll_body(cx, buffer))).unwrap_or(0)
+}
+
+#[no_mangle]
+unsafe extern "C" fn surus_rs_take_body_file(raw: *mut c_void, length: *mut u64) -> c_int {
+    // SAFETY: as above; `length` is writable.
+    unsafe {
+        let Some((file, bytes)) = exchange(raw).take_body_file() else {
+            return -1;
+        };
+        length.write(bytes);
+        file.into_raw_fd()
+    }
+}
+
+#[no_mangle]
+unsafe extern "C" fn surus_rs_mark_files(raw: *mut c_void) {
+    // SAFETY: as above.
+    unsafe { exchange(raw) }.mark_files();
+}
+
+#[no_mangle]
+unsafe extern "C" fn surus_rs_hand_over_file(
+    raw: *mut c_void,
+    mark: Str,
+    length: *mut u64,
+) -> bool {
+    // SAFETY: as above; the mark lives for this call.
+    unsafe {
+        let text = mark.bytes();
+        let Some((file, bytes)) = exchange(raw).take_marked_file(text) else {
+            return false;
+        };
+        length.write(bytes);
+        hand_over::expect(mark.ptr.cast(), file, bytes);
+        true
+    }
+}
+
+#[no_mangle]
+extern "C" fn surus_rs_forget_file() {
+    hand_over::forget();
 }
 
 #[no_mangle]

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use serde_json::Value;
 use surus_tests::http::{Part, Request};
 
 use crate::{same, surus};
@@ -73,5 +74,158 @@ fn malformed() {
         "------x\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\nunfinished",
     ] {
         same(Request::post("/upload.php").body("multipart/form-data; boundary=----x", body));
+    }
+}
+
+/// Content of a file that is more than the server keeps in memory, with all in it that may be taken for its end.
+fn large() -> Vec<u8> {
+    b"\r\n--\r\n------x\r--x--\n\0\r\r\n---".repeat(10_000)
+}
+
+fn head(name: &str, more: &str) -> Vec<u8> {
+    let head = format!("--x\r\nContent-Disposition: form-data; name=\"{name}\"{more}\r\n\r\n");
+    head.into_bytes()
+}
+
+fn file(name: &str, content: &[u8]) -> Vec<u8> {
+    [&head(name, "; filename=\"a.bin\""), content, b"\r\n"].concat()
+}
+
+fn field(name: &str, value: &str) -> Vec<u8> {
+    [&head(name, ""), value.as_bytes(), b"\r\n"].concat()
+}
+
+const END: &[u8] = b"--x--\r\n";
+
+fn form(parts: &[&[u8]]) -> Value {
+    let request = Request::post("/upload.php");
+    same(request.body("multipart/form-data; boundary=x", parts.concat()))
+        .expect(200)
+        .json()
+}
+
+/// Large forms are written down before PHP sees them, and their files are not written again.
+#[test]
+fn kept_apart() {
+    let content = large();
+    let first = file("first", &content);
+    let last = file("last[a]", &content.repeat(2));
+    let (empty, text) = (file("empty", b""), field("text", "a text"));
+
+    let answer = form(&[&text, &first, &empty, &last, &text, END]);
+    assert_eq!(answer["files"]["first"]["size"], content.len());
+    assert_eq!(answer["files"]["empty"]["size"], 0);
+    assert_eq!(answer["post"]["text"], "a text");
+
+    // A limit that the form sets, for what follows.
+    let limit = field("MAX_FILE_SIZE", "300000");
+    let answer = form(&[
+        &last,
+        &limit,
+        &first,
+        &file("second", &content.repeat(2)),
+        &text,
+        END,
+    ]);
+    assert_eq!(answer["files"]["first"]["error"], 0);
+    assert_eq!(answer["files"]["second"]["error"], 2);
+
+    // PHP's own limits: of a file, and for the number of files.
+    let larger = file("larger", &vec![b'x'; 2 * 1024 * 1024 + 1]);
+    let answer = form(&[&first, &larger, &last, END]);
+    assert_eq!(answer["files"]["larger"]["error"], 1);
+    let many: Vec<u8> = (0..24)
+        .flat_map(|i| file(&format!("f{i}"), format!("content {i}").as_bytes()))
+        .collect();
+    let answer = form(&[&many, &first, &text, END]);
+    assert_eq!(
+        answer["files"].as_object().map(serde_json::Map::len),
+        Some(20)
+    );
+    form(&[&first, &many, &text, END]);
+
+    // The end is missing, or there is more behind it.
+    let answer = form(&[&text, &first[..first.len() - 2]]);
+    assert_eq!(answer["files"]["first"]["error"], 3);
+    form(&[&text, &first]);
+    form(&[&text, &first, b"--x"]);
+    form(&[&text, &first, END, &first, END]);
+}
+
+/// What no browser sends: some readers find other files in it than others, and PHP is right.
+#[test]
+fn odd_forms() {
+    let content = large();
+    let first = file("first", &content);
+    let with = |more: &str| [&head("odd", more), &content[..], b"\r\n"].concat();
+    let part = |text: &str| [text.as_bytes(), &content, b"\r\n"].concat();
+    for odd in [
+        with("; filename=\"\""),
+        with("; filename=\"a\\\"b\""),
+        with("; filename=\"dir/a.bin\""),
+        with("; filename=\"C:\\dir\\a.bin\""),
+        with("; filename='a.bin'"),
+        with("; filename=a.bin"),
+        with("; FILENAME=\"a.bin\""),
+        with(";filename=\"a.bin\""),
+        with("; filename*=UTF-8''a.bin"),
+        with("; filename=\"a.bin\"; name=\"again\""),
+        with("; filename=\"a.bin\"\r\nContent-Type: text/x;\r\n y=z"),
+        with("; filename=\"a.bin\"\r\nContent-Type: image/png"),
+        with("; filename=\"a.bin\"\nContent-Type: image/png"),
+        with("\r\nContent-Disposition: form-data; name=\"b\"; filename=\"b\""),
+        file("a[", &content),
+        file("a]b[c]", &content),
+        file("[]", &content),
+        file("", &content),
+        part("--x\r\nContent-Disposition: form-data; filename=\"a.bin\"\r\n\r\n"),
+        part("--x\r\nContent-Disposition: attachment; name=\"a\"; filename=\"a.bin\"\r\n\r\n"),
+        part("--x\r\nContent-Type: text/plain\r\n\r\n"),
+        part("--x\r\n\r\n"),
+        part("--x\n"),
+        part("--xx\r\n"),
+        [
+            &head("odd", "; filename=\"a.bin\"")[..],
+            b"--x\r\n",
+            &content,
+            b"\r\n",
+        ]
+        .concat(),
+        [&head("odd", "; filename=\"a.bin\"")[..], &content, b"\n"].concat(),
+        [
+            &head("odd", "; filename=\"a.bin\"")[..],
+            &content,
+            b"\r\n--xy\r\n",
+        ]
+        .concat(),
+    ] {
+        form(&[&odd, &first, END]);
+        form(&[&first, &odd, &first, END]);
+    }
+    let body = [&first[..], END].concat();
+    for content_type in [
+        "multipart/form-data",
+        "multipart/form-data; boundary=y",
+        "multipart/form-data; boundary=\"x\"",
+        "multipart/form-data; boundary=\"x",
+        "Multipart/Form-Data; charset=utf-8; boundary=x",
+        "multipart/form-data, boundary=x",
+        "multipart/mixed; boundary=x",
+    ] {
+        same(Request::post("/upload.php").body(content_type, &body[..]));
+        same(Request::post("/input.php").body(content_type, &body[..]));
+        same(Request::new("PUT", "/input.php").body(content_type, &body[..]));
+    }
+}
+
+/// Bodies that are no forms are PHP's input, whatever their size.
+#[test]
+fn raw_bodies() {
+    for size in [0, 1, 20_000, 262_144, 262_145, 1_000_003] {
+        let body = &large().repeat(4)[..size];
+        for method in ["POST", "PUT", "PATCH", "DELETE", "GET"] {
+            same(Request::new(method, "/input.php").body("application/x-own", body));
+        }
+        same(Request::post("/input.php").body("application/x-www-form-urlencoded", body));
     }
 }

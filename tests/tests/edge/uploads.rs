@@ -72,6 +72,43 @@ fn bodies_of_every_size_arrive_whole() {
     }
 }
 
+/// PHP's folder for uploads may be on another file system than that of bodies.
+#[test]
+fn files_of_forms_cross_file_systems() {
+    for mode in Mode::ALL {
+        let server = server(mode, "[php]\nupload_tmp_dir = \"/dev/shm\"\n").start();
+        let body = noise(MEGABYTE);
+        let sum = md5_of(&server, &body);
+        let parts = [Part::file("file", "a.bin", "image/x-noise", &body)];
+        let answer = Request::post("/upload?sum=1")
+            .multipart(&parts)
+            .send(server.address())
+            .expect(200)
+            .json();
+        assert_eq!(answer["file"]["md5"], sum);
+        assert_eq!(answer["file"]["size"], body.len());
+        assert_eq!(answer["file"]["moved"], true);
+    }
+}
+
+/// A form that PHP does not parse is a body like any other.
+#[test]
+fn forms_that_nobody_parses_arrive_whole() {
+    let server = server(Mode::Classic, "[php]\nenable_post_data_reading = false\n").start();
+    let content = noise(MEGABYTE);
+    let parts = [
+        Part::file("file", "a.bin", "image/x-noise", &content),
+        Part::field("title", "a text"),
+    ];
+    let form = Request::post("/body").multipart(&parts);
+    let bytes = form.bytes(server.address());
+    let start = bytes.windows(4).position(|four| four == b"\r\n\r\n");
+    let body = &bytes[start.expect("the end of the head") + 4..];
+    let sum = md5_of(&server, body);
+    let answer = form.send(server.address()).expect(200).json();
+    assert_eq!(answer["md5"], sum);
+}
+
 /// 32 uploads of 20 MB at a time: memory stays flat, and short requests beside them are answered soon.
 #[test]
 fn many_large_uploads_at_a_time() {

@@ -9,6 +9,7 @@
 //! descriptors · the rest are the hooks by family. `csrc/os_state.c` has those of process state.
 
 mod descriptor;
+pub(crate) mod hand_over;
 mod load;
 mod lock;
 mod multiplex;

@@ -15,9 +15,10 @@ use http::header::{HeaderValue, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, RETRY_
 use http::{HeaderMap, StatusCode};
 use serde_json::Value;
 use surus_edge::{
-    plain, Backend, BodyError, BoxError, Connection, Reply, RequestBody, Spool, Spooled,
+    plain, Backend, BodyError, BoxError, Connection, Piece, Reply, RequestBody, Scanner, Spool,
+    Spooled, SpooledFile,
 };
-use surus_zend::{Interim, Limits};
+use surus_zend::{Interim, KeptBody, KeptPiece, Limits};
 
 use crate::config::App;
 
@@ -110,9 +111,11 @@ async fn request(
     let body = if streamed == Streamed::Long && !spool.holds(&body) && !has_files(&head.headers) {
         surus_zend::RequestBody::Stream(Box::pin(body))
     } else {
-        let (length, body) = match spool.read(body).await? {
+        let form = head.headers.get(CONTENT_TYPE);
+        let form = form.and_then(|content_type| Scanner::new(content_type.as_bytes()));
+        let (length, body) = match spool.read(body, form).await? {
             Spooled::Memory(bytes) => (bytes.len() as u64, surus_zend::RequestBody::Full(bytes)),
-            Spooled::File(file) => (file.len(), surus_zend::RequestBody::File(Box::new(file))),
+            Spooled::File(file) => (file.length, surus_zend::RequestBody::Kept(kept(file))),
         };
         // Of a chunked body it is known by now, as it is for php-fpm behind nginx.
         head.headers
@@ -125,6 +128,21 @@ async fn request(
         trailers,
         ..bare_request(&mut head, connection)
     })
+}
+
+/// The engine's form of a body that was written down.
+fn kept(file: SpooledFile) -> Box<KeptBody> {
+    let mut permits = Vec::new();
+    let pieces = file.kept.pieces.into_iter().map(|piece| match piece {
+        Piece::Text(length) => KeptPiece::Text(length),
+        Piece::File(file, length, permit) => {
+            permits.push(permit);
+            KeptPiece::File(file, length)
+        }
+    });
+    let pieces: Vec<_> = pieces.collect();
+    let guard = (file.share, permits);
+    Box::new(KeptBody::new(file.kept.text, pieces, guard))
 }
 
 fn has_files(headers: &HeaderMap) -> bool {

@@ -16,7 +16,7 @@ use http::{HeaderMap, Response, StatusCode};
 use http_body::{Body, Frame, SizeHint};
 use socket2::{Domain, SockAddr, Socket, Type};
 use surus_edge::{plain, BoxError, Reply};
-use surus_zend::{Limits, Request, RequestBody, Script};
+use surus_zend::{KeptBody, Limits, Request, RequestBody, Script};
 use tokio::io::AsyncWriteExt;
 use tokio::net::unix::OwnedWriteHalf;
 use tokio::net::UnixStream;
@@ -135,7 +135,7 @@ async fn answer(
     let upload = Upload(spawn_local(async move {
         match body {
             RequestBody::Empty | RequestBody::Full(_) => {}
-            RequestBody::File(file) => upload_file(file, &trailers, &mut output).await?,
+            RequestBody::Kept(body) => upload_kept(body, &trailers, &mut output).await?,
             RequestBody::Stream(body) => upload(body, &trailers, &mut output).await?,
         }
         Ok(output)
@@ -188,8 +188,8 @@ async fn upload(
 }
 
 /// The same of a body that is all there.
-async fn upload_file(
-    mut file: Box<dyn Read>,
+async fn upload_kept(
+    mut body: Box<KeptBody>,
     trailers: &Trailers,
     output: &mut OwnedWriteHalf,
 ) -> io::Result<()> {
@@ -197,7 +197,7 @@ async fn upload_file(
     let mut out = Vec::with_capacity(FILE_PIECE + 16);
     loop {
         out.clear();
-        match file.read(&mut piece) {
+        match body.read(&mut piece) {
             Ok(0) => put(&mut out, END, &ending(trailers)),
             Ok(count) => put(&mut out, DATA, &piece[..count]),
             Err(error) => {

@@ -53,7 +53,7 @@ pub(crate) fn write_request(
     let upload = match request.body {
         RequestBody::Empty => Upload::Empty,
         RequestBody::Full(_) => Upload::Full,
-        RequestBody::File(_) | RequestBody::Stream(_) => Upload::Stream,
+        RequestBody::Kept(_) | RequestBody::Stream(_) => Upload::Stream,
     };
     out.push(UPLOADS.iter().position(|it| *it == upload).unwrap_or(0) as u8);
     put(&mut out, request.method.as_str().as_bytes());
