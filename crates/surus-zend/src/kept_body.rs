@@ -192,7 +192,7 @@ mod tests {
             let text = read(&mut body, size);
             let (first, second) = (&text[4..4 + MARK], &text[text.len() - MARK..]);
             assert_eq!(text, format!("head{first}/mi{second}"));
-            assert!(body.take_marked(&second[1..].as_bytes()).is_none());
+            assert!(body.take_marked(&second.as_bytes()[1..]).is_none());
             assert_eq!(body.take_marked(second.as_bytes()).expect("a file").1, 4);
             assert!(body.take_marked(second.as_bytes()).is_none(), "twice");
             assert_eq!(body.take_marked(first.as_bytes()).expect("a file").1, 3);
