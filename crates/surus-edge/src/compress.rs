@@ -32,18 +32,26 @@ thread_local! {
     static RUNNING: Cell<usize> = const { Cell::new(0) };
 }
 
-/// The encoding for the response to a request with these headers, if one is wanted.
-pub(crate) fn wanted(headers: &HeaderMap) -> Option<Encoding> {
-    if !headers.contains_key(ACCEPT_ENCODING) {
-        return None;
+/// What is kept of a request for its response to be compressed: `Accept-Encoding`, in one line. Most responses are short,
+/// so it is only read when it is needed.
+pub(crate) fn accepts(headers: &HeaderMap) -> Option<HeaderValue> {
+    let mut lines = headers.get_all(ACCEPT_ENCODING).iter();
+    let first = lines.next()?;
+    let Some(second) = lines.next() else {
+        return Some(first.clone());
+    };
+    let mut all = first.as_bytes().to_vec();
+    for line in std::iter::once(second).chain(lines) {
+        all.push(b',');
+        all.extend_from_slice(line.as_bytes());
     }
-    accepted(headers, FAST).next()
+    HeaderValue::from_maybe_shared(Bytes::from(all)).ok()
 }
 
-/// Compresses a response, unless it is not worth it, is compressed already, or asks not to be.
+/// Compresses a response as its client likes best, unless it is not worth it, is compressed already, or asks not to be.
 pub(crate) fn compress<B>(
     mut response: Response<Reply<B>>,
-    encoding: Encoding,
+    accepts: &HeaderValue,
 ) -> Response<Reply<B>>
 where
     B: Body<Data = Bytes, Error = BoxError> + Unpin,
@@ -51,6 +59,9 @@ where
     if !is_worth_it(&response) || RUNNING.get() >= MOST {
         return response;
     }
+    let Some(encoding) = accepted([accepts], FAST).next() else {
+        return response;
+    };
     let Ok(encoder) = Encoder::new(encoding) else {
         return response;
     };
@@ -233,4 +244,20 @@ fn through<W: Write>(
         encoder.flush()?;
     }
     Ok(Bytes::from(std::mem::take(output(encoder))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_accepted_may_be_said_in_several_lines() {
+        let mut headers = HeaderMap::new();
+        assert_eq!(accepts(&headers), None);
+        headers.append(ACCEPT_ENCODING, HeaderValue::from_static("gzip;q=0"));
+        assert_eq!(accepts(&headers).unwrap(), "gzip;q=0");
+        headers.append(ACCEPT_ENCODING, HeaderValue::from_static("br"));
+        headers.append(ACCEPT_ENCODING, HeaderValue::from_static("*"));
+        assert_eq!(accepts(&headers).unwrap(), "gzip;q=0,br,*");
+    }
 }

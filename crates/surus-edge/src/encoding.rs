@@ -1,6 +1,6 @@
 //! `Accept-Encoding` (RFC 9110, section 12.5.3), and what is worth being compressed.
 
-use http::header::{HeaderMap, HeaderValue, ACCEPT_ENCODING};
+use http::header::HeaderValue;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Encoding {
@@ -38,16 +38,15 @@ pub(crate) const FAST: [Encoding; 3] = [Encoding::Zstd, Encoding::Brotli, Encodi
 pub(crate) const SMALL: [Encoding; 3] = [Encoding::Brotli, Encoding::Zstd, Encoding::Gzip];
 
 /// What a client takes, best first: by its own weights, and by `order` where they are equal. Not what it likes less than
-/// no encoding at all.
-pub(crate) fn accepted(
-    headers: &HeaderMap,
+/// no encoding at all. `lines`: the values of `Accept-Encoding`.
+pub(crate) fn accepted<'a>(
+    lines: impl IntoIterator<Item = &'a HeaderValue>,
     order: [Encoding; 3],
 ) -> impl Iterator<Item = Encoding> {
     let mut weights = [None; 3];
     let (mut any, mut identity) = (None, None);
-    for item in headers
-        .get_all(ACCEPT_ENCODING)
-        .iter()
+    for item in lines
+        .into_iter()
         .filter_map(|value| value.to_str().ok())
         .flat_map(|list| list.split(','))
     {
@@ -126,9 +125,8 @@ mod tests {
     use super::*;
 
     fn takes(value: &str) -> Vec<&'static str> {
-        let headers =
-            HeaderMap::from_iter([(ACCEPT_ENCODING, HeaderValue::from_str(value).unwrap())]);
-        accepted(&headers, SMALL).map(Encoding::name).collect()
+        let value = HeaderValue::from_str(value).unwrap();
+        accepted([&value], SMALL).map(Encoding::name).collect()
     }
 
     #[test]

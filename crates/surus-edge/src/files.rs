@@ -11,8 +11,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use bytes::{Bytes, BytesMut};
 use http::header::{
-    HeaderMap, HeaderValue, ACCEPT_RANGES, ALLOW, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE,
-    CONTENT_TYPE, ETAG, LAST_MODIFIED, RANGE, VARY,
+    HeaderMap, HeaderValue, ACCEPT_ENCODING, ACCEPT_RANGES, ALLOW, CONTENT_ENCODING,
+    CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, ETAG, LAST_MODIFIED, RANGE, VARY,
 };
 use http::{Method, Response, StatusCode};
 
@@ -258,7 +258,7 @@ fn parts(headers: &mut HeaderMap, spans: &[Span], length: u64) -> VecDeque<Segme
 
 /// `style.css.br` and the like beside a file, in an encoding that the client takes, unless it is older than the file.
 fn sibling(headers: &HeaderMap, path: &Path, modified: SystemTime) -> Option<(Encoding, Found)> {
-    for encoding in accepted(headers, SMALL) {
+    for encoding in accepted(headers.get_all(ACCEPT_ENCODING), SMALL) {
         let mut name = OsString::from(path);
         name.push(".");
         name.push(encoding.extension());

@@ -16,9 +16,8 @@ use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 
 use crate::access_log::Entry;
-use crate::compress::{compress, wanted};
+use crate::compress::{accepts, compress};
 use crate::connection::State;
-use crate::encoding::Encoding;
 use crate::ids::{identify, REQUEST_ID};
 use crate::length::correct;
 use crate::request_body::Verdict;
@@ -152,8 +151,8 @@ impl<B: Backend> Service<B> {
                 .access_log
                 .as_ref()
                 .map(|log| log.begin(head, client.peer.ip())),
-            encoding: (settings.compression && !is_head)
-                .then(|| wanted(&head.headers))
+            accepts: (settings.compression && !is_head)
+                .then(|| accepts(&head.headers))
                 .flatten(),
             is_head,
             busy,
@@ -238,8 +237,8 @@ impl<B: Backend> hyper::service::Service<Request<Incoming>> for Service<B> {
 pub(crate) struct Noted {
     id: Option<HeaderValue>,
     log: Option<Box<Entry>>,
-    /// For the response, as the client would have it.
-    encoding: Option<Encoding>,
+    /// Encodings, if the response may be compressed.
+    accepts: Option<HeaderValue>,
     is_head: bool,
     busy: Busy,
 }
@@ -252,8 +251,8 @@ impl Noted {
         B: Body<Data = Bytes, Error = BoxError> + Unpin,
     {
         correct(&mut response, self.is_head);
-        if let Some(encoding) = self.encoding {
-            response = compress(response, encoding);
+        if let Some(accepts) = &self.accepts {
+            response = compress(response, accepts);
         }
         if let Some(log) = &mut self.log {
             log.respond(response.status(), self.id.as_ref());
