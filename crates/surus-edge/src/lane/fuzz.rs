@@ -9,7 +9,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
 use bytes::Bytes;
-use http::header::{HeaderName, HeaderValue};
+use http::header::{HeaderName, HeaderValue, CONTENT_LENGTH, DATE};
 use http::request::Parts;
 use http::{Request, Response, StatusCode};
 use hyper::body::{Body, Incoming};
@@ -122,7 +122,7 @@ pub fn response(data: &[u8]) {
         let value = HeaderValue::from_bytes(value.get(1..).unwrap_or_default().trim_ascii());
         if let (Ok(name), Ok(value)) = (name, value) {
             // What it says of its length is made true before.
-            if name != http::header::CONTENT_LENGTH {
+            if name != CONTENT_LENGTH {
                 answer.headers_mut().append(name, value);
             }
         }
@@ -142,12 +142,14 @@ pub fn response(data: &[u8]) {
     }
     let (_, expected) = hyper(b"GET / HTTP/1.1\r\nhost: a\r\n\r\n", &answer);
     let written = written.strip_prefix(b"before").expect("what was before");
-    let (written, expected) = (fields(written), fields(&expected));
+    let made_date = !answer.headers().contains_key(DATE);
+    let written = fields(written, made_date);
+    let expected = fields(&expected, made_date);
     assert_eq!(written, expected, "{:?}", answer.headers());
 }
 
-/// What a response says, without the time.
-fn fields(response: &[u8]) -> (String, Vec<String>, String) {
+/// What a response says; without the time, where that is the server's.
+fn fields(response: &[u8], made_date: bool) -> (String, Vec<String>, String) {
     let text = response
         .iter()
         .map(|&byte| char::from(byte))
@@ -156,8 +158,8 @@ fn fields(response: &[u8]) -> (String, Vec<String>, String) {
     let (status, headers) = head.split_once("\r\n").expect("headers");
     let mut headers: Vec<_> = headers.split("\r\n").map(str::to_owned).collect();
     for header in &mut headers {
-        if header.starts_with("date: ") {
-            header.truncate("date: Sun, 06 Nov 1994 ".len());
+        if made_date && header.starts_with("date: ") {
+            header.truncate("date: ".len());
         }
     }
     headers.sort_unstable();
