@@ -22,7 +22,7 @@ final class Container implements ContainerInterface
 {
     /* What these are unless somebody declares another one. */
     private const OWN = [
-        CacheInterface::class => Cache\MemoryCache::class,
+        CacheInterface::class => Cache\SharedCache::class,
         EventDispatcherInterface::class => Events\Dispatcher::class,
         ListenerProviderInterface::class => Events\Listeners::class,
         LoggerInterface::class => Log::class,

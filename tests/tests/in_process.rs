@@ -39,3 +39,28 @@ fn what_is_answered_in_process_is_what_a_server_answers() {
 fn services_are_replaced_and_requests_leave_nothing_behind() {
     passes("ShopTest.php");
 }
+
+#[test]
+fn stubs_say_what_is_native() {
+    let folder = TempDir::new("stubs");
+    let target = folder.path().join("surus");
+    let made = Command::new(binary()).arg("stubs").arg(&target).output();
+    assert!(made.expect("surus runs").status.success());
+    let script = fixture("in_process/signatures.php");
+    let lines = |command: &mut Command| {
+        let output = command.output().expect("it runs");
+        assert!(output.status.success(), "{output:?}");
+        let text = String::from_utf8(output.stdout).expect("text");
+        text.lines().map(str::to_owned).collect::<Vec<_>>()
+    };
+    let stubs = lines(
+        Command::new("php8.2")
+            .arg(&script)
+            .arg(target.join("native.php")),
+    );
+    let native = lines(Command::new(binary()).arg("php").arg(&script));
+    assert_eq!(stubs, native);
+    for file in ["App.php", "Http/Request.php", "psr/Log/LoggerInterface.php"] {
+        assert!(target.join(file).is_file(), "{file}");
+    }
+}

@@ -1,9 +1,13 @@
 //! PSR-3, PSR-11, PSR-14 and PSR-16 with foreign parts, in both directions.
 #![forbid(unsafe_code)]
 
-use std::fs;
+use std::collections::BTreeSet;
 use std::process::Command;
+use std::time::{Duration, Instant};
+use std::{fs, thread};
 
+use nix::sys::signal::{kill, Signal};
+use nix::unistd::Pid;
 use serde_json::{json, Value};
 use surus_tests::fixture;
 use surus_tests::http::{Request, Response};
@@ -116,7 +120,7 @@ fn caches_and_containers() {
     json(&server, "/cache/a/1");
     assert_eq!(
         json(&server, "/cache/a"),
-        json!({"value": "1", "class": "Surus\\Cache\\MemoryCache"}),
+        json!({"value": "1", "class": "Surus\\Cache\\SharedCache"}),
         "requests share it"
     );
     assert_eq!(json(&server, "/remember"), json!([1]));
@@ -134,6 +138,64 @@ fn caches_and_containers() {
             "There is no service no such service: declare one"
         ])
     );
+}
+
+#[test]
+fn workers_share_a_cache() {
+    let server = Surus::serve(&fixture("psr/shared.php")).workers(3).start();
+    let point = json!({"x": 1, "next": {"x": 2, "next": null}});
+    let wrote = json(&server, "/set/a/one");
+    assert_eq!(wrote[0], true);
+    let mut readers = BTreeSet::new();
+    let all = Instant::now() + Duration::from_secs(60);
+    while readers.len() < 3 {
+        let read = json(&server, "/get/a");
+        assert_eq!(read[0], json!(["one", point]), "by {}", read[1]);
+        readers.insert(read[1].as_i64());
+        assert!(Instant::now() < all, "only {readers:?} answer");
+    }
+    // A reload begins with what was there.
+    let (code, text) = server.command(&["reload"]);
+    assert_eq!(code, Some(0), "{text}");
+    assert_eq!(json(&server, "/get/a")[0], json!(["one", point]));
+
+    // What is parked finds what others have written meanwhile.
+    thread::scope(|scope| {
+        let one = scope.spawn(|| json(&server, "/slow/one/1"));
+        let two = scope.spawn(|| json(&server, "/slow/other/2"));
+        assert_eq!(two.join().expect("an answer"), json!(["2", "2"]));
+        assert_eq!(one.join().expect("an answer")[0], "1");
+    });
+    assert_eq!(json(&server, "/mine"), json!([true]));
+    assert_eq!(json(&server, "/clear"), json!([true, "yes"]));
+    assert_eq!(json(&server, "/get/a")[0], json!(null));
+}
+
+#[test]
+fn a_worker_that_dies_while_it_writes_spoils_nothing() {
+    let server = Surus::serve(&fixture("psr/shared.php"))
+        .argument("--set")
+        .argument("shared_cache=1M")
+        .workers(3)
+        .start();
+    let churn = Request::get("/churn");
+    thread::scope(|scope| {
+        let clients: Vec<_> = (0..4)
+            .map(|_| scope.spawn(|| churn.try_send(server.address())))
+            .collect();
+        for worker in server.workers().into_iter().take(2) {
+            kill(Pid::from_raw(worker), Signal::SIGKILL).expect("a worker");
+        }
+        for client in clients {
+            // Those of the two are gone.
+            if let Ok(answer) = client.join().expect("a client") {
+                assert_eq!(answer.text(), "fine");
+            }
+        }
+    });
+    json(&server, "/set/b/after");
+    assert_eq!(json(&server, "/get/b")[0][0], "after");
+    assert_eq!(ask(&server, "/churn").text(), "fine");
 }
 
 #[test]

@@ -16,6 +16,8 @@ pub struct EngineConfig {
     pub ini: Vec<(String, String)>,
     /// Show errors in responses.
     pub dev: bool,
+    /// Bytes of the cache that all workers share; 0 for none.
+    pub cache: usize,
 }
 
 /// PHP has not started.
@@ -61,6 +63,7 @@ impl Engine {
         let ini = CString::new(ini_text(config)?)
             .map_err(|_| StartError("a php.ini setting contains a NUL byte".to_string()))?;
         crate::rate::start();
+        crate::shared_cache::start(config.cache);
         let mut error = vec![0u8; 1024];
         // SAFETY: first call in this process; `error` has room for its size.
         let result = unsafe {

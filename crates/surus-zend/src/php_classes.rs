@@ -13,6 +13,16 @@ pub(crate) fn source(name: &[u8]) -> Option<(&'static str, &'static str)> {
     Some((file, source))
 }
 
+/// All of them: name of the file, source.
+pub fn php_sources() -> impl Iterator<Item = (&'static str, &'static str)> {
+    SOURCES
+        .iter()
+        .map(|(_, file, source)| (file.trim_start_matches("surus:"), *source))
+}
+
+/// What is native, as declarations without code.
+pub const NATIVE_STUBS: &str = include_str!("../stubs/http.stub.php");
+
 #[cfg(test)]
 mod tests {
     #[test]

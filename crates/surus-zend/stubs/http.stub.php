@@ -269,7 +269,36 @@ namespace Surus\Internal {
      * @return array{bool, int, float, float} whether they were there, how many are left, seconds until it would be
      *     allowed, seconds until the bucket is full
      */
-    function take_tokens(string $key, float $rate, float $burst, float $cost = 1): array
+    function take_tokens(string $key, float $rate, float $burst, float $cost = 1.0): array
+    {
+    }
+
+    /**
+     * A value of the cache that all workers share, if its time is not over.
+     *
+     * @param int $now nanoseconds, as hrtime() gives them
+     *
+     * @return string|array{string}|null in an array if it was written as serialized
+     */
+    function cache_read(string $key, int $now): string|array|null
+    {
+    }
+
+    /**
+     * False if the value is too large, or if there is no such cache.
+     *
+     * @param int $until nanoseconds, as hrtime() gives them
+     */
+    function cache_write(string $key, string $value, bool $serialized, int $until): bool
+    {
+    }
+
+    function cache_remove(string $key): void
+    {
+    }
+
+    /** Removes the values of all keys that begin like this. */
+    function cache_clear(string $prefix): void
     {
     }
 
@@ -284,6 +313,31 @@ namespace Surus\Internal {
      * @return array{array<array-key, mixed>, array<array-key, mixed>}
      */
     function parse_upload(): array
+    {
+    }
+}
+
+namespace Surus\Schema {
+
+    /**
+     * An OpenAPI document, as JSON.
+     *
+     * @internal
+     *
+     * @param string $routes what is in it: JSON, as RouteDescriber makes it
+     *
+     * @throws \Error for what cannot be read
+     */
+    function document(string $routes): string
+    {
+    }
+
+    /**
+     * The page that shows the document.
+     *
+     * @internal
+     */
+    function page(): string
     {
     }
 }

@@ -28,6 +28,8 @@ pub(crate) enum Command {
     /// Print the OpenAPI document of an application
     #[command(after_help = OPENAPI_HELP)]
     Openapi(ServeArgs),
+    /// Write what Surus adds to PHP as files for editors and analysers
+    Stubs(StubsArgs),
     /// Run a PHP script on the command line, with the engine that serves
     #[command(after_help = PHP_HELP)]
     Php(PhpArgs),
@@ -82,6 +84,12 @@ pub(crate) struct ServeArgs {
     /// For development: errors are shown to the client
     #[arg(long)]
     pub(crate) dev: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct StubsArgs {
+    /// Where they go; it is made
+    pub(crate) folder: PathBuf,
 }
 
 #[derive(Args, Debug)]

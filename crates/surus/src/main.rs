@@ -19,17 +19,18 @@ mod backend;
 mod cli;
 mod config;
 mod control;
+mod describe;
 mod dev;
+mod event_loop;
 mod internals;
 mod log;
-mod openapi;
 mod orders;
 mod php;
 mod process;
 mod project;
 mod recycle;
-mod routes;
 mod serve;
+mod stubs;
 mod table;
 mod worker;
 
@@ -62,13 +63,14 @@ fn main() -> ExitCode {
         },
         Command::New(arguments) => project::run(&arguments),
         Command::Routes(arguments) => match Config::resolve(&arguments) {
-            Ok(config) => routes::run(&config),
+            Ok(config) => describe::routes(&config),
             Err(error) => misconfigured(&error),
         },
         Command::Openapi(arguments) => match Config::resolve(&arguments) {
-            Ok(config) => openapi::run(&config),
+            Ok(config) => describe::openapi(&config),
             Err(error) => misconfigured(&error),
         },
+        Command::Stubs(arguments) => stubs::run(&arguments),
         Command::Php(arguments) => php::run(&arguments),
         Command::Reload(arguments) => control::reload(&arguments),
         Command::Upgrade(arguments) => control::upgrade(&arguments),

@@ -5,10 +5,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::process::ExitCode;
 
 use surus_zend::command_line::{self, Options, Script, Source, SETTINGS};
-use tokio::task::LocalSet;
 
 use crate::cli::PhpArgs;
-use crate::{failed, misconfigured};
+use crate::{event_loop, failed, misconfigured};
 
 pub(crate) fn run(arguments: &PhpArgs) -> ExitCode {
     if let Err(error) = std::fs::File::open(&arguments.script) {
@@ -34,16 +33,10 @@ pub(crate) fn run(arguments: &PhpArgs) -> ExitCode {
     if let Err(error) = command_line::start(options) {
         return failed(&error);
     }
-    let runtime = match tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-    {
-        Ok(runtime) => runtime,
-        Err(error) => return failed(&error),
-    };
-    match LocalSet::new().block_on(&runtime, command_line::run_alone(script)) {
+    match event_loop::run(command_line::run_alone(script)) {
         // The kernel keeps the low eight bits, and so does this.
-        Ok(status) => ExitCode::from(status as u8),
+        Ok(Ok(status)) => ExitCode::from(status as u8),
+        Ok(Err(error)) => failed(&error),
         Err(error) => failed(&error),
     }
 }

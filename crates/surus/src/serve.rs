@@ -8,11 +8,10 @@ use std::time::Duration;
 use serde_json::{json, Value};
 use surus_master::{Board, Inherited, Outcome, Predecessor, Program};
 use surus_zend::{Engine, EngineConfig, SelfTest};
-use tokio::task::LocalSet;
 
 use crate::config::{Config, PROCESSES};
 use crate::process::{Line, SLEEP};
-use crate::{control, dev, failed, misconfigured, worker, BOOT_FAILED};
+use crate::{control, dev, event_loop, failed, misconfigured, worker, BOOT_FAILED};
 
 /// What workers get on top of their own drain before they are killed: to end what PHP still has to do.
 const GRACE: Duration = Duration::from_secs(5);
@@ -29,6 +28,7 @@ pub(crate) fn run(config: &Config) -> ExitCode {
     let engine = match Engine::start(&EngineConfig {
         ini: config.ini.clone(),
         dev: config.dev,
+        cache: usize::try_from(config.app.shared_cache).unwrap_or(usize::MAX),
     }) {
         Ok(engine) => engine,
         Err(error) => return failed(&error),
@@ -136,13 +136,9 @@ fn processes(config: &Config, engine: &Engine) -> Result<Option<usize>, String> 
 
 /// In a child.
 fn self_test(engine: &Engine) -> Result<SelfTest, String> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| format!("cannot start an event loop: {error}"))?;
     engine.enter_worker(Duration::from_millis(10));
-    LocalSet::new()
-        .block_on(&runtime, engine.self_test())
+    event_loop::run(engine.self_test())
+        .map_err(|error| format!("cannot start an event loop: {error}"))?
         .map_err(|error| error.to_string())
 }
 

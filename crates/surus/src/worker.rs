@@ -15,6 +15,7 @@ use crate::alone;
 use crate::backend::{self, Classic, Coroutine, Counted, Files, Isolates, Php, Remote, Scripts};
 use crate::config::{App, Config, Entry};
 use crate::dev;
+use crate::event_loop;
 use crate::orders::Orders;
 use crate::process::{Line, Processes};
 use crate::recycle;
@@ -26,10 +27,7 @@ pub(crate) const PHP_GRACE: Duration = Duration::from_secs(3);
 /// Runs in the child, after the fork. Returns its exit code. With a `line`, PHP has processes of its own: the seats behind
 /// those of the workers.
 pub(crate) fn run(config: &Config, engine: &Engine, line: Option<&Line>, seat: Seat) -> i32 {
-    let runtime = match tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-    {
+    let runtime = match event_loop::new() {
         Ok(runtime) => runtime,
         Err(error) => {
             return failed(

@@ -63,6 +63,8 @@ pub(crate) struct App {
     pub(crate) preempt_after: Duration,
     pub(crate) preempt_fibers: bool,
     pub(crate) memory_limit: Option<String>,
+    /// Bytes.
+    pub(crate) shared_cache: u64,
     pub(crate) spool: surus_edge::SpoolLimits,
     pub(crate) response_disk: u64,
     /// Without symbolic links.
@@ -289,6 +291,7 @@ fn finish(
     let slow_log = fill(&mut app.slow_log, Span(Duration::ZERO)).limit();
     let preempt_after = fill(&mut app.preempt_after, Span(Duration::from_millis(10))).0;
     let preempt_fibers = fill(&mut app.preempt_fibers, false);
+    let shared_cache = fill(&mut app.shared_cache, Size(64 << 20)).0;
 
     Ok(Config {
         listen: addresses(&listen)?,
@@ -308,6 +311,7 @@ fn finish(
             slow_log,
             preempt_after,
             preempt_fibers,
+            shared_cache,
             memory_limit: app.memory_limit.clone(),
             spool,
             response_disk,

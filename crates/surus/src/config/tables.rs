@@ -110,6 +110,8 @@ table! {
         preempt_after: Span,
         preempt_fibers: bool,
         memory_limit: String,
+        /// Memory of the cache that all workers share (`Surus\Cache\SharedCache`); 0 for none.
+        shared_cache: Size,
         max_body: Size,
         /// Memory for request bodies that are being read, per worker; more go to files.
         body_memory: Size,

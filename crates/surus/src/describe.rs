@@ -1,42 +1,50 @@
-//! `surus routes`: the routes of an application, without a server.
+//! `surus routes` and `surus openapi`: what an application says of itself, without a server.
 
 use std::io::Write;
+use std::path::Path;
 use std::process::ExitCode;
 
-use surus_zend::{Coroutine, Engine, EngineConfig, RouteInfo};
-use tokio::task::LocalSet;
+use surus_zend::{BootError, Coroutine, Engine, EngineConfig, Limits, RouteInfo};
 
 use crate::config::{Config, Entry};
-use crate::{failed, misconfigured};
+use crate::{event_loop, failed, misconfigured};
 
-pub(crate) fn run(config: &Config) -> ExitCode {
+pub(crate) fn routes(config: &Config) -> ExitCode {
+    boot(config, async |engine, script, limits| {
+        Ok(table(&Coroutine::routes(engine, script, limits).await?))
+    })
+}
+
+pub(crate) fn openapi(config: &Config) -> ExitCode {
+    boot(config, async |engine, script, limits| {
+        Ok(Coroutine::openapi(engine, script, limits).await? + "\n")
+    })
+}
+
+/// Boots the application in this process, and prints what is asked of it.
+fn boot(
+    config: &Config,
+    ask: impl AsyncFnOnce(&Engine, &Path, &Limits) -> Result<String, BootError>,
+) -> ExitCode {
     let Entry::Coroutine { script } = &config.app.entry else {
         return misconfigured(&"only an application in coroutine mode has routes");
     };
     let engine = match Engine::start(&EngineConfig {
         ini: config.ini.clone(),
         dev: config.dev,
+        cache: 0,
     }) {
         Ok(engine) => engine,
         Err(error) => return failed(&error),
     };
     engine.enter_worker(config.app.preempt_after);
-    let runtime = match tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-    {
-        Ok(runtime) => runtime,
+    let limits = crate::backend::limits(&config.app);
+    let text = match event_loop::run(ask(&engine, script, &limits)) {
+        Ok(Ok(text)) => text,
+        Ok(Err(error)) => return failed(&error),
         Err(error) => return failed(&error),
     };
-    let limits = crate::backend::limits(&config.app);
-    let routes = LocalSet::new().block_on(&runtime, Coroutine::routes(&engine, script, &limits));
-    runtime.shutdown_background();
-    let printed = routes
-        .map_err(|error| error.to_string())
-        .and_then(|routes| {
-            write!(std::io::stdout(), "{}", table(&routes)).map_err(|error| error.to_string())
-        });
-    match printed {
+    match write!(std::io::stdout(), "{text}") {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => failed(&error),
     }

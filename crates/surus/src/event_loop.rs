@@ -1,0 +1,19 @@
+//! The event loop of whoever runs PHP: one thread, with sockets and timers.
+
+use std::future::Future;
+use std::io;
+
+use tokio::runtime::{Builder, Runtime};
+use tokio::task::LocalSet;
+
+pub(crate) fn new() -> io::Result<Runtime> {
+    Builder::new_current_thread().enable_all().build()
+}
+
+/// Runs one task on a loop of its own. What it has left behind is not waited for.
+pub(crate) fn run<T>(task: impl Future<Output = T>) -> io::Result<T> {
+    let runtime = new()?;
+    let result = LocalSet::new().block_on(&runtime, task);
+    runtime.shutdown_background();
+    Ok(result)
+}

@@ -1,0 +1,83 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Surus\Cache;
+
+use function Surus\Internal\cache_clear;
+use function Surus\Internal\cache_read;
+use function Surus\Internal\cache_remove;
+use function Surus\Internal\cache_write;
+
+/**
+ * A cache in memory that all workers of the server share; it outlives reloads, and ends with the server. There is room
+ * for the bytes that the server's setting `shared_cache` gives: where it is full, what was written first goes.
+ *
+ * Values are serialized, but for texts: those who read one have an object of their own. A value of more than about a
+ * fiftieth of the room is not kept: set() is false.
+ */
+final class SharedCache extends Cache
+{
+    private readonly string $prefix;
+
+    /**
+     * @param string $name caches with different names share the room, but no key
+     * @param ?\Closure(): int $clock nanoseconds, for tests
+     */
+    public function __construct(string $name = '', private readonly ?\Closure $clock = null)
+    {
+        if (strlen($name) > 64 || str_contains($name, "\0")) {
+            throw new InvalidCacheArgument('The name of a cache has up to 64 bytes, and no NUL byte');
+        }
+        $this->prefix = $name . "\0";
+    }
+
+    public function clear(): bool
+    {
+        cache_clear($this->prefix);
+
+        return true;
+    }
+
+    protected function read(array $keys): array
+    {
+        $now = $this->now();
+        $found = [];
+        foreach ($keys as $key) {
+            $value = cache_read($this->prefix . $key, $now);
+            if ($value !== null) {
+                $found[$key] = is_array($value) ? unserialize($value[0]) : $value;
+            }
+        }
+
+        return $found;
+    }
+
+    protected function write(array $values, ?int $seconds): bool
+    {
+        $now = $this->now();
+        // Some centuries are as good as for ever.
+        $until = $seconds === null || $seconds > intdiv(PHP_INT_MAX - $now, 1_000_000_000) ? PHP_INT_MAX : $now + $seconds * 1_000_000_000;
+        $kept = true;
+        foreach ($values as $key => $value) {
+            $plain = is_string($value);
+            $kept = cache_write($this->prefix . $key, $plain ? $value : serialize($value), !$plain, $until) && $kept;
+        }
+
+        return $kept;
+    }
+
+    protected function remove(array $keys): bool
+    {
+        foreach ($keys as $key) {
+            cache_remove($this->prefix . $key);
+        }
+
+        return true;
+    }
+
+    private function now(): int
+    {
+        return $this->clock === null ? hrtime(true) : ($this->clock)();
+    }
+}
