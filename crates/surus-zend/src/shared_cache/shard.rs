@@ -87,7 +87,7 @@ impl Shard {
         let mut ring = unsafe {
             let memory: *mut u8 = self.header.cast();
             Ring {
-                written: &mut *(&raw mut (*self.header).written),
+                written: &mut (*self.header).written,
                 slots: slice::from_raw_parts_mut(memory.add(head).cast(), self.slots),
                 bytes: slice::from_raw_parts_mut(
                     memory.add(head + self.slots * SLOT_BYTES),
