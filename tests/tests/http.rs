@@ -58,6 +58,22 @@ fn requests_are_understood() {
 }
 
 #[test]
+fn json_that_is_none_is_the_clients_mistake() {
+    let server = server();
+    let send = |body: &str| {
+        let request = Request::post("/json").body("application/json", body);
+        request.send(server.address())
+    };
+    assert_eq!(send("[1]").expect(200).text(), r#"{"got":[1]}"#);
+    let refused = send("{\"a\":").expect(400);
+    assert_eq!(
+        refused.text(),
+        r#"{"title":"Bad Request","status":400,"detail":"The body is not JSON: Syntax error"}"#
+    );
+    assert!(!server.log().contains("JSON"), "{}", server.log());
+}
+
+#[test]
 fn only_known_proxies_say_who_the_client_is() {
     let server = server();
     let forwarded = [

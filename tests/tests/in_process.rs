@@ -36,6 +36,11 @@ fn what_is_answered_in_process_is_what_a_server_answers() {
 }
 
 #[test]
+fn settings_are_what_the_file_says() {
+    passes("EnvTest.php");
+}
+
+#[test]
 fn services_are_replaced_and_requests_leave_nothing_behind() {
     passes("ShopTest.php");
 }

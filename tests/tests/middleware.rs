@@ -119,6 +119,16 @@ fn cross_origin_requests() {
     assert_eq!(foreign.header("access-control-allow-methods"), None);
     let plain = ask(&server, "OPTIONS /cors/thing", &[]).expect(204);
     assert_eq!(plain.header("allow"), Some("GET, PUT, HEAD, OPTIONS"));
+    let named = ask(
+        &server,
+        "OPTIONS /cors-names/1",
+        &[mine, "Access-Control-Request-Method: PUT"],
+    );
+    assert_eq!(
+        named.header("access-control-allow-methods"),
+        Some("GET, PUT, HEAD"),
+        "however the routes call the parameter"
+    );
     let all = ask(&server, "GET /cors-all", &["Origin: https://any.example"]);
     assert_eq!(all.header("access-control-allow-origin"), Some("*"));
     assert_eq!(all.header("access-control-allow-credentials"), None);

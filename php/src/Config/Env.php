@@ -7,7 +7,8 @@ namespace Surus\Config;
 /**
  * Settings from the environment, and from a file of lines `NAME=value` for what the environment has not.
  *
- * Each is read with the type that it has; what is missing or is something else says so at boot.
+ * Each is read with the type that it has; what is missing or is something else says so at boot. A value may stand in
+ * quotes, "with \n for a line break" or 'as it is'; a # behind a space begins a comment. Nothing in it is replaced.
  */
 final class Env
 {
@@ -19,6 +20,10 @@ final class Env
     /** @param string $file one that is not there is an empty one */
     public static function load(string $file): self
     {
+        if (is_file($file) && function_exists('Surus\watch')) {
+            \Surus\watch($file);
+        }
+
         return new self(is_file($file) ? self::parse((string) file_get_contents($file), $file) : [], $file);
     }
 
@@ -36,6 +41,17 @@ final class Env
         $value = filter_var($text, FILTER_VALIDATE_INT);
 
         return $value === false ? throw $this->wrong($name, 'is no integer') : $value;
+    }
+
+    public function float(string $name, ?float $default = null): float
+    {
+        $text = $this->find($name);
+        if ($text === null) {
+            return $default ?? throw $this->wrong($name, 'is missing');
+        }
+        $value = filter_var($text, FILTER_VALIDATE_FLOAT);
+
+        return $value === false ? throw $this->wrong($name, 'is no number') : $value;
     }
 
     /** true, 1, yes, on; false, 0, no, off. */
@@ -105,7 +121,7 @@ final class Env
             if ($line === '' || $line[0] === '#') {
                 continue;
             }
-            if (preg_match('/^(?:export\s+)?([A-Za-z_]\w*)\s*=\s*(?:"((?:[^"\\\\]|\\\\.)*)"|\'([^\']*)\'|([^\s#"\'][^#]*|))\s*(?:#.*)?$/', $line, $match) !== 1) {
+            if (preg_match('/^(?:export\s+)?([A-Za-z_]\w*)\s*=\s*(?:"((?:[^"\\\\]|\\\\.)*)"|\'([^\']*)\'|((?:[^\s#"\'](?:[^\s]|\s+(?!#|\s|$))*)?))(?:\s+#.*|\s*)$/', $line, $match) !== 1) {
                 throw new \Surus\BootError("$file:" . ($i + 1) . ': this is no NAME=value');
             }
             $values[$match[1]] = match (true) {

@@ -19,6 +19,9 @@ class HttpException extends \RuntimeException
         public readonly array $members = [],
         ?\Throwable $previous = null,
     ) {
+        if ($status < 400 || $status > 599) {
+            throw new \ValueError("$status is no status of an error: those are 400 to 599");
+        }
         parent::__construct($message, 0, $previous);
     }
 

@@ -42,6 +42,20 @@ final class Request extends NativeRequest
         return $name === null ? $fields : $fields[$name] ?? $default;
     }
 
+    /**
+     * The body as JSON; objects become arrays. Waits for the body.
+     *
+     * @throws InvalidJson if it is not JSON
+     */
+    public function json(): mixed
+    {
+        try {
+            return parent::json();
+        } catch (\JsonException $error) {
+            throw new InvalidJson('The body is not JSON: ' . $error->getMessage(), $error->getCode(), $error);
+        }
+    }
+
     /** An uploaded file; null if the form has none under this name. */
     public function file(string $name): ?UploadedFile
     {

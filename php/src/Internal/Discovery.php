@@ -79,9 +79,7 @@ final class Discovery
     /** Adds a route for each script of a folder, which runs for each request. */
     public static function pages(App $app, string $folder): void
     {
-        $scripts = self::scripts($folder);
-        \Surus\watch($folder);
-        foreach ($scripts as $file) {
+        foreach (self::scripts($folder) as $file) {
             self::mayRunAgain($file);
             $app->map(['GET', 'POST'], self::pattern($file, $folder), static function (Request $request) use ($file): mixed {
                 $result = (static function (): mixed {
@@ -136,6 +134,8 @@ final class Discovery
         if (!is_dir($folder)) {
             throw new BootError(Origin::caller() . ": there is no folder \"$folder\"");
         }
+        // A new file is a new route.
+        \Surus\watch($folder);
         $found = [];
         $files = new \RecursiveIteratorIterator(new \RecursiveDirectoryIterator($folder, \FilesystemIterator::SKIP_DOTS));
         foreach ($files as $file) {

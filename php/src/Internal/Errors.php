@@ -6,6 +6,7 @@ namespace Surus\Internal;
 
 use Psr\Log\LoggerInterface;
 use Surus\Http\HttpException;
+use Surus\Http\InvalidJson;
 use Surus\Http\Request;
 use Surus\Http\Response;
 use Surus\Schema\InvalidInput;
@@ -108,7 +109,7 @@ final class Errors
         if ($this->dev && $html) {
             return Response::html(ErrorPage::of($exception, $request, $status), $status, $headers);
         }
-        $detail = $exception instanceof HttpException ? $exception->getMessage() : '';
+        $detail = $exception instanceof HttpException || $exception instanceof InvalidJson ? $exception->getMessage() : '';
         if ($html) {
             $title = $status . ' ' . Response::reason($status);
             $detail = htmlspecialchars($detail);

@@ -15,6 +15,9 @@ final class BodyLimit implements Middleware
     /** @param int $bytes */
     public function __construct(private readonly int $bytes)
     {
+        if ($bytes < 0) {
+            throw new \InvalidArgumentException('A body has 0 bytes or more');
+        }
     }
 
     public function handle(Request $request, \Closure $next): Response

@@ -15,6 +15,11 @@ final class TrustedHosts implements Middleware
     /** @param list<string> $hosts names without a port; "*.example.com" is every name below */
     public function __construct(private readonly array $hosts)
     {
+        foreach ($hosts as $host) {
+            if (preg_match('/^(?:(?:\*\.)?[a-z0-9_.-]+|\[[0-9a-f:.]+\])$/Di', $host) !== 1) {
+                throw new \InvalidArgumentException("\"$host\" is no name of a host: \"example.com\", or \"*.example.com\" for all below");
+            }
+        }
     }
 
     public function handle(Request $request, \Closure $next): Response
