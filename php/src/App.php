@@ -8,6 +8,7 @@ use Psr\Container\ContainerInterface;
 use Surus\Http\Middleware;
 use Surus\Internal\Discovery;
 use Surus\Internal\Origin;
+use Surus\Routing\Conditions;
 use Surus\Routing\Route;
 use Surus\Routing\Urls;
 
@@ -25,11 +26,10 @@ use Surus\Routing\Urls;
  */
 final class App
 {
+    use Conditions;
+
     /** @var list<Route|App> */
     private array $items = [];
-
-    /** @var list<callable|object|string> */
-    private array $middleware = [];
 
     /** @var array<int|class-string, callable> */
     private array $errorHandlers = [];
@@ -40,7 +40,6 @@ final class App
     private mixed $fallback = null;
     private string $prefix = '';
     private string $namePrefix = '';
-    private string $host = '';
     private ?App $parent = null;
     private ?Urls $urls = null;
     private readonly Container $container;
@@ -222,27 +221,6 @@ final class App
     public function pages(string $prefix, string $folder): App
     {
         return $this->group($prefix, static fn (App $group) => Discovery::pages($group, $folder));
-    }
-
-    /**
-     * Middleware for all routes here, in this order, whenever they are declared. That of the outermost application
-     * also stands around answers to requests that no route takes.
-     *
-     * @param callable|object|string ...$middleware
-     */
-    public function use(callable|object|string ...$middleware): static
-    {
-        array_push($this->middleware, ...array_values($middleware));
-
-        return $this;
-    }
-
-    /** Only for requests to this host: `api.example.com`, `{tenant}.example.com`. */
-    public function host(string $host): static
-    {
-        $this->host = $host;
-
-        return $this;
     }
 
     /** What the names of the routes here begin with. */

@@ -135,19 +135,18 @@ fn cross_origin_requests() {
     assert_eq!(ask(&server, "GET /cors-wrong", &[]).text(), "refused");
 }
 
+/// What a form of the page brings against forgery.
+fn form_token(page: &Response) -> String {
+    let text = page.text();
+    let value = text.split("value=\"").nth(1).expect("a field");
+    value.split('"').next().expect("its end").to_owned()
+}
+
 #[test]
 fn forged_forms() {
     let server = server();
     let page = ask(&server, "GET /form/page", &[]);
-    let token = page
-        .text()
-        .split("value=\"")
-        .nth(1)
-        .unwrap()
-        .split('"')
-        .next()
-        .unwrap()
-        .to_owned();
+    let token = form_token(&page);
     let cookie = cookie(&page, "csrf").unwrap();
     let again = ask(&server, "GET /form/page", &[&cookie]);
     assert!(again.header("set-cookie").is_none());
@@ -189,15 +188,7 @@ fn forged_forms() {
     let header = format!("X-CSRF-Token: {token}");
     assert_eq!(post(&[&cookie, &header], ""), 200);
     let other = ask(&server, "GET /form/page", &[]);
-    let others_token = other
-        .text()
-        .split("value=\"")
-        .nth(1)
-        .unwrap()
-        .split('"')
-        .next()
-        .unwrap()
-        .to_owned();
+    let others_token = form_token(&other);
     for (what, headers, token) in [
         ("no token", vec![cookie.as_str()], ""),
         ("no cookie", vec![], token.as_str()),

@@ -136,9 +136,9 @@ void surus_superglobals_build_upload(surus_task *task);
 /* ---- in_process.c ---- */
 void surus_register_in_process(void);
 
-/* ---- http_classes.c ---- */
-void surus_register_classes(void);
-extern zend_class_entry *surus_request_class, *surus_response_class;
+/* ---- request_class.c ---- */
+void surus_register_request_class(void);
+extern zend_class_entry *surus_request_class;
 /* `class` extends surus_request_class. */
 void surus_request_object(zval *to, zend_class_entry *class, void *exchange);
 /* The parsed query string. */
@@ -147,6 +147,10 @@ HashTable *surus_request_query(zval *request);
 void *surus_request_exchange(zend_object *request);
 /* The request has ended: what keeps the object finds it empty. */
 void surus_request_detach(zval *request);
+
+/* ---- response_class.c ---- */
+void surus_register_response_class(void);
+extern zend_class_entry *surus_response_class;
 typedef struct { zend_long status; zval *headers, *body, *trailers; } surus_response_view;
 surus_response_view surus_response_read(zval *response);
 

@@ -26,7 +26,9 @@ static void on_error(int type, zend_string *file, uint32_t line, zend_string *me
 static PHP_MINIT_FUNCTION(surus)
 {
 	zend_observer_error_register(on_error);
-	surus_register_classes();
+	surus_register_request_class();
+	surus_register_response_class();
+	surus_register_in_process();
 	return SUCCESS;
 }
 

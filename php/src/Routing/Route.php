@@ -11,17 +11,15 @@ use Surus\Internal\Inherited;
 /** One route; what is said about it after {@see \Surus\App::map()}. */
 final class Route
 {
+    use Conditions;
+
     private string $name = '';
-    private string $host = '';
 
     /** @var list<string> */
     private array $headers = [];
 
     /** @var array<string, string> */
     private array $constraints = [];
-
-    /** @var list<callable|object|string> */
-    private array $middleware = [];
 
     /**
      * @internal
@@ -40,26 +38,6 @@ final class Route
     public function name(string $name): static
     {
         $this->name = $name;
-
-        return $this;
-    }
-
-    /**
-     * Middleware of this route only, behind that of its application and groups.
-     *
-     * @param callable|object|string ...$middleware
-     */
-    public function use(callable|object|string ...$middleware): static
-    {
-        array_push($this->middleware, ...array_values($middleware));
-
-        return $this;
-    }
-
-    /** Only for requests to this host: `api.example.com`, `{tenant}.example.com`. */
-    public function host(string $host): static
-    {
-        $this->host = $host;
 
         return $this;
     }

@@ -5,7 +5,7 @@ declare(strict_types=1);
 namespace Surus\Schema;
 
 /**
- * Which parameters of handlers are input, and where it comes from. csrc/hydrate.c has the same rules.
+ * Which parameters of handlers are input, and where it comes from. csrc/hydrate_boot.c has the same rules.
  *
  * @internal
  */

@@ -1,0 +1,39 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Surus\Routing;
+
+/**
+ * What is said of one route or of all routes of an application or group.
+ *
+ * @internal
+ */
+trait Conditions
+{
+    /** @var list<callable|object|string> */
+    private array $middleware = [];
+
+    private string $host = '';
+
+    /**
+     * Middleware, in this order, whenever it is declared: that of the application is outermost, then that of groups, then
+     * that of the route. The outermost application's also stands around answers to requests that no route takes.
+     *
+     * @param callable|object|string ...$middleware
+     */
+    public function use(callable|object|string ...$middleware): static
+    {
+        array_push($this->middleware, ...array_values($middleware));
+
+        return $this;
+    }
+
+    /** Only for requests to this host: `api.example.com`, `{tenant}.example.com`. */
+    public function host(string $host): static
+    {
+        $this->host = $host;
+
+        return $this;
+    }
+}
