@@ -10,6 +10,7 @@ use Psr\EventDispatcher\ListenerProviderInterface;
 use Psr\Log\LoggerInterface;
 use Psr\SimpleCache\CacheInterface;
 use Surus\Http\Request;
+use Surus\Internal\Origin;
 use Surus\Internal\Recipe;
 
 /**
@@ -31,6 +32,9 @@ final class Container implements ContainerInterface
     /** @var array<string, Recipe> */
     private array $recipes = [];
 
+    /** @var array<string, array{bool, string}> declared with their constructors, which are looked at when all is declared: scoped, place */
+    private array $declared = [];
+
     /** @var array<string, mixed> */
     private array $shared = [];
 
@@ -50,6 +54,7 @@ final class Container implements ContainerInterface
     /** A service that is there already. */
     public function set(string $id, mixed $service): void
     {
+        unset($this->declared[$id]);
         $this->shared[$id] = $service;
         $this->recipes[$id] = new Recipe(static fn (): mixed => $service, false);
     }
@@ -57,15 +62,13 @@ final class Container implements ContainerInterface
     /** @param ?\Closure(Container, ?Request): mixed $factory without one, the class's constructor */
     public function singleton(string $id, ?\Closure $factory = null): void
     {
-        $this->recipes[$id] = $factory === null ? Recipe::of($this, $id, false) : new Recipe($factory, false);
-        unset($this->shared[$id]);
+        $this->declare($id, $factory, false);
     }
 
     /** @param ?\Closure(Container, ?Request): mixed $factory without one, the class's constructor */
     public function scoped(string $id, ?\Closure $factory = null): void
     {
-        $this->recipes[$id] = $factory === null ? Recipe::of($this, $id, true) : new Recipe($factory, true);
-        unset($this->shared[$id]);
+        $this->declare($id, $factory, true);
     }
 
     /** Asked for what is not declared here. */
@@ -78,7 +81,8 @@ final class Container implements ContainerInterface
     /** @internal what a mounted application has declared; what is here already stays */
     public function absorb(Container $other): void
     {
-        $this->recipes += $other->recipes;
+        $this->declared += array_diff_key($other->declared, $this->recipes);
+        $this->recipes += array_diff_key($other->recipes, $this->declared);
         $this->shared += $other->shared;
     }
 
@@ -90,7 +94,15 @@ final class Container implements ContainerInterface
     /** Whether it is declared here, or the other container has it. */
     public function isDeclared(string $id): bool
     {
-        return isset($this->recipes[$id]) || $this->delegate?->has($id);
+        return $this->isHere($id) || $this->delegate?->has($id);
+    }
+
+    /** @internal at boot, when all is declared: what cannot be made is an error now */
+    public function check(): void
+    {
+        foreach (array_keys($this->declared) as $id) {
+            $this->recipe($id);
+        }
     }
 
     /** Whether each request has its own. */
@@ -141,12 +153,39 @@ final class Container implements ContainerInterface
 
     private function isDelegated(string $id): bool
     {
-        return !isset($this->recipes[$id]) && $this->delegate !== null && $this->delegate->has($id);
+        return !$this->isHere($id) && $this->delegate !== null && $this->delegate->has($id);
+    }
+
+    private function isHere(string $id): bool
+    {
+        return isset($this->recipes[$id]) || isset($this->declared[$id]);
+    }
+
+    /** @param ?\Closure(Container, ?Request): mixed $factory */
+    private function declare(string $id, ?\Closure $factory, bool $scoped): void
+    {
+        unset($this->recipes[$id], $this->declared[$id], $this->shared[$id]);
+        if ($factory === null) {
+            $this->declared[$id] = [$scoped, Origin::caller()];
+        } else {
+            $this->recipes[$id] = new Recipe($factory, $scoped);
+        }
     }
 
     private function recipe(string $id): Recipe
     {
         if (isset($this->recipes[$id])) {
+            return $this->recipes[$id];
+        }
+        if (isset($this->declared[$id])) {
+            [$scoped, $place] = $this->declared[$id];
+            try {
+                $this->recipes[$id] = Recipe::of($this, $id, $scoped);
+            } catch (BootError | ServiceNotFound $error) {
+                throw new BootError("$place: the service $id cannot be made: {$error->getMessage()}");
+            }
+            unset($this->declared[$id]);
+
             return $this->recipes[$id];
         }
         $own = self::OWN[$id] ?? null;

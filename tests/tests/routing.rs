@@ -181,6 +181,7 @@ fn services_are_shared_or_of_a_request() {
     let first = ask(&server, "GET /service").text();
     assert!(first.starts_with("2024-02-29 "), "{first}");
     assert_eq!(ask(&server, "GET /service").text(), first);
+    assert_eq!(ask(&server, "GET /ordered").text(), "made");
     let one = ask(&server, "GET /scoped").json();
     let two = ask(&server, "GET /scoped").json();
     assert_ne!(one[0], two[0], "each request has its own");

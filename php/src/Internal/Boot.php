@@ -73,6 +73,7 @@ final class Boot
     /** @return array{routes: list<array{string, string, string, string, callable, list<Argument>, ?\Closure, array{class-string, string}|null, string, bool, string}>, errors: \Closure} */
     private function application(): array
     {
+        $this->container->check();
         $this->listen();
         $rows = [];
         $preflights = new Preflights($this->pipeline);

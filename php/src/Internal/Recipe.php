@@ -48,6 +48,10 @@ final class Recipe
         } finally {
             array_pop(self::$pending);
         }
+        $own = array_keys(array_column($needs, 2, 0), true, true);
+        if ($scoped === false && $own !== []) {
+            throw new BootError("all requests would share it, but each has its own $own[0], which it needs: declare it with scoped()");
+        }
         $scoped ??= $reflection->getAttributes(Scoped::class) !== [] || in_array(true, array_column($needs, 2), true);
 
         return new self(static function (Container $container, ?Request $request) use ($class, $needs): object {

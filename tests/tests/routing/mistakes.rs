@@ -135,6 +135,14 @@ const MISTAKES: &[(&str, &str)] = &[
         r#"class A { public function __construct(B $b) {} } class B { public function __construct(A $a) {} } $app->get('/', fn (A $a) => 1);"#,
         r#":5: parameter $a of the handler for "GET /" is a service that cannot be made: Services need each other: A, B, A"#,
     ),
+    (
+        "class S { public function __construct(Surus\\Http\\Request $r) {} }\n$app->singleton(S::class);",
+        ":6: the service S cannot be made: all requests would share it, but each has its own Surus\\Http\\Request, which it needs",
+    ),
+    (
+        r#"$app->singleton('NoSuch');"#,
+        r#":5: the service NoSuch cannot be made: There is no service NoSuch: declare one"#,
+    ),
     // Middleware and error handlers.
     (
         r#"$app->use('no_such_function')->get('/', fn () => 1);"#,
