@@ -232,12 +232,12 @@ function upload(string $id, int $microseconds): string
 function sockets(string $id, int $microseconds): string
 {
     $peer = $_SERVER['HTTP_X_PEER'];
-    $socket = stream_socket_client("tcp://{$peer}", $code, $message, 5);
+    $socket = stream_socket_client("tcp://{$peer}", $code, $message, 60);
     fwrite($socket, "echo {$id}\n");
     usleep($microseconds);
     $answer = fgets($socket);
     fwrite($socket, "again {$id}\n");
-    stream_set_timeout($socket, 5);
+    stream_set_timeout($socket, 60);
     $answer .= fgets($socket);
     fclose($socket);
     if ($answer !== "echo {$id}\nagain {$id}\n") {

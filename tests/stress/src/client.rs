@@ -49,6 +49,8 @@ pub(crate) enum Ended {
     Answered,
     Failed,
     TimedOut,
+    /// Its time was over before its turn came.
+    Refused,
     ClientLeft,
 }
 
@@ -146,6 +148,7 @@ pub(crate) async fn run(
         .headers()
         .get("x-own")
         .map(|value| value.as_bytes().to_owned());
+    let come_again = response.headers().contains_key(header::RETRY_AFTER);
     let text = match read(response.into_body(), plan).await? {
         Read::Whole(text) => text,
         Read::CutOff => return Ok(Ended::TimedOut),
@@ -153,6 +156,10 @@ pub(crate) async fn run(
     };
     if own.is_some_and(|own| own != id(plan).as_bytes()) {
         return Err("another request's header".to_owned());
+    }
+    // A hurried request may wait for an isolate, or for its application to boot anew, until its time is over.
+    if status == 503 && come_again && plan.target.hurried {
+        return Ok(Ended::Refused);
     }
     check(plan, status, &text)
 }

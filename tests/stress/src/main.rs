@@ -206,6 +206,7 @@ impl Run {
                 Ok(Ended::Answered) => "answered",
                 Ok(Ended::Failed) => "failed",
                 Ok(Ended::TimedOut) => "timed out",
+                Ok(Ended::Refused) => "refused",
                 Ok(Ended::ClientLeft) => "left",
                 Err(why) => {
                     eprintln!("WRONG: {why}\n  {plan:?}");

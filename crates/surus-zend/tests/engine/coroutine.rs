@@ -155,6 +155,37 @@ pub(crate) async fn a_fatal_error_boots_the_application_again(engine: &Engine) {
     }
 }
 
+/// Nobody waits for a boot any longer than the request itself may take.
+pub(crate) async fn a_boot_that_takes_long_is_a_503(engine: &Engine) {
+    let code = r#"
+        while (is_file(__DIR__ . '/held')) { usleep(1000); clearstatcache(); }
+        return function (Surus\Http\Request $request): string {
+            if ($request->query('fatal')) { eval('class One {}'); eval('class One {}'); }
+            return 'booted';
+        };
+    "#;
+    let limits = Limits {
+        request_timeout: Some(Duration::from_millis(200)),
+        ..Limits::default()
+    };
+    let (app, site) = boot(engine, code, limits).await;
+    let held = site.path("held");
+    std::fs::write(&held, "").expect("a file");
+    assert_eq!(app.call(get("/?fatal=1")).await.status(), 500);
+    let refused = app.call(get("/")).await;
+    assert!(refused.headers().contains_key("retry-after"));
+    assert_eq!(refused.status(), 503);
+    std::fs::remove_file(held).expect("it is there");
+    let mut answer = app.call(get("/")).await;
+    for _ in 0..100 {
+        if answer.status() != 503 {
+            break;
+        }
+        answer = app.call(get("/")).await;
+    }
+    assert_eq!(read(answer).await, (200, "booted".to_owned()));
+}
+
 pub(crate) async fn memory_comes_back(engine: &Engine) {
     let code = r#"
         return function (Surus\Http\Request $request): string {

@@ -49,6 +49,7 @@ fn the_engine() {
         coroutine::too_many_requests_are_refused(&engine).await;
         coroutine::a_deadline_is_a_504(&engine).await;
         coroutine::a_fatal_error_boots_the_application_again(&engine).await;
+        coroutine::a_boot_that_takes_long_is_a_503(&engine).await;
         coroutine::memory_comes_back(&engine).await;
     });
 }
