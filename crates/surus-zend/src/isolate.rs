@@ -83,8 +83,11 @@ impl Isolate {
         self.holder.get().is_null() || self.holder.get() == task
     }
 
+    /// Keeps it for `task`, which was interrupted while it computed; unless it was itself let in beside a holder, to end.
     pub(crate) fn hold(&self, task: *mut ffi::Task) {
-        self.holder.set(task);
+        if self.holder.get().is_null() {
+            self.holder.set(task);
+        }
     }
 
     pub(crate) fn release(&self, task: *mut ffi::Task) {

@@ -88,7 +88,11 @@ impl Task {
         // SAFETY: never called from a PHP stack: nothing that runs there has a Task.
         let event = unsafe { ffi::surus_task_resume(self.raw) };
         match event {
-            ffi::PREEMPTED => return Turn::Preempted,
+            ffi::PREEMPTED => {
+                // At once: other fibers of the isolate may be next.
+                self.isolate.hold(self.raw);
+                return Turn::Preempted;
+            }
             ffi::YIELDED => {
                 self.isolate.release(self.raw);
                 return Turn::Yielded;
@@ -169,8 +173,8 @@ impl Task {
                     return outcome;
                 }
                 Turn::Preempted | Turn::Yielded => {
-                    if matches!(turn, Turn::Preempted) && !limits.preempt_fibers {
-                        self.isolate.hold(self.raw);
+                    if limits.preempt_fibers {
+                        self.isolate.release(self.raw);
                     }
                     watch.check(self);
                     if watch.has_given_up() {

@@ -95,6 +95,32 @@ pub(crate) async fn a_dropped_future_is_a_client_that_left(engine: &Engine) {
     assert_eq!(std::fs::read_to_string(sign).expect("a number"), "1");
 }
 
+/// A fiber that computes is interrupted for other isolates, not for others of its own: from its first turn on.
+pub(crate) async fn a_computing_fiber_keeps_its_isolate(engine: &Engine) {
+    let code = r#"
+        return function (Surus\Http\Request $request): string {
+            static $inside = 0;
+            usleep((int) $request->query('us'));
+            $seen = ++$inside;
+            for ($end = hrtime(true) + 30_000_000, $hash = ''; hrtime(true) < $end;) {
+                $hash = md5($hash);
+            }
+            $seen += $inside--;
+            return (string) $seen;
+        };
+    "#;
+    let (app, _site) = boot(engine, code, Limits::default()).await;
+    for us in [0, 1000] {
+        let calls = (0..10).map(|id| {
+            let (app, target) = (&app, format!("/?us={}", us * id));
+            async move { read(app.call(get(&target)).await).await }
+        });
+        for answer in together(calls).await {
+            assert_eq!(answer, (200, "2".to_owned()), "{us}");
+        }
+    }
+}
+
 pub(crate) async fn too_many_requests_are_refused(engine: &Engine) {
     let limits = Limits {
         max_in_flight: 3,

@@ -46,6 +46,7 @@ fn the_engine() {
         coroutine::routes_need_no_php(&engine).await;
         coroutine::requests_wait_side_by_side(&engine).await;
         coroutine::a_dropped_future_is_a_client_that_left(&engine).await;
+        coroutine::a_computing_fiber_keeps_its_isolate(&engine).await;
         coroutine::too_many_requests_are_refused(&engine).await;
         coroutine::a_deadline_is_a_504(&engine).await;
         coroutine::a_fatal_error_boots_the_application_again(&engine).await;
