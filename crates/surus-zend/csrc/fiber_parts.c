@@ -1,15 +1,59 @@
 #include "fiber_parts.h"
+#include "fiber_mbstring.h"
 #include "hidden.h"
 #include "internal.h"
 
+#include "Zend/zend_smart_str.h"
 #include "ext/date/php_date.h"
+#include "ext/mysqli/php_mysqli_structs.h"
+#include "ext/pcre/php_pcre.h"
 #include "ext/random/php_random.h"
+#include "ext/standard/basic_functions.h"
 
-#define MAX_PARTS 32
+#define MAX_PARTS 48
+
+typedef void (*end_part)(void *address, size_t size);
+
+/* pgsql's last field: connections by their parameters, with which pg_connect() gives out one that is open. */
+static void end_connections(void *address, size_t size)
+{
+	HashTable *connections = (HashTable *)((char *)address + size) - 1;
+	zend_hash_destroy(connections);
+	zend_hash_init(connections, 0, NULL, NULL, true);
+}
+
+static bool has_connections(void *address, size_t size)
+{
+	const HashTable *last = (HashTable *)((char *)address + size) - 1;
+	uint32_t kind = GC_ARRAY | (uint32_t)((GC_PERSISTENT | GC_NOT_COLLECTABLE) << GC_FLAGS_SHIFT);
+	return size > sizeof *last && GC_TYPE_INFO(last) == kind && !last->pDestructor;
+}
+
+/* openssl's only field: what openssl_error_string() has not given out yet, from malloc. */
+static void end_errors(void *address, size_t size)
+{
+	(void)size;
+	free(*(void **)address);
+	*(void **)address = NULL;
+}
+
+/* output_add_rewrite_var(), session.use_trans_sid; as the scanner's request shutdown. */
+static void end_links(void *address, size_t size)
+{
+	(void)size;
+	url_adapt_state_ex_t *links = address;
+	smart_str *texts[] = {&links->tag, &links->arg, &links->val, &links->buf, &links->result, &links->form_app, &links->url_app, &links->attr_val};
+	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+		smart_str_free(texts[i]);
+	}
+	links->active = links->tag_type = links->attr_type = 0;
+}
 
 /* Modules whose globals are a request's, all of them. Some hold memory that the module itself must end. */
-static const struct { const char *module; bool ends; } request_modules[] = {
-	{"session", true}, {"libxml", true}, {"mbstring", false}, {"json", false}, {"posix", false}, {"sockets", false}, {"bcmath", false},
+static const struct { const char *module; bool ends, starts; end_part end; } request_modules[] = {
+	{"session", true, true, NULL}, {"libxml", true, true, NULL}, {"json", false, false, NULL}, {"posix", false, false, NULL},
+	{"sockets", true, false, NULL}, {"bcmath", false, false, NULL}, {"intl", true, true, NULL}, {"zlib", true, false, NULL},
+	{"pgsql", true, true, end_connections}, {"openssl", false, false, end_errors},
 };
 
 /* The module that ends what a hidden region holds. */
@@ -23,23 +67,71 @@ typedef struct {
 	size_t size;
 	size_t offset;
 	zend_module_entry *module; /* ends what the part holds; NULL: plain bytes */
+	bool starts;               /* the module starts again when it has ended a boot */
 	bool is_block;             /* a pointer to a block of the request's heap, or NULL when idle */
+	end_part end;              /* ends what no module ends, or NULL */
 } part;
 
 static part parts[MAX_PARTS];
 static size_t part_count;
 static size_t parts_size;
+/* mbstring's, behind the others. */
+static size_t mb_offset, mb_size;
 
 static zend_module_entry *find_module(const char *name)
 {
 	return zend_hash_str_find_ptr(&module_registry, name, strlen(name));
 }
 
-static void add_part(void *address, size_t size, zend_module_entry *module, bool is_block)
+static part *add_part(void *address, size_t size, zend_module_entry *module)
 {
-	if (part_count < MAX_PARTS) {
-		parts[part_count++] = (part){address, size, parts_size, module, is_block};
-		parts_size += ZEND_MM_ALIGNED_SIZE(size);
+	ZEND_ASSERT(part_count < MAX_PARTS);
+	part *added = &parts[part_count++];
+	*added = (part){.address = address, .size = size, .offset = parts_size, .module = module};
+	parts_size += ZEND_MM_ALIGNED_SIZE(size);
+	return added;
+}
+
+static void add_modules(void)
+{
+	for (size_t i = 0; i < sizeof request_modules / sizeof *request_modules; i++) {
+		zend_module_entry *module = find_module(request_modules[i].module);
+		if (!module || !module->globals_size || !module->globals_ptr) {
+			continue;
+		}
+		end_part end = request_modules[i].end;
+		if ((end == end_connections && !has_connections(module->globals_ptr, module->globals_size))
+			|| (end == end_errors && module->globals_size != sizeof(void *))) {
+			continue; /* laid out otherwise: it stays the isolate's */
+		}
+		part *added = add_part(module->globals_ptr, module->globals_size, request_modules[i].ends ? module : NULL);
+		added->starts = request_modules[i].starts;
+		added->end = end;
+	}
+}
+
+/* Of modules whose other globals are counts of what the process has, or caches. */
+static void add_fields(void)
+{
+	zend_module_entry *pcre = find_module("pcre");
+	if (pcre && pcre->globals_size == sizeof(zend_pcre_globals)) {
+		zend_pcre_globals *globals = pcre->globals_ptr;
+		add_part(&globals->error_code, sizeof globals->error_code, NULL);
+	}
+	zend_module_entry *mysqli = find_module("mysqli");
+	if (mysqli && mysqli->globals_size == sizeof(zend_mysqli_globals)) {
+		zend_mysqli_globals *globals = mysqli->globals_ptr;
+		add_part(&globals->error_no, sizeof globals->error_no, NULL);
+		add_part(&globals->error_msg, sizeof globals->error_msg, NULL)->is_block = true;
+		add_part(&globals->report_mode, sizeof globals->report_mode, NULL);
+	}
+	/* What is behind these fields belongs to settings. */
+	add_part(&BG(url_adapt_output_ex), offsetof(url_adapt_state_ex_t, tags), NULL)->end = end_links;
+	add_part(&BG(url_adapt_session_ex), offsetof(url_adapt_state_ex_t, tags), NULL)->end = end_links;
+	/* date_default_timezone_set(); the cache of time zones beside it is the isolate's. */
+	zend_module_entry *date = find_module("date");
+	if (date && date->globals_ptr) {
+		add_part(&((zend_date_globals *)date->globals_ptr)->timezone, sizeof(char *), NULL)->is_block = true;
 	}
 }
 
@@ -48,17 +140,8 @@ void surus_parts_find(void)
 	if (part_count) {
 		return;
 	}
-	for (size_t i = 0; i < sizeof request_modules / sizeof *request_modules; i++) {
-		zend_module_entry *module = find_module(request_modules[i].module);
-		if (module && module->globals_size && module->globals_ptr) {
-			add_part(module->globals_ptr, module->globals_size, request_modules[i].ends ? module : NULL, false);
-		}
-	}
-	/* date_default_timezone_set(); the cache of time zones beside it is the isolate's. */
-	zend_module_entry *date = find_module("date");
-	if (date && date->globals_ptr) {
-		add_part(&((zend_date_globals *)date->globals_ptr)->timezone, sizeof(char *), NULL, true);
-	}
+	add_modules();
+	add_fields();
 	size_t count;
 	const surus_region *hidden = surus_hidden_of_request(&count);
 	for (size_t i = 0; i < count; i++) {
@@ -68,8 +151,11 @@ void surus_parts_find(void)
 				owner = find_module(owners[o].module);
 			}
 		}
-		add_part(hidden[i].addr, hidden[i].size, owner, false);
+		add_part(hidden[i].addr, hidden[i].size, owner)->starts = true;
 	}
+	mb_offset = parts_size;
+	mb_size = surus_mb_find();
+	parts_size += ZEND_MM_ALIGNED_SIZE(mb_size);
 }
 
 size_t surus_parts_size(void)
@@ -82,12 +168,40 @@ void surus_parts_save(char *to)
 	for (size_t i = 0; i < part_count; i++) {
 		memcpy(to + parts[i].offset, parts[i].address, parts[i].size);
 	}
+	if (mb_size) {
+		surus_mb_save(to + mb_offset);
+	}
 }
 
 void surus_parts_load(const char *from)
 {
 	for (size_t i = 0; i < part_count; i++) {
 		memcpy(parts[i].address, from + parts[i].offset, parts[i].size);
+	}
+	if (mb_size) {
+		surus_mb_load(from + mb_offset);
+	}
+}
+
+void surus_parts_take_fresh(char *idle)
+{
+	if (mb_size) {
+		surus_mb_take_fresh(idle + mb_offset);
+	}
+}
+
+void surus_parts_make(char *own, const char *idle)
+{
+	memcpy(own, idle, mb_offset);
+	if (mb_size) {
+		surus_mb_make(own + mb_offset, idle + mb_offset);
+	}
+}
+
+void surus_parts_free(char *own)
+{
+	if (mb_size) {
+		surus_mb_free(own + mb_offset);
 	}
 }
 
@@ -121,15 +235,31 @@ static void settle_timezone(void)
 	}
 }
 
+/* The request's block or what is behind the part, if it has any. */
+static void end_rest(const part *p)
+{
+	if (p->end) {
+		p->end(p->address, p->size);
+	}
+	if (p->is_block && *(char **)p->address) {
+		efree(*(char **)p->address);
+		*(char **)p->address = NULL;
+	}
+}
+
 void surus_parts_settle(void)
 {
 	settle_timezone();
 	for (size_t i = 0; i < part_count; i++) {
 		zend_module_entry *module = parts[i].module;
 		end_request(module);
-		if (module && module->request_startup_func) {
+		end_rest(&parts[i]);
+		if (module && parts[i].starts && module->request_startup_func) {
 			module->request_startup_func(module->type, module->module_number);
 		}
+	}
+	if (mb_size) {
+		surus_mb_settle();
 	}
 }
 
@@ -154,7 +284,7 @@ bool surus_parts_are(const char *idle)
 			return false;
 		}
 	}
-	return true;
+	return !mb_size || surus_mb_is(idle + mb_offset);
 }
 
 void surus_parts_reset(const char *idle)
@@ -163,11 +293,12 @@ void surus_parts_reset(const char *idle)
 		part *p = &parts[i];
 		if (differs(p, idle)) {
 			end_request(p->module);
-			if (p->is_block) {
-				efree(*(char **)p->address);
-			}
+			end_rest(p);
 			memcpy(p->address, idle + p->offset, p->size);
 		}
+	}
+	if (mb_size && !surus_mb_is(idle + mb_offset)) {
+		surus_mb_reset(idle + mb_offset);
 	}
 }
 

@@ -10,6 +10,11 @@ void surus_parts_find(void);
 size_t surus_parts_size(void);
 /* At the end of a boot: ends what modules hold for it, so that no two requests share it. */
 void surus_parts_settle(void);
+/* Completes the idle parts, which surus_parts_save() has written, for fibers to begin with. */
+void surus_parts_take_fresh(char *idle);
+/* A fiber's own parts, which begin as the idle ones; and their end. On the heap of their isolate. */
+void surus_parts_make(char *own, const char *idle);
+void surus_parts_free(char *own);
 void surus_parts_save(char *to);
 void surus_parts_load(const char *from);
 /* Whether no part differs from `idle`. */

@@ -145,7 +145,7 @@ bool surus_fiber_state_make(surus_task *task)
 	state->context.status = ZEND_FIBER_STATUS_RUNNING;
 	fresh_vm(task, &state->values);
 	zend_hash_init(&state->values.EG_persistent_list, 8, NULL, idle->values.EG_persistent_list.pDestructor, 1);
-	memcpy(state->parts, idle->parts, surus_parts_size());
+	surus_parts_make(state->parts, idle->parts);
 	Z_TRY_ADDREF(state->values.EG_user_error_handler);
 	Z_TRY_ADDREF(state->values.EG_user_exception_handler);
 	return true;
@@ -209,6 +209,7 @@ void surus_fiber_state_free(surus_task *task)
 	}
 	if (task->event != SURUS_ABANDONED) {
 		zend_try {
+			surus_parts_free(state->parts);
 			free_output(&state->values.output.handlers);
 			zend_hash_graceful_reverse_destroy(&state->values.EG_persistent_list);
 			zval_ptr_dtor(&state->values.EG_user_error_handler);
@@ -234,8 +235,19 @@ const zend_execute_data *surus_fiber_frame(surus_task *task)
 	return idle && idle->installed == task ? EG(current_execute_data) : task->fiber->values.EG_current_execute_data;
 }
 
+/* A request that switched OPcache off would do so for all that follow: it cannot be switched on again. */
+static void keep_opcache(void)
+{
+	zend_ini_entry *entry = zend_hash_str_find_ptr(EG(ini_directives), "opcache.enable", sizeof "opcache.enable" - 1);
+	if (entry) {
+		entry->modifiable = ZEND_INI_SYSTEM;
+	}
+}
+
 void surus_fiber_take_idle(surus_isolate *isolate)
 {
+	keep_opcache();
+	surus_superglobals_arm();
 	surus_parts_find();
 	name_superglobals();
 	struct surus_idle *idle = calloc(1, sizeof *idle);
@@ -256,6 +268,7 @@ void surus_fiber_take_idle(surus_isolate *isolate)
 		EG(modified_ini_directives) = NULL;
 	}
 	surus_parts_save(idle->parts);
+	surus_parts_take_fresh(idle->parts);
 	surus_values_save(&idle->values);
 
 	surus_values *v = &idle->values;

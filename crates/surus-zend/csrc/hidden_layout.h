@@ -133,4 +133,19 @@ typedef struct {
 
 #define SURUS_ACCEL_DIRECTIVES_MAX 1024 /* bytes within which `cwd` must lie */
 
+/* ext/mbstring/php_mbregex.c; fiber_mbstring.c compares a fresh one. */
+typedef struct {
+	void *default_type;
+	void *current_type;
+	const void *current_encoding;
+	HashTable cache;
+	zval search_string;
+	zval *search_string_value;
+	size_t search_position;
+	void *search_pattern;
+	void *search_registers;
+	unsigned int options;
+	void *syntax;
+} surus_mb_regex;
+
 #endif

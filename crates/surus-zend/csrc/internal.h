@@ -127,6 +127,8 @@ void surus_adopt_body(void);
 /* ---- superglobals.c ---- */
 /* From now on notes which superglobals newly compiled code of a booted isolate refers to. */
 void surus_superglobals_start(void);
+/* At the end of a boot: what C code asks for is made then. */
+void surus_superglobals_arm(void);
 void surus_superglobals_scan(surus_isolate *isolate);
 /* Fills in those that code refers to and the running request has not got yet. */
 void surus_superglobals_build(surus_task *task);

@@ -95,6 +95,23 @@ void surus_superglobals_start(void)
 	zend_compile_string = compile_string_and_scan;
 }
 
+/* PHP's own, by number; those of an isolate that has booted are replaced. */
+static zend_auto_global_callback makers[BUILT];
+
+static zend_auto_global *find_global(size_t n)
+{
+	return zend_hash_str_find_ptr(CG(auto_globals), names[n], strlen(names[n]));
+}
+
+static void make(size_t n)
+{
+	zend_auto_global *global = find_global(n);
+	zend_auto_global_callback maker = makers[n] ? makers[n] : global ? global->auto_global_callback : NULL;
+	if (maker) {
+		maker(global->name);
+	}
+}
+
 /* Chooses the parser of the body by its type, as request startup does. PHP's own function for it is not exported by all
  * 8.2 releases. */
 static void read_post_data(const char *content_type)
@@ -144,10 +161,38 @@ static void build(surus_task *task, uint32_t wanted)
 	for (size_t i = 0; i < sizeof order; i++) {
 		uint8_t n = order[i];
 		if (wanted & (1u << n)) {
-			zend_auto_global *global = zend_hash_str_find_ptr(CG(auto_globals), names[n], strlen(names[n]));
-			if (global && global->auto_global_callback) {
-				global->auto_global_callback(global->name);
+			make(n);
+		}
+	}
+}
+
+/* For C code that asks for a superglobal which no PHP code mentions: ob_gzhandler(), SoapServer, getopt(). */
+static bool make_when_asked(zend_string *name)
+{
+	surus_task *task = surus_running;
+	for (size_t n = 0; n < BUILT; n++) {
+		if (!zend_string_equals_cstr(name, names[n], strlen(names[n]))) {
+			continue;
+		}
+		if (task && task->work == SURUS_RUN_CALL) {
+			build(task, 1u << n);
+		} else {
+			make(n);
+		}
+	}
+	return true; /* the next request asks, too */
+}
+
+void surus_superglobals_arm(void)
+{
+	for (size_t n = 0; n < BUILT; n++) {
+		zend_auto_global *global = find_global(n);
+		if (global && global->jit && global->auto_global_callback) {
+			if (global->auto_global_callback != make_when_asked) {
+				makers[n] = global->auto_global_callback;
 			}
+			global->auto_global_callback = make_when_asked;
+			global->armed = true;
 		}
 	}
 }

@@ -4,6 +4,10 @@
 #include "fiber_state.h"
 #include "hidden_find.h"
 
+#include "Zend/zend_language_scanner.h"
+
+extern ZEND_API zend_php_scanner_globals language_scanner_globals;
+
 __thread surus_task *surus_running;
 
 /* Waits refused in a row after which a task yields. */
@@ -98,6 +102,7 @@ void surus_clear_marks(void)
 		zend_fiber_switch_unblock();
 	}
 	CG(in_compilation) = false;
+	language_scanner_globals.yy_start = NULL;
 	surus_gc->gc_active = false;
 	gc_protect(false);
 }
@@ -146,12 +151,18 @@ static bool may_stop(const surus_task *task)
 	return surus_hidden_may_park() && !(task->script && !surus_command_line_may_park());
 }
 
+/* A warning's handler runs with the first mark taken away; the scanner still has its text. */
+static bool is_compiling(void)
+{
+	return CG(in_compilation) || language_scanner_globals.yy_start;
+}
+
 /* Whether the engine may be left here. PHP forbids its Fibers to switch in destructors and while cycles are collected.
  * A whole isolate may stop anywhere; where others run in the same one, only the collector must not be left. */
 static bool may_leave(const surus_task *task)
 {
 	/* Fibers share the compiler's state: one that is compiling finishes first. */
-	return may_stop(task) && !(task->fiber && (CG(in_compilation) || surus_gc->gc_active));
+	return may_stop(task) && !(task->fiber && (is_compiling() || surus_gc->gc_active));
 }
 
 bool surus_can_park(void)

@@ -1,0 +1,211 @@
+//! What is in the middle of something: two requests go through the same script step by step, so that each finds its own
+//! state after the other one has set its; a third looks while both wait, and afterwards. The rows of docs/isolates.md
+//! that a table of settings ([`isolation`](isolation.rs)) cannot show.
+#![forbid(unsafe_code)]
+
+use std::fs;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::Command;
+use std::sync::OnceLock;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use surus_tests::fixture;
+use surus_tests::http::{encode, Request};
+use surus_tests::postgres::Postgres;
+use surus_tests::surus::Surus;
+use surus_tests::temp::TempDir;
+
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How PHP runs: the two modes, and processes, in which nothing can be shared: what fails there is wrong in the script.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Runs {
+    Classic,
+    Coroutine,
+    Process,
+}
+
+impl Runs {
+    fn serve(self) -> Surus {
+        let (mode, path) = match self {
+            Runs::Classic => ("classic", fixture("interleave")),
+            Runs::Coroutine => ("coroutine", fixture("interleave/app.php")),
+            Runs::Process => ("process", fixture("interleave")),
+        };
+        let port = Postgres::shared().port();
+        let place = format!("host=127.0.0.1 port={port} dbname=postgres");
+        Surus::serve(&path)
+            .argument("--mode")
+            .argument(mode)
+            .env("LOCPATH", &locales().display().to_string())
+            .env("INTERLEAVE_PDO", &format!("pgsql:{place}"))
+            .env("INTERLEAVE_PGSQL", &format!("{place} user=postgres"))
+            .start()
+    }
+
+    /// One server for all the tests of a mode.
+    fn server(self) -> SocketAddr {
+        static SERVERS: [OnceLock<Surus>; 3] = [const { OnceLock::new() }; 3];
+        SERVERS[self as usize]
+            .get_or_init(|| self.serve())
+            .address()
+    }
+}
+
+/// A folder with a locale in which bytes above 127 are letters.
+fn locales() -> &'static Path {
+    static FOLDER: OnceLock<TempDir> = OnceLock::new();
+    let folder = FOLDER.get_or_init(|| {
+        let folder = TempDir::new("locales");
+        let made = Command::new("localedef")
+            .args(["-i", "de_DE", "-f", "ISO-8859-1"])
+            .arg(folder.path().join("de_DE.iso88591"))
+            .output()
+            .expect("localedef runs");
+        assert!(made.status.success(), "{made:?}");
+        folder
+    });
+    folder.path()
+}
+
+fn ask(server: SocketAddr, name: &str, number: usize, folder: &Path) -> Value {
+    let folder = encode(&folder.display().to_string());
+    let request = Request::post(&format!("/?name={name}&number={number}&folder={folder}"));
+    let request = if number == 1 {
+        request.header("Accept-Encoding", "gzip")
+    } else {
+        request
+    };
+    let body = if number == 0 {
+        String::new()
+    } else {
+        format!("body of {number}")
+    };
+    let response = request.body("text/plain", body).send(server);
+    assert_eq!(response.status, 200, "{name} {number}: {}", response.text());
+    response.json()
+}
+
+/// Waits for the files by which both say that they are at their first meeting, or for the end of one of them.
+fn both_have_met(folder: &Path) {
+    let end = Instant::now() + PATIENCE;
+    let is = |sign: &str| folder.join(sign).exists();
+    while !(is("1-1") && is("2-1")) && !is("1-ended") && !is("2-ended") {
+        assert!(Instant::now() < end, "the requests do not meet");
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+fn check(runs: Runs, name: &str) {
+    let server = runs.server();
+    let folder = TempDir::new(name);
+    let sign = |name: &str| fs::write(folder.path().join(name), "").expect("a sign");
+    let before = ask(server, name, 0, folder.path());
+    if runs == Runs::Coroutine && before["shared"] == true {
+        return;
+    }
+    let (answers, meanwhile) = thread::scope(|scope| {
+        let both = [1, 2].map(|number| {
+            let (folder, sign) = (folder.path(), &sign);
+            scope.spawn(move || {
+                // Also when it fails: nobody waits for it any longer.
+                let answer = std::panic::catch_unwind(|| ask(server, name, number, folder));
+                sign(&format!("{number}-ended"));
+                answer.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            })
+        });
+        both_have_met(folder.path());
+        let meanwhile = ask(server, name, 0, folder.path());
+        sign("go");
+        (
+            both.map(|one| one.join().expect("it is answered")),
+            meanwhile,
+        )
+    });
+    for (number, answer) in (1..).zip(&answers) {
+        assert_eq!(
+            answer["found"], answer["expected"],
+            "{name}, request {number}"
+        );
+        if let Some(look) = answer.get("look") {
+            assert_eq!(
+                *look, before["look"],
+                "{name}, request {number} at its start"
+            );
+        }
+    }
+    assert_eq!(meanwhile["look"], before["look"], "{name}, meanwhile");
+    let after = ask(server, name, 0, folder.path());
+    assert_eq!(after["look"], before["look"], "{name}, afterwards");
+}
+
+/// A test for each script, in each mode.
+macro_rules! scripts {
+    ($($name:ident)*) => {
+        mod classic {
+            use super::*;
+            $(#[test] fn $name() { check(Runs::Classic, stringify!($name)); })*
+        }
+        mod coroutine {
+            use super::*;
+            $(#[test] fn $name() { check(Runs::Coroutine, stringify!($name)); })*
+        }
+        mod process {
+            use super::*;
+            $(#[test] fn $name() { check(Runs::Process, stringify!($name)); })*
+        }
+
+        #[test]
+        fn no_script_is_left_out() {
+            let mut found: Vec<_> = fs::read_dir(fixture("interleave"))
+                .expect("a folder")
+                .map(|entry| entry.expect("an entry").path())
+                .filter_map(|path| Some(path.file_stem()?.to_str()?.to_owned()))
+                .filter(|name| !["index", "app", "meeting"].contains(&name.as_str()))
+                .collect();
+            found.sort();
+            assert_eq!(found, [$(stringify!($name)),*]);
+        }
+    };
+}
+
+scripts! {
+    assert_callback
+    body
+    collector_roots
+    compressed_output
+    default_connection
+    detect_order
+    dl
+    fiber_after_shutdown
+    file_lock
+    header_callback
+    include_in_error_handler
+    include_path
+    intl_error
+    mb_regex
+    multisort
+    mysqli_error
+    opcache_disable
+    pattern_callback
+    pattern_error
+    pattern_limit
+    pattern_locale
+    persistent_connection
+    rewritten_links
+    serialize_in_progress
+    shutdown_function
+    silence
+    soap_call
+    sort_callback
+    sqlite_lock
+    stat_cache
+    stream_filter
+    ticks
+    tls_errors
+    xml_entity_loader
+    xslt_defaults
+}
