@@ -147,7 +147,10 @@ static bool has_order(const mb_state *idle)
 
 static bool has_regex(const mb_state *idle)
 {
-	return memcmp(globals->mb_regex_globals, &idle->fresh, sizeof idle->fresh) == 0;
+	const surus_mb_regex *now = (const surus_mb_regex *)globals->mb_regex_globals, *fresh = &idle->fresh;
+	return now->current_type == fresh->current_type && now->options == fresh->options && now->syntax == fresh->syntax
+		&& now->cache.nTableMask == HT_MIN_MASK && Z_TYPE(now->search_string) == IS_UNDEF && !now->search_position
+		&& !now->search_pattern && !now->search_registers;
 }
 
 bool surus_mb_is(const void *from)
@@ -204,5 +207,5 @@ void surus_mb_settle(void)
 void surus_mb_take_fresh(void *idle)
 {
 	mb_state *state = idle;
-	memcpy(&state->fresh, state->regex, sizeof state->fresh); /* padding, too: it is compared */
+	memcpy(&state->fresh, state->regex, sizeof state->fresh);
 }
