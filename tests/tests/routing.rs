@@ -263,6 +263,34 @@ fn groups_names_and_conditions() {
 }
 
 #[test]
+fn the_command_prints_what_there_is() {
+    let script = fixture("routing/app.php");
+    let (code, text) = Surus::run(&["routes", script.to_str().expect("a path")]);
+    assert_eq!(code, Some(0), "{text}");
+    let lines: Vec<String> = text
+        .lines()
+        .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
+        .collect();
+    for line in [
+        "GET /kinds/function/{name} greet",
+        "GET /kinds/method Shop::name",
+        "GET /kinds/invokable/{what} Shop",
+        "GET /photos Photos::index (photos.index)",
+        "PUT,PATCH /photos/{id:int} Photos::update (photos.update)",
+        "GET /tenant host {tenant}.example.com app.php:238",
+        "GET /version X-Version: 2 app.php:240",
+        "GET,POST /pages/about about.php",
+        "GET,POST /pages/users/{id:int} [id:int].php",
+        "* /api index.php:3",
+    ] {
+        assert!(
+            lines.iter().any(|each| each == line),
+            "no {line:?} in {text}"
+        );
+    }
+}
+
+#[test]
 fn results_are_the_same_through_middleware() {
     let server = server();
     for prefix in ["", "/through"] {

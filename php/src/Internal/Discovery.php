@@ -7,7 +7,6 @@ namespace Surus\Internal;
 use Surus\App;
 use Surus\Attribute;
 use Surus\BootError;
-use Surus\Http\Request;
 use Surus\Schema\Attributes;
 
 /**
@@ -81,23 +80,14 @@ final class Discovery
     {
         foreach (self::scripts($folder) as $file) {
             self::mayRunAgain($file);
-            $app->map(['GET', 'POST'], self::pattern($file, $folder), static function (Request $request) use ($file): mixed {
-                $result = (static function (): mixed {
-                    extract(func_get_arg(1), EXTR_SKIP);
-
-                    return require func_get_arg(0);
-                })($file, ['request' => $request] + $request->params());
-
-                // Without a return statement it is 1.
-                return $result === 1 ? null : $result;
-            });
+            $app->map(['GET', 'POST'], self::pattern($file, $folder), new Page($file));
         }
     }
 
     /** `users/[id].php` is `/users/{id}`, `index.php` the folder itself. */
     private static function pattern(string $file, string $folder): string
     {
-        $path = substr($file, strlen($folder), -strlen('.php'));
+        $path = '/' . ltrim(substr($file, strlen($folder), -strlen('.php')), '/');
         $pattern = (string) preg_replace(['~\[\.\.\.(\w+)\]~', '~\[(\w+(?::[^\]/]+)?)\]~'], ['{$1*}', '{$1}'], $path);
         $pattern = (string) preg_replace('~/index$~', '', $pattern);
 

@@ -38,6 +38,10 @@ final class Origin
             return (is_object($what[0]) ? $what[0]::class : $what[0]) . '::' . $what[1];
         }
 
+        if ($what instanceof Page) {
+            return basename($what->file);
+        }
+
         return is_object($what) ? $what::class : (string) $what;
     }
 

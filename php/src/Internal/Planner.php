@@ -90,7 +90,11 @@ final class Planner
             Origin::of($function) . ": parameter \$$name of the handler for \"{$route->label()}\" $why",
         );
         if (Arguments::isInput($parameter)) {
-            if (Arguments::hasFiles($parameter) && (Arguments::sourceOf($parameter, $route->methods[0]) & Arguments::FORM) === 0) {
+            $source = Arguments::sourceOf($parameter, $route->methods[0]);
+            if (($source & Arguments::QUERY) === 0 && ($parameter->isDefaultValueAvailable() || $parameter->allowsNull())) {
+                throw $fail('is a body, which no request can leave out: it has no default, and is not null');
+            }
+            if (Arguments::hasFiles($parameter) && ($source & Arguments::FORM) === 0) {
                 throw $fail('has uploaded files, which only a form brings: mark it #[Form]');
             }
 

@@ -170,6 +170,10 @@ const MISTAKES: &[(&str, &str)] = &[
     ),
     // Input.
     (
+        r#"class D { public function __construct(#[Length(min: 1)] public string $a) {} } $app->post('/', fn (?D $d) => 1);"#,
+        r#":5: parameter $d of the handler for "POST /" is a body, which no request can leave out"#,
+    ),
+    (
         r#"$app->post('/', fn (#[Body] array $a) => 1);"#,
         r#":5: parameter $a of the handler for "POST /" is marked as a body: its type has to be a class"#,
     ),
