@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use socket2::{Domain, Socket, Type};
@@ -242,6 +243,18 @@ impl Connection {
         let peeked = stream.peek(&mut [0]);
         let _ = stream.set_nonblocking(false);
         !self.stream.buffer().is_empty() || peeked.is_ok()
+    }
+
+    /// Waits until the server has cut the connection. What has come before is still there.
+    pub fn wait_for_cut(&self) {
+        let end = Instant::now() + PATIENCE;
+        while !matches!(self.stream.get_ref().take_error(), Ok(Some(_))) {
+            assert!(
+                Instant::now() < end,
+                "the server does not cut the connection"
+            );
+            thread::sleep(Duration::from_millis(20));
+        }
     }
 
     /// What comes next, once something does; empty at the end.

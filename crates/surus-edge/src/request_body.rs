@@ -18,10 +18,16 @@ use crate::{BoxError, Limits};
 /// A request's body, bounded in bytes and in time. Where it passes a bound it fails with a [`BodyError`], and the edge
 /// then answers 413 or 408 whatever the backend says.
 #[derive(Debug)]
-pub struct RequestBody {
-    incoming: Incoming,
-    /// `None` where there is no body: nothing to watch then.
-    watch: Option<Box<Watch>>,
+pub struct RequestBody(Source);
+
+#[derive(Debug)]
+enum Source {
+    /// It has come with its head.
+    Whole(Bytes),
+    Client {
+        incoming: Incoming,
+        watch: Box<Watch>,
+    },
 }
 
 #[derive(Debug)]
@@ -64,23 +70,34 @@ impl RequestBody {
             trailers: Trailers::default(),
             connection: Rc::clone(connection),
         });
-        let body = RequestBody {
-            incoming,
-            watch: Some(watch),
-        };
-        (body, verdict)
+        (RequestBody(Source::Client { incoming, watch }), verdict)
+    }
+
+    /// One that has come with its head.
+    pub(crate) fn whole(bytes: Bytes) -> Self {
+        RequestBody(Source::Whole(bytes))
+    }
+
+    /// All of it, if it is there.
+    pub fn at_hand(&self) -> Option<&Bytes> {
+        match &self.0 {
+            Source::Whole(bytes) => Some(bytes),
+            Source::Client { .. } => None,
+        }
     }
 
     /// `None` if there will be none: HTTP/1 has them behind chunks only.
     pub fn trailers(&self) -> Option<Trailers> {
-        let watch = self.watch.as_ref()?;
+        let Source::Client { watch, .. } = &self.0 else {
+            return None;
+        };
         (watch.connection.is_http2() || self.announced().is_none())
             .then(|| Rc::clone(&watch.trailers))
     }
 
     /// The announced length of what is still to be read.
     pub fn announced(&self) -> Option<u64> {
-        self.incoming.size_hint().exact()
+        self.size_hint().exact()
     }
 }
 
@@ -167,8 +184,8 @@ impl Watch {
 
 impl Drop for RequestBody {
     fn drop(&mut self) {
-        if let Some(watch) = &self.watch {
-            if !self.incoming.is_end_stream() {
+        if let Source::Client { incoming, watch } = &self.0 {
+            if !incoming.is_end_stream() {
                 watch.connection.linger.set(true);
             }
         }
@@ -183,12 +200,14 @@ impl Body for RequestBody {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
-        let this = &mut *self;
-        let polled = Pin::new(&mut this.incoming).poll_frame(cx);
-        let Some(watch) = &mut this.watch else {
-            return polled.map_err(Into::into);
+        let (incoming, watch) = match &mut self.0 {
+            Source::Whole(bytes) => {
+                let bytes = std::mem::take(bytes);
+                return Poll::Ready((!bytes.is_empty()).then(|| Ok(Frame::data(bytes))));
+            }
+            Source::Client { incoming, watch } => (incoming, watch),
         };
-        match polled {
+        match Pin::new(incoming).poll_frame(cx) {
             Poll::Ready(Some(Ok(frame))) => {
                 if let Some(trailers) = frame.trailers_ref() {
                     // There is one such frame.
@@ -212,10 +231,16 @@ impl Body for RequestBody {
     }
 
     fn is_end_stream(&self) -> bool {
-        self.incoming.is_end_stream()
+        match &self.0 {
+            Source::Whole(bytes) => bytes.is_empty(),
+            Source::Client { incoming, .. } => incoming.is_end_stream(),
+        }
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.incoming.size_hint()
+        match &self.0 {
+            Source::Whole(bytes) => SizeHint::with_exact(bytes.len() as u64),
+            Source::Client { incoming, .. } => incoming.size_hint(),
+        }
     }
 }

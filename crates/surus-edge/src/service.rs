@@ -136,7 +136,12 @@ impl<B: Backend> Service<B> {
 
     /// Asks the backend, unless the answer is known without it.
     #[inline(always)]
-    pub(crate) fn begin(&self, head: &mut Parts, body: Option<Incoming>) -> (Noted, Begun<B>) {
+    pub(crate) fn begin(
+        &self,
+        head: &mut Parts,
+        body: Option<RequestBody>,
+        verdict: Option<Verdict>,
+    ) -> (Noted, Begun<B>) {
         let busy = Busy::begin(Rc::clone(&self.state));
         let settings = &self.edge.settings;
         let malformed = check(head).err();
@@ -159,26 +164,28 @@ impl<B: Backend> Service<B> {
         };
         let begun = match malformed {
             Some(status) => Begun::Now(refuse(&self.state, status)),
-            None => self.ask(client, head, body),
+            None => self.ask(client, head, body, verdict),
         };
         (noted, begun)
     }
 
     #[inline(always)]
-    fn ask(&self, client: &Connection, head: &mut Parts, body: Option<Incoming>) -> Begun<B> {
+    fn ask(
+        &self,
+        client: &Connection,
+        head: &mut Parts,
+        body: Option<RequestBody>,
+        verdict: Option<Verdict>,
+    ) -> Begun<B> {
         if let Some(answer) = answer_health(&self.edge, head) {
             return Begun::Now(answer);
         }
-        let (mut watched, mut verdict) = (None, None);
-        if let Some(body) = body.filter(|body| !body.is_end_stream()) {
-            if body.size_hint().lower() > self.edge.limits.body_bytes {
-                return Begun::Now(refuse(&self.state, StatusCode::PAYLOAD_TOO_LARGE));
-            }
-            let (body, fate) = RequestBody::watched(body, &self.edge.limits, &self.state);
-            (watched, verdict) = (Some(body), Some(fate));
+        let announced = body.as_ref().map_or(0, |body| body.size_hint().lower());
+        if announced > self.edge.limits.body_bytes {
+            return Begun::Now(refuse(&self.state, StatusCode::PAYLOAD_TOO_LARGE));
         }
         let backend = &self.edge.backend;
-        match backend.call(head, watched, client) {
+        match backend.call(head, body, client) {
             Answer::Now(mut response) => {
                 judge(&mut response, verdict.as_ref(), &self.state);
                 backend.ended(client.arrived(), &mut response);
@@ -223,11 +230,20 @@ impl<B: Backend> hyper::service::Service<Request<Incoming>> for Service<B> {
     type Future = Responding<B>;
 
     fn call(&self, request: Request<Incoming>) -> Responding<B> {
+        let (mut head, incoming) = request.into_parts();
         if let Some(responding) = self.begun.borrow_mut().take() {
-            return responding;
+            if incoming.is_end_stream() {
+                return responding;
+            }
+            let then = Box::new(responding);
+            return Responding::After { incoming, then };
         }
-        let (mut head, body) = request.into_parts();
-        let (noted, begun) = self.begin(&mut head, Some(body));
+        let (mut body, mut verdict) = (None, None);
+        if !incoming.is_end_stream() {
+            let (watched, fate) = RequestBody::watched(incoming, &self.edge.limits, &self.state);
+            (body, verdict) = (Some(watched), Some(fate));
+        }
+        let (noted, begun) = self.begin(&mut head, body, verdict);
         self.respond(noted, begun)
     }
 }
@@ -302,6 +318,11 @@ pub(crate) enum Responding<B: Backend> {
         future: Later<B::Body>,
         pending: Option<Box<Pending<B>>>,
     },
+    /// What has been begun with the whole body: hyper is to find it read, too.
+    After {
+        incoming: Incoming,
+        then: Box<Responding<B>>,
+    },
 }
 
 /// What is kept of a request for as long as its response is waited for.
@@ -344,6 +365,12 @@ impl<B: Backend> Future for Responding<B> {
                     Some(pending) => Poll::Ready(Ok(pending.complete(response))),
                     None => Poll::Pending,
                 }
+            }
+            Responding::After { incoming, then } => {
+                while ready!(Pin::new(&mut *incoming).poll_frame(cx))
+                    .is_some_and(|read| read.is_ok())
+                {}
+                Pin::new(&mut **then).poll(cx)
             }
         }
     }

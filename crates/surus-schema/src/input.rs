@@ -96,10 +96,14 @@ impl Cell {
     /// Its text, which is in what the client sent, or beside it where it had to be decoded. Parsers admit valid UTF-8
     /// only.
     pub(crate) fn text<'a>(&self, body: &'a [u8], arena: &'a [u8]) -> &'a str {
+        std::str::from_utf8(self.bytes(body, arena)).unwrap_or("")
+    }
+
+    /// The bytes of its text.
+    pub(crate) fn bytes<'a>(&self, body: &'a [u8], arena: &'a [u8]) -> &'a [u8] {
         let from = if self.source == IN_BODY { body } else { arena };
         let start = usize::try_from(self.bits).unwrap_or(usize::MAX);
         from.get(start..start.saturating_add(self.len as usize))
-            .and_then(|bytes| std::str::from_utf8(bytes).ok())
-            .unwrap_or("")
+            .unwrap_or_default()
     }
 }

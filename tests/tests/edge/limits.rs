@@ -190,7 +190,7 @@ fn a_client_that_does_not_read_is_cut() {
             "GET /large?kilobytes=20000 HTTP/1.1\r\nHost: a\r\n\r\n",
         )
         .expect("a connection");
-        thread::sleep(HASTE + Duration::from_secs(1));
+        connection.wait_for_cut();
         let error = connection.response("GET").expect_err("half an answer");
         let kinds = [io::ErrorKind::UnexpectedEof, io::ErrorKind::ConnectionReset];
         assert!(kinds.contains(&error.kind()), "{error}");
@@ -259,6 +259,6 @@ fn the_kernel_keeps_little_for_a_client_that_does_not_read() {
     connection
         .write(b"GET /large?kilobytes=1500 HTTP/1.1\r\nHost: a\r\n\r\n")
         .expect("write");
-    thread::sleep(HASTE + Duration::from_secs(1));
+    connection.wait_for_cut();
     connection.response("GET").expect_err("half an answer");
 }

@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 use std::convert::Infallible;
-use std::future::Future;
+use std::future::{poll_fn, Future};
 use std::io;
 use std::pin::{pin, Pin};
 use std::task::{Context, Poll, Waker};
@@ -63,19 +63,25 @@ impl AsyncWrite for Client<'_> {
 }
 
 /// The requests that hyper reads in `input`, and what it writes where it answers each with `answer`.
-fn hyper(input: &[u8], answer: &Response<String>) -> (Vec<Parts>, Vec<u8>) {
-    let requests: RefCell<Vec<Parts>> = RefCell::default();
+fn hyper(input: &[u8], answer: &Response<String>) -> (Vec<(Parts, Vec<u8>)>, Vec<u8>) {
+    let requests: RefCell<Vec<(Parts, Vec<u8>)>> = RefCell::default();
     let output = RefCell::default();
     let client = Client {
         input,
         output: &output,
     };
     let service = service_fn(|request: Request<Incoming>| {
-        let (head, body) = request.into_parts();
-        assert!(body.is_end_stream(), "a request with a body: {head:?}");
-        requests.borrow_mut().push(head);
-        let answer = answer.clone();
-        async { Ok::<_, Infallible>(answer) }
+        let (head, mut body) = request.into_parts();
+        let (requests, answer) = (&requests, answer.clone());
+        async move {
+            let mut whole = Vec::new();
+            while let Some(frame) = poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)).await {
+                let data = frame.expect("a body that is there").into_data();
+                whole.extend_from_slice(&data.expect("no trailers"));
+            }
+            requests.borrow_mut().push((head, whole));
+            Ok::<_, Infallible>(answer)
+        }
     });
     let connection = http1::Builder::new()
         .header_read_timeout(None)
@@ -89,21 +95,32 @@ fn hyper(input: &[u8], answer: &Response<String>) -> (Vec<Parts>, Vec<u8>) {
 pub fn lane(data: &[u8]) {
     let block = Bytes::copy_from_slice(data);
     let mut head = nothing();
-    let Head::Complete(length) = head::read(&block, &mut head) else {
+    let read = head::read(&block, &mut head);
+    let Head::Complete {
+        head: length,
+        body: rest,
+    } = read
+    else {
         assert!(head.headers.is_empty(), "nothing is left for the next one");
         return;
     };
     // It is the same whatever follows, and no less will do.
-    let exactly = block.slice(..length);
-    assert_eq!(head::read(&exactly, &mut nothing()), Head::Complete(length));
-    for end in 0..length {
-        let read = head::read(&block.slice(..end), &mut nothing());
-        assert_eq!(read, Head::Incomplete, "{end} of {length} bytes");
+    let exactly = block.slice(..length + rest);
+    assert_eq!(head::read(&exactly, &mut nothing()), read);
+    for end in 0..length + rest {
+        let less = head::read(&block.slice(..end), &mut nothing());
+        let expected = if end < length {
+            Head::Incomplete
+        } else {
+            Head::Unusual
+        };
+        assert_eq!(less, expected, "{end} of {length} + {rest} bytes");
     }
     let (requests, _) = hyper(&exactly, &Response::new(String::new()));
-    let [request] = &*requests else {
+    let [(request, body)] = &*requests else {
         panic!("hyper reads {} requests", requests.len());
     };
+    assert_eq!(body, &exactly[length..]);
     assert_eq!(head.method, request.method);
     assert_eq!(head.uri, request.uri);
     assert_eq!(head.version, request.version);
@@ -193,16 +210,35 @@ mod tests {
         ] {
             let request = format!("GET /a?b=c HTTP/1.1\r\nHost: a\r\n{headers}\r\n");
             let (read, head) = read(&format!("{request}GET /"));
-            assert_eq!(read, Head::Complete(request.len()), "{headers}");
+            let head_only = Head::Complete {
+                head: request.len(),
+                body: 0,
+            };
+            assert_eq!(read, head_only, "{headers}");
             assert_eq!(head.uri, "/a?b=c");
             assert_eq!(head.headers.len(), 1 + headers.matches("\r\n").count());
         }
     }
 
     #[test]
+    fn a_body_that_has_come_belongs_to_its_head() {
+        let head = "PUT / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\n";
+        let expected = Head::Complete {
+            head: head.len(),
+            body: 3,
+        };
+        assert_eq!(read(&format!("{head}abcGET /")).0, expected);
+    }
+
+    #[test]
     fn what_asks_for_more_is_not() {
         for request in [
-            "POST / HTTP/1.1\r\nHost: a\r\n\r\n",
+            "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nab",
+            "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: +2\r\n\r\nab",
+            "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\nContent-Length: 2\r\n\r\nab",
+            "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2, 2\r\n\r\nab",
+            "DELETE / HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n",
+            "OPTIONS / HTTP/1.1\r\nHost: a\r\n\r\n",
             "HEAD / HTTP/1.1\r\nHost: a\r\n\r\n",
             "GET / HTTP/1.0\r\nHost: a\r\n\r\n",
             "GET http://a/ HTTP/1.1\r\nHost: a\r\n\r\n",

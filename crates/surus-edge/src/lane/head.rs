@@ -1,4 +1,4 @@
-//! Which requests are for the lane: those that could not mean anything else to hyper.
+//! Which requests are for the lane: those that could not mean anything else to hyper, and have come whole.
 
 use std::mem::MaybeUninit;
 
@@ -19,8 +19,8 @@ const LONGEST: usize = 8 * 1024;
 /// What a block of input begins with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Head {
-    /// A request for the lane, so many bytes long, all of it.
-    Complete(usize),
+    /// A request for the lane, all of it: so many bytes of head, and of body.
+    Complete { head: usize, body: usize },
     /// More has to come before it is known.
     Incomplete,
     /// Anything else, wrong or not.
@@ -30,7 +30,7 @@ pub(crate) enum Head {
 /// Fills in `head`, whose headers are empty. What it gets are slices of the block.
 pub(crate) fn read(block: &Bytes, head: &mut Parts) -> Head {
     let read = read_request(block, head);
-    if !matches!(read, Head::Complete(_)) {
+    if !matches!(read, Head::Complete { .. }) {
         head.headers.clear();
     }
     read
@@ -44,9 +44,17 @@ fn read_request(block: &Bytes, head: &mut Parts) -> Head {
         Ok(Status::Partial) if block.len() < LONGEST => return Head::Incomplete,
         Ok(Status::Partial) | Err(_) => return Head::Unusual,
     };
-    let (Some("GET"), Some(target), Some(1)) = (request.method, request.path, request.version)
+    let (Some(method), Some(target), Some(1)) = (request.method, request.path, request.version)
     else {
         return Head::Unusual;
+    };
+    let (method, may_have_body) = match method {
+        "GET" => (Method::GET, false),
+        "POST" => (Method::POST, true),
+        "PUT" => (Method::PUT, true),
+        "PATCH" => (Method::PATCH, true),
+        "DELETE" => (Method::DELETE, false),
+        _ => return Head::Unusual,
     };
     if !target.starts_with('/') {
         return Head::Unusual;
@@ -54,34 +62,44 @@ fn read_request(block: &Bytes, head: &mut Parts) -> Head {
     let Ok(uri) = Uri::from_maybe_shared(block.slice_ref(target.as_bytes())) else {
         return Head::Unusual;
     };
-    head.method = Method::GET;
+    head.method = method;
     head.uri = uri;
     head.version = Version::HTTP_11;
     head.headers.reserve(request.headers.len());
+    let mut body = None;
     for header in &*request.headers {
         let name = HeaderName::from_bytes(header.name.as_bytes());
         let value = HeaderValue::from_maybe_shared(block.slice_ref(header.value));
         let (Ok(name), Ok(value)) = (name, value) else {
             return Head::Unusual;
         };
-        if has_a_say(&name) && !(name == CONNECTION && is_keep_alive(&value)) {
+        if name == CONTENT_LENGTH {
+            match (body, as_length(&value)) {
+                (None, Some(length)) if may_have_body => body = Some(length),
+                _ => return Head::Unusual,
+            }
+        } else if has_a_say(&name) && !(name == CONNECTION && is_keep_alive(&value)) {
             return Head::Unusual;
         }
         head.headers.append(name, value);
     }
-    Head::Complete(length)
+    let body = body.unwrap_or(0);
+    if body > block.len() - length {
+        return Head::Unusual;
+    }
+    Head::Complete { head: length, body }
+}
+
+/// The length of a body that may have come with its head.
+fn as_length(value: &HeaderValue) -> Option<usize> {
+    let digits = value.to_str().ok()?;
+    let is_plain = (1..=5).contains(&digits.len()) && digits.bytes().all(|b| b.is_ascii_digit());
+    digits.parse().ok().filter(|_| is_plain)
 }
 
 /// A header that changes how the request is read, or what follows it on the connection.
 fn has_a_say(name: &HeaderName) -> bool {
-    [
-        CONNECTION,
-        CONTENT_LENGTH,
-        TRANSFER_ENCODING,
-        EXPECT,
-        UPGRADE,
-    ]
-    .contains(name)
+    [CONNECTION, TRANSFER_ENCODING, EXPECT, UPGRADE].contains(name)
 }
 
 /// What is so anyway, and browsers say all the same.

@@ -1,9 +1,9 @@
 //! The fast lane: plain requests that are answered at once, without hyper.
 //!
 //! A worker that answers in a microsecond spends most of it on what HTTP/1 could ask for and this request does not:
-//! bodies, upgrades, trailers, responses that are not there yet. So each connection begins here. A request that is GET,
-//! HTTP/1.1 and asks for nothing unusual ([`head`]) goes to the backend; if the answer is there at once and is whole, it
-//! is written ([`response`]), and the next request is looked at. Whatever else comes, the connection goes on with hyper for
+//! bodies that come later, upgrades, trailers, responses that are not there yet. So each connection begins here. A request
+//! of HTTP/1.1 that has come whole and asks for nothing unusual ([`head`]) goes to the backend; if the answer is there at
+//! once and is whole, it is written ([`response`]), and the next request is looked at. Whatever else comes, the connection goes on with hyper for
 //! good, from the first byte of the request that was not for the lane; if that has been begun, hyper finds the answer when
 //! it has read the request again. The lane refuses nothing and never waits for a backend: what is wrong or slow is hyper's.
 //!
@@ -31,7 +31,7 @@ use http::Request;
 use crate::connection::Phase;
 use crate::service::{Begun, Service};
 use crate::socket::Socket;
-use crate::{Backend, Reply};
+use crate::{Backend, Reply, RequestBody};
 use head::Head;
 
 /// Blocks of input that are worked off before others get a turn.
@@ -83,12 +83,16 @@ async fn work<B: Backend>(socket: &mut Socket, service: &Service<B>) -> io::Resu
     while !block.is_empty() {
         poll_fn(|cx| service.state().poll_room(cx)).await?;
         match head::read(&block, &mut head) {
-            Head::Complete(length) if answer(service, &mut head) => block.advance(length),
+            Head::Complete { head: length, body }
+                if answer(service, &mut head, block.slice(length..length + body)) =>
+            {
+                block.advance(length + body);
+            }
             Head::Incomplete => {
                 socket.give_back(&block);
                 return Ok(true);
             }
-            Head::Complete(_) | Head::Unusual => {
+            Head::Complete { .. } | Head::Unusual => {
                 socket.give_back(&block);
                 return Ok(false);
             }
@@ -98,8 +102,9 @@ async fn work<B: Backend>(socket: &mut Socket, service: &Service<B>) -> io::Resu
 }
 
 /// False: the answer is left to hyper.
-fn answer<B: Backend>(service: &Service<B>, head: &mut Parts) -> bool {
-    let (mut noted, begun) = service.begin(head, None);
+fn answer<B: Backend>(service: &Service<B>, head: &mut Parts, body: Bytes) -> bool {
+    let body = (!body.is_empty()).then(|| RequestBody::whole(body));
+    let (mut noted, begun) = service.begin(head, body, None);
     let Begun::Now(answer) = begun else {
         service.leave_to_hyper(service.respond(noted, begun));
         return false;

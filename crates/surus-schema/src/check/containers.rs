@@ -21,13 +21,14 @@ impl<'a> Checker<'a> {
         // Most clients send properties in one order, and it is often that of the declaration.
         let mut expected = 0;
         while key < end {
-            let name = self.text(&tree.cells[key]);
+            let name = &tree.cells[key];
             let value = key + 1;
-            match position(fields, name, expected) {
+            let bytes = name.bytes(self.body, &tree.arena);
+            match position(fields, bytes, expected) {
                 Some(field) => {
                     expected = field + 1;
                     if self.places[base + field] != 0 {
-                        self.path.push(Step::Name(name));
+                        self.path.push(Step::Name(self.text(name)));
                         self.violate(None, "duplicate", Vec::new());
                         self.path.pop();
                     }
@@ -35,7 +36,7 @@ impl<'a> Checker<'a> {
                 }
                 // A file that the class does not declare is the request's.
                 None if *strict && tree.cells[value].kind != Kind::File => {
-                    self.path.push(Step::Name(name));
+                    self.path.push(Step::Name(self.text(name)));
                     self.violate(None, "additionalProperties", Vec::new());
                     self.path.pop();
                 }
@@ -176,11 +177,12 @@ impl<'a> Checker<'a> {
     }
 }
 
-fn position(fields: &[Field], name: &str, expected: usize) -> Option<usize> {
+fn position(fields: &[Field], name: &[u8], expected: usize) -> Option<usize> {
+    let is_named = |field: &Field| field.name.as_bytes() == name;
     let begin = expected.min(fields.len());
     let (before, from) = fields.split_at(begin);
     from.iter()
-        .position(|field| field.name == name)
+        .position(is_named)
         .map(|i| begin + i)
-        .or_else(|| before.iter().position(|field| field.name == name))
+        .or_else(|| before.iter().position(is_named))
 }

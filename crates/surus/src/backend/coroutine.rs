@@ -89,11 +89,19 @@ impl Backend for Coroutine {
         body: Option<RequestBody>,
         connection: &Connection,
     ) -> Answer<ResponseBody> {
-        if body.is_none() {
+        let at_hand = match &body {
+            None => Some(surus_zend::RequestBody::Empty),
+            Some(body) => body.at_hand().cloned().map(surus_zend::RequestBody::Full),
+        };
+        if let Some(body) = at_hand {
             let Some(app) = self.app.get() else {
                 return Answer::Now(plain(StatusCode::SERVICE_UNAVAILABLE));
             };
-            return match app.answer(bare_request(head, connection)) {
+            let request = surus_zend::Request {
+                body,
+                ..bare_request(head, connection)
+            };
+            return match app.answer(request) {
                 surus_zend::Answer::Now(response) => Answer::Now(response.map(reply)),
                 surus_zend::Answer::Later(future) => {
                     Answer::Later(Box::pin(async { future.await.map(reply) }))
