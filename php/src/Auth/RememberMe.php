@@ -61,7 +61,7 @@ final class RememberMe implements Middleware
     }
 
     /** @param array{id: string|int, hash: string, until: int} $known */
-    private function comeBack(Request $request, string $series, string $token, array $known): Cookie
+    private function comeBack(Request $request, string $series, #[\SensitiveParameter] string $token, array $known): Cookie
     {
         $user = $known['until'] >= time() && hash_equals($known['hash'], hash('sha256', $token)) ? ($this->find)($known['id']) : null;
         if ($user === null) {

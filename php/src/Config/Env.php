@@ -96,7 +96,11 @@ final class Env
             return $default ?? throw $this->wrong($name, 'is missing');
         }
 
-        return $enum::tryFrom($text) ?? throw $this->wrong($name, 'is none of ' . implode(', ', array_column($enum::cases(), 'value')));
+        // Strictly typed, as this file is, it would not take the text of a number.
+        $number = (string) (new \ReflectionEnum($enum))->getBackingType() === 'int';
+        $value = $number ? filter_var($text, FILTER_VALIDATE_INT) : $text;
+
+        return ($value === false ? null : $enum::tryFrom($value)) ?? throw $this->wrong($name, 'is none of ' . implode(', ', array_column($enum::cases(), 'value')));
     }
 
     private function find(string $name): ?string

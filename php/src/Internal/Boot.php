@@ -14,7 +14,6 @@ use Surus\Events\Dispatcher;
 use Surus\Events\Listeners;
 use Surus\Http\HttpException;
 use Surus\Http\Request;
-use Surus\Http\Response;
 use Surus\Psr\Bridge;
 use Surus\Routing\Pattern;
 

@@ -58,7 +58,7 @@ final class Csrf implements Middleware
         return $fresh ? $response->withCookie($this->vault->signed(new Cookie($name, $secret, sameSite: 'Lax'))) : $response;
     }
 
-    private function check(Request $request, ?string $secret): void
+    private function check(Request $request, #[\SensitiveParameter] ?string $secret): void
     {
         $origin = $request->header('origin');
         $own = $request->scheme() . '://' . $request->host();
@@ -80,14 +80,14 @@ final class Csrf implements Middleware
     }
 
     /** Different in each page, so that its length under compression says nothing (BREACH). */
-    private function mask(string $secret): string
+    private function mask(#[\SensitiveParameter] string $secret): string
     {
         $mask = random_bytes(strlen($secret));
 
         return Vault::encode($mask . ($mask ^ $secret));
     }
 
-    private function unmask(string $token): string
+    private function unmask(#[\SensitiveParameter] string $token): string
     {
         $bytes = Vault::decode($token) ?? '';
         $half = intdiv(strlen($bytes), 2);
