@@ -103,15 +103,10 @@ fn both_have_met(folder: &Path) {
     }
 }
 
-fn check(runs: Runs, name: &str) {
-    let server = runs.server();
-    let folder = TempDir::new(name);
+/// What both answer, and what a third has seen while both were at their first meeting.
+fn interleave(server: SocketAddr, name: &str, folder: &TempDir) -> ([Value; 2], Value) {
     let sign = |name: &str| fs::write(folder.path().join(name), "").expect("a sign");
-    let before = ask(server, name, 0, folder.path());
-    if runs == Runs::Coroutine && before["shared"] == true {
-        return;
-    }
-    let (answers, meanwhile) = thread::scope(|scope| {
+    thread::scope(|scope| {
         let both = [1, 2].map(|number| {
             let (folder, sign) = (folder.path(), &sign);
             scope.spawn(move || {
@@ -124,26 +119,55 @@ fn check(runs: Runs, name: &str) {
         both_have_met(folder.path());
         let meanwhile = ask(server, name, 0, folder.path());
         sign("go");
-        (
-            both.map(|one| one.join().expect("it is answered")),
-            meanwhile,
-        )
-    });
-    for (number, answer) in (1..).zip(&answers) {
+        let answers = both.map(|one| one.join().expect("it is answered"));
+        (answers, meanwhile)
+    })
+}
+
+fn assert_found(name: &str, answers: &[Value; 2]) {
+    for (number, answer) in (1..).zip(answers) {
         assert_eq!(
             answer["found"], answer["expected"],
             "{name}, request {number}"
         );
-        if let Some(look) = answer.get("look") {
-            assert_eq!(
-                *look, before["look"],
-                "{name}, request {number} at its start"
-            );
-        }
+    }
+}
+
+fn check(runs: Runs, name: &str) {
+    let server = runs.server();
+    let folder = TempDir::new(name);
+    let before = ask(server, name, 0, folder.path());
+    if runs == Runs::Coroutine && before["shared"] == true {
+        return;
+    }
+    let (answers, meanwhile) = interleave(server, name, &folder);
+    assert_found(name, &answers);
+    for look in answers.iter().filter_map(|answer| answer.get("look")) {
+        assert_eq!(*look, before["look"], "{name}, at the start");
     }
     assert_eq!(meanwhile["look"], before["look"], "{name}, meanwhile");
     let after = ask(server, name, 0, folder.path());
     assert_eq!(after["look"], before["look"], "{name}, afterwards");
+}
+
+/// On servers of their own, since the cache is everybody's: who uses it is waited for, then it begins anew, once.
+#[test]
+fn opcache_reset() {
+    const NAME: &str = "opcache_reset";
+    for runs in [Runs::Classic, Runs::Process] {
+        let server = runs.serve();
+        let folder = TempDir::new(NAME);
+        let restarts = || ask(server.address(), NAME, 0, folder.path())["look"].clone();
+        assert_eq!(restarts(), 0);
+        let (answers, meanwhile) = interleave(server.address(), NAME, &folder);
+        assert_found(NAME, &answers);
+        assert_eq!(meanwhile["look"], 0, "{runs:?}");
+        let end = Instant::now() + PATIENCE;
+        while restarts() == 0 {
+            assert!(Instant::now() < end, "{runs:?}: it does not begin anew");
+        }
+        assert_eq!(restarts(), 1, "{runs:?}");
+    }
 }
 
 /// A test for each script, in each mode.
@@ -168,7 +192,7 @@ macro_rules! scripts {
                 .expect("a folder")
                 .map(|entry| entry.expect("an entry").path())
                 .filter_map(|path| Some(path.file_stem()?.to_str()?.to_owned()))
-                .filter(|name| !["index", "app", "meeting"].contains(&name.as_str()))
+                .filter(|name| !["index", "app", "meeting", "opcache_reset"].contains(&name.as_str()))
                 .collect();
             found.sort();
             assert_eq!(found, [$(stringify!($name)),*]);

@@ -1,6 +1,7 @@
 //! Looking up names keeps nobody waiting: the lookups of many requests take about as long as one.
 #![forbid(unsafe_code)]
 
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
@@ -10,33 +11,44 @@ use surus_tests::parallel::together;
 use surus_tests::surus::{Mode, Surus};
 use surus_tests::temp::TempDir;
 
-#[test]
-fn lookups_wait_side_by_side() {
-    let folder = TempDir::new("names");
-    let library = folder.path().join("slow_names.so");
+/// A library to preload, of `fixtures/hooks`.
+fn library(folder: &TempDir, name: &str) -> String {
+    let library = folder.path().join(format!("{name}.so"));
     let mut compiler = Command::new("cc");
     compiler
         .args(["-shared", "-fPIC", "-o"])
         .arg(&library)
-        .arg(fixture("hooks/slow_names.c"));
+        .arg(fixture(&format!("hooks/{name}.c")));
     surus_tests::process::run(compiler);
+    library.display().to_string()
+}
+
+/// The folder or the script of a mode, both with this code.
+fn site(folder: &TempDir, mode: Mode, code: &str) -> PathBuf {
+    match mode {
+        Mode::Classic => {
+            folder.file("index.php", &format!("<?php {code}"));
+            folder.path().to_owned()
+        }
+        Mode::Coroutine => folder.file(
+            "app.php",
+            &format!("<?php return function (): void {{ {code} }};"),
+        ),
+    }
+}
+
+#[test]
+fn lookups_wait_side_by_side() {
+    let folder = TempDir::new("names");
+    let library = library(&folder, "slow_names");
     let code = "
         $host = $_GET['host'];
         $stream = @stream_socket_client(\"tcp://{$host}:1\", $number, $message, 5);
         echo getmypid(), ' ', $number === SOCKET_ECONNREFUSED ? 'refused' : \"{$number} {$message}\";";
-    folder.file("index.php", &format!("<?php {code}"));
-    let app = folder.file(
-        "app.php",
-        &format!("<?php return function (): void {{ {code} }};"),
-    );
     for mode in Mode::ALL {
-        let path = match mode {
-            Mode::Classic => folder.path(),
-            Mode::Coroutine => &app,
-        };
-        let server = Surus::serve(path)
+        let server = Surus::serve(&site(&folder, mode, code))
             .mode(mode)
-            .env("LD_PRELOAD", &library.display().to_string())
+            .env("LD_PRELOAD", &library)
             .start();
         let ask = |host: &str| {
             let request = Request::get(&format!("/?host={host}"));
@@ -49,5 +61,38 @@ fn lookups_wait_side_by_side() {
         assert!(took < Duration::from_millis(1500), "{mode:?}: {took:?}");
         // An address is no name.
         assert!(ask("127.0.0.1").ends_with(" refused"));
+    }
+}
+
+/// Requests change their environments while helper threads read what was there when they began.
+#[test]
+fn a_lookup_may_read_the_environment() {
+    let folder = TempDir::new("environment");
+    let library = library(&folder, "environment_reader");
+    let code = "
+        $end = hrtime(true) + 300_000_000;
+        if ($_GET['id'] < 4) {
+            @stream_socket_client('tcp://localhost:1', $number, $message, 5);
+        } else {
+            for ($n = 0; hrtime(true) < $end; $n++) {
+                putenv(\"OWN{$n}={$_GET['id']}\");
+                putenv('SAME=' . str_repeat('x', $n));
+                $n % 10 || putenv('SAME');
+                usleep(200);
+            }
+        }
+        echo getmypid();";
+    for mode in Mode::ALL {
+        let server = Surus::serve(&site(&folder, mode, code))
+            .mode(mode)
+            .workers(1)
+            .env("LD_PRELOAD", &library)
+            .env("MALLOC_PERTURB_", "165")
+            .start();
+        let (pids, _) = together(8, |id| {
+            let request = Request::get(&format!("/?id={id}"));
+            request.send(server.address()).expect(200).text()
+        });
+        assert!(pids.iter().all(|pid| *pid == pids[0]), "{mode:?}: {pids:?}");
     }
 }

@@ -286,4 +286,9 @@ bool surus_rs_log_enabled(int severity);
 /* One line for the server's log. `level` is a syslog priority. */
 void surus_rs_log(int level, surus_str message);
 
+/* Around a call on any thread in which libc reads the environment: no memory of it is freed meanwhile. Gives what to
+ * end it with. */
+unsigned surus_env_read_begin(void);
+void surus_env_read_end(unsigned reader);
+
 #endif

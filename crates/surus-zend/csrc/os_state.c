@@ -95,6 +95,17 @@ struct surus_os_state *surus_os_state_new(void)
 	return state;
 }
 
+static bool is_servers(const char *entry)
+{
+	for (char **at = server_env; at && *at; at++) {
+		if (*at == entry) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* What the server's environment has is shared: nothing changes it. */
 static char **copy_env(char **source)
 {
 	size_t count = 0;
@@ -103,17 +114,32 @@ static char **copy_env(char **source)
 	}
 	char **copy = calloc(count + 1, sizeof *copy);
 	for (size_t i = 0; copy && i < count; i++) {
-		copy[i] = strdup(source[i]);
+		copy[i] = is_servers(source[i]) ? source[i] : strdup(source[i]);
 	}
 	return copy;
+}
+
+static void drop_entry(char *entry)
+{
+	if (!is_servers(entry)) {
+		surus_env_retire(entry);
+	}
 }
 
 static void free_env(char **env)
 {
 	for (size_t i = 0; env && env[i]; i++) {
-		free(env[i]);
+		drop_entry(env[i]);
 	}
-	free(env);
+	if (env) {
+		surus_env_retire(env);
+	}
+}
+
+/* Other threads may be reading: they find the old array or the new one, each of them whole. */
+static void set_environ(char **env)
+{
+	__atomic_store_n(&environ, env, __ATOMIC_SEQ_CST);
 }
 
 struct surus_os_state *surus_os_state_copy(const struct surus_os_state *source)
@@ -139,7 +165,7 @@ void surus_os_state_free(struct surus_os_state *state)
 		current = NULL;
 		surus_os_text_switch(state->text, NULL);
 		if (environ == state->env) {
-			environ = server_env;
+			set_environ(server_env);
 		}
 		free(process_cwd);
 		process_cwd = NULL;
@@ -192,7 +218,7 @@ void surus_os_enter(struct surus_os_state *state)
 	}
 	char **env = state->env ? state->env : server_env;
 	if (env != environ) {
-		environ = env;
+		set_environ(env);
 		tzset();
 	}
 }
@@ -232,7 +258,7 @@ struct surus_os_state *surus_os_fork(struct surus_os_state *from)
 	if (own && current == from) {
 		current = own;
 		if (own->env) {
-			environ = own->env;
+			set_environ(own->env);
 		}
 	}
 	return own;
@@ -294,7 +320,9 @@ static char **own_env(struct surus_os_state *state)
 {
 	if (!state->env) {
 		state->env = copy_env(environ);
-		environ = state->env;
+		if (state->env) {
+			set_environ(state->env);
+		}
 	}
 	return state->env;
 }
@@ -319,19 +347,22 @@ static int put_env(struct surus_os_state *state, char *entry, size_t name_length
 	}
 	size_t at = find_env(env, entry, name_length);
 	if (env[at]) {
-		free(env[at]);
-		env[at] = entry;
+		char *old = env[at];
+		__atomic_store_n(&env[at], entry, __ATOMIC_SEQ_CST);
+		drop_entry(old);
 		return 0;
 	}
-	char **grown = realloc(env, (at + 2) * sizeof *env);
+	char **grown = calloc(at + 2, sizeof *env);
 	if (!grown) {
 		free(entry);
 		errno = ENOMEM;
 		return -1;
 	}
+	memcpy(grown, env, at * sizeof *env);
 	grown[at] = entry;
-	grown[at + 1] = NULL;
-	state->env = environ = grown;
+	set_environ(grown);
+	state->env = grown;
+	surus_env_retire(env);
 	return 0;
 }
 
@@ -353,10 +384,11 @@ int unsetenv(const char *name)
 	}
 	size_t at = find_env(env, name, length);
 	if (env[at]) {
-		free(env[at]);
+		char *old = env[at];
 		do {
-			env[at] = env[at + 1];
+			__atomic_store_n(&env[at], env[at + 1], __ATOMIC_SEQ_CST);
 		} while (env[at++]);
+		drop_entry(old);
 	}
 	return 0;
 }

@@ -14,6 +14,8 @@ struct surus_os_state *surus_os_fork(struct surus_os_state *from);
 /* The state that the running task may change; task side: fiber_state.c. */
 struct surus_os_state *surus_task_own_os_state(void);
 
+/* env_readers.c: frees what was part of an environment, once no thread can be reading it. */
+void surus_env_retire(void *memory);
 
 /* os_text.c: a part of the state; NULL where nothing was set. */
 struct surus_os_text;

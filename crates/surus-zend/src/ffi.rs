@@ -142,6 +142,8 @@ extern "C" {
     pub(crate) fn surus_task_outcome(task: *const Task) -> c_int;
     pub(crate) fn surus_task_is_ending(task: *const Task) -> bool;
     pub(crate) fn surus_task_give_up(task: *mut Task);
+    pub(crate) fn surus_env_read_begin() -> c_uint;
+    pub(crate) fn surus_env_read_end(reader: c_uint);
     pub(crate) fn surus_task_cancel(task: *mut Task, why: c_int);
     pub(crate) fn surus_task_backtrace(task: *mut Task, title: *const c_char);
     pub(crate) fn surus_task_place(task: *mut Task, text: *mut c_char, size: usize) -> usize;

@@ -4,13 +4,15 @@
 //! (libcurl has a resolver of its own kind, and waits for it in `poll`.)
 
 use std::{
-    ffi::{c_char, c_int, CStr, CString},
+    ffi::{c_char, c_int, c_uint, CStr, CString},
     mem::MaybeUninit,
     net::IpAddr,
     ptr::{null, null_mut},
 };
 
 use libc::addrinfo;
+
+use crate::ffi;
 
 use super::{
     can_park, park_on,
@@ -52,6 +54,23 @@ impl Drop for Answer {
     }
 }
 
+/// A lookup looks into the environment, which requests change: nothing of it is freed meanwhile.
+struct EnvironmentRead(c_uint);
+
+impl EnvironmentRead {
+    fn begin() -> Self {
+        // SAFETY: for every thread.
+        EnvironmentRead(unsafe { ffi::surus_env_read_begin() })
+    }
+}
+
+impl Drop for EnvironmentRead {
+    fn drop(&mut self) {
+        // SAFETY: ends what `begin` has begun.
+        unsafe { ffi::surus_env_read_end(self.0) };
+    }
+}
+
 #[no_mangle]
 unsafe extern "C" fn getaddrinfo(
     node: *const c_char,
@@ -62,6 +81,8 @@ unsafe extern "C" fn getaddrinfo(
     let real = real!(getaddrinfo: Lookup);
     // SAFETY: the caller's arguments: a string or NULL.
     if node.is_null() || is_address(unsafe { CStr::from_ptr(node) }) || !can_park() {
+        // Libraries call from threads of their own.
+        let _reading = EnvironmentRead::begin();
         // SAFETY: the caller's arguments.
         return unsafe { real(node, service, hints, list) };
     }
@@ -100,6 +121,7 @@ fn is_address(node: &CStr) -> bool {
 /// On a helper thread.
 fn ask(real: Lookup, node: &CString, service: Option<&CString>, hints: Option<Hints>) -> Answer {
     block_signals();
+    let _reading = EnvironmentRead::begin();
     let mut list = null_mut();
     // SAFETY: an addrinfo of zeros is a valid one, without any hint.
     let mut wanted: addrinfo = unsafe { MaybeUninit::zeroed().assume_init() };
