@@ -109,6 +109,10 @@ function state(string $id, int $microseconds): string
     $precision = ini_get('precision');
     date_default_timezone_set('Asia/Tokyo');
     mb_internal_encoding('ISO-8859-1');
+    mb_detect_order(['SJIS', 'UTF-8']);
+    mb_regex_encoding('EUC-JP');
+    mb_ereg_search_init("{$id} {$id}", $id);
+    mb_ereg_search();
     set_error_handler(static function (int $level, string $message) use ($id): bool {
         throw new StressError("{$id}: {$message}");
     });
@@ -122,6 +126,8 @@ function state(string $id, int $microseconds): string
     ini_get('precision') === $precision || $wrong[] = 'precision';
     date_default_timezone_get() === 'Asia/Tokyo' || $wrong[] = 'time zone';
     mb_internal_encoding() === 'ISO-8859-1' || $wrong[] = 'encoding';
+    mb_detect_order() === ['SJIS', 'UTF-8'] || $wrong[] = 'order of encodings';
+    mb_ereg_search_getpos() === strlen($id) && mb_ereg_search() || $wrong[] = 'search';
     $_GET['own'] === $id || $wrong[] = '$_GET';
     in_array("X-Own: {$id}", headers_list(), true) || $wrong[] = 'headers';
     strtok(' ') === $id || $wrong[] = 'strtok';

@@ -220,6 +220,16 @@ pub(crate) async fn memory_comes_back(engine: &Engine) {
             set_error_handler(fn () => true);
             register_shutdown_function(fn () => null);
             ob_start();
+            mb_detect_order(['SJIS', 'UTF-8']);
+            mb_convert_encoding('text', 'UTF-8', str_replace('-', '', 'EUC-J-P'));
+            mb_ereg_search_init('text', 't');
+            mb_ereg_search();
+            normalizer_normalize("\xff");
+            socket_strerror(123_456);
+            output_add_rewrite_var('own', $_GET['id']);
+            openssl_pkey_get_public('none');
+            mysqli_report(MYSQLI_REPORT_OFF);
+            @mysqli_connect('127.0.0.1', 'nobody', '', '', 1);
             usleep(100);
             return json_encode([$_GET, getenv('PATH'), strtok('a b', ' '), headers_list()]);
         };
