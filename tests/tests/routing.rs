@@ -84,6 +84,19 @@ fn paths_and_methods() {
             ),
         ],
     );
+    for (method, path, status, page) in [
+        ("GET", "/nowhere", 404, "<h1>404 Not Found</h1>"),
+        ("DELETE", "/things", 405, "<h1>405 Method Not Allowed</h1>"),
+        ("GET", "/text/%ff", 400, "<h1>400 Bad Request</h1>"),
+    ] {
+        let browser = Request::new(method, path).header("Accept", "text/html,*/*;q=0.8");
+        let answer = browser.send(server.address()).expect(status);
+        assert_eq!(
+            answer.header("content-type"),
+            Some("text/html; charset=UTF-8")
+        );
+        assert!(answer.text().ends_with(page), "{}", answer.text());
+    }
     let refused = ask(&server, "DELETE /things").expect(405);
     assert_eq!(refused.header("allow"), Some("POST, OPTIONS"));
     let options = ask(&server, "OPTIONS /things/a").expect(204);

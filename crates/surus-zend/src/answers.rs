@@ -1,7 +1,7 @@
 //! Answers in place of PHP's.
 
 use bytes::Bytes;
-use http::{header, HeaderValue, Response, StatusCode};
+use http::{header, HeaderMap, HeaderValue, Response, StatusCode};
 
 use crate::{exchange::Exchange, ResponseBody};
 
@@ -19,6 +19,51 @@ pub(crate) fn plain_answer(status: u16) -> Response<ResponseBody> {
     answer
 }
 
+/// The same as a page for who likes that better.
+pub(crate) fn refusal(status: u16, headers: &HeaderMap) -> Response<ResponseBody> {
+    let mut answer = plain_answer(status);
+    if prefers_html(headers) {
+        let title = answer.status().canonical_reason().unwrap_or("Error");
+        let page =
+            format!("<!doctype html><title>{status} {title}</title><h1>{status} {title}</h1>");
+        *answer.body_mut() = ResponseBody::full(Bytes::from(page));
+        let html = HeaderValue::from_static("text/html; charset=UTF-8");
+        answer.headers_mut().insert(header::CONTENT_TYPE, html);
+    }
+    answer
+}
+
+/// Whether a client takes pages more gladly than JSON, as a browser does (RFC 9110, 12.5.1).
+fn prefers_html(headers: &HeaderMap) -> bool {
+    let (mut html, mut json) = ((0, 0.0), (0, 0.0));
+    let values = headers.get_all(header::ACCEPT).iter();
+    for item in values
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|text| text.split(','))
+    {
+        let mut parts = item.split(';').map(str::trim);
+        let range = parts.next().unwrap_or("").to_ascii_lowercase();
+        let quality = parts
+            .find_map(|part| part.strip_prefix("q="))
+            .map_or(1.0, |q| q.parse::<f32>().unwrap_or(0.0));
+        // What names the type more closely counts.
+        let take = |best: &mut (i32, f32), exact: &str, group: &str| {
+            let rank = match range.as_str() {
+                range if range == exact => 3,
+                range if range == group => 2,
+                "*/*" => 1,
+                _ => return,
+            };
+            if rank > best.0 {
+                *best = (rank, quality);
+            }
+        };
+        take(&mut html, "text/html", "text/*");
+        take(&mut json, "application/json", "application/*");
+    }
+    html.1 > json.1
+}
+
 /// Answers an uncaught exception: HTML for a browser, problem+json otherwise; detail in development only. A response that
 /// is on its way already is cut off, so that nobody takes what has come for all of it.
 pub(crate) fn answer_exception(
@@ -34,10 +79,7 @@ pub(crate) fn answer_exception(
         .unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let title = status.canonical_reason().unwrap_or("Error");
     let code = status.as_u16();
-    let accepts = exchange.request.headers.get(header::ACCEPT);
-    let html = accepts
-        .and_then(|accepts| accepts.to_str().ok())
-        .is_some_and(|accepts| accepts.contains("text/html"));
+    let html = prefers_html(&exchange.request.headers);
     let (content_type, text) = if html {
         let detail = if exchange.dev {
             format!("<pre>{}</pre>", escape_html(trace))
@@ -92,4 +134,36 @@ fn json_string(text: &str) -> String {
     }
     out.push('"');
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn browsers_get_pages() {
+        let accepts = |value: &str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::ACCEPT, value.parse().unwrap());
+            prefers_html(&headers)
+        };
+        for value in [
+            "text/html",
+            "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8",
+            "application/json;q=0.5, text/*",
+        ] {
+            assert!(accepts(value), "{value}");
+        }
+        for value in [
+            "",
+            "*/*",
+            "application/json",
+            "application/json, text/html;q=0.9",
+            "text/html;q=0, */*",
+            "text/html;q=x",
+        ] {
+            assert!(!accepts(value), "{value}");
+        }
+        assert!(!prefers_html(&HeaderMap::new()));
+    }
 }

@@ -3,7 +3,7 @@
 use http::{header, HeaderValue, Method, Response, StatusCode};
 
 use super::{Match, Router, Target};
-use crate::{answers::plain_answer, exchange::Exchange, request::Request, ResponseBody};
+use crate::{answers::refusal, exchange::Exchange, request::Request, ResponseBody};
 
 /// Notes the exchange's route; or gives the answer that needs no PHP. Without a router one handler takes every request.
 pub(crate) fn find_route(
@@ -57,7 +57,7 @@ fn refuse(request: &Request, why: Match) -> Response<ResponseBody> {
         Match::NotAllowed { allow, .. } if options => {
             (empty(StatusCode::NO_CONTENT), header::ALLOW, allow)
         }
-        Match::NotAllowed { allow, .. } => (plain_answer(405), header::ALLOW, allow),
+        Match::NotAllowed { allow, .. } => (refusal(405, &request.headers), header::ALLOW, allow),
         Match::Redirect { mut path } => {
             if let Some(query) = request.uri.query() {
                 path.push('?');
@@ -72,8 +72,8 @@ fn refuse(request: &Request, why: Match) -> Response<ResponseBody> {
         Match::Malformed if options && request.uri.path() == "*" => {
             return empty(StatusCode::NO_CONTENT)
         }
-        Match::Malformed => return plain_answer(400),
-        Match::NotFound | Match::Found { .. } => return plain_answer(404),
+        Match::Malformed => return refusal(400, &request.headers),
+        Match::NotFound | Match::Found { .. } => return refusal(404, &request.headers),
     };
     if let Ok(value) = HeaderValue::from_str(&value) {
         answer.headers_mut().insert(name, value);
