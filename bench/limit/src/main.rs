@@ -16,10 +16,21 @@ use hyper::body::Incoming;
 use hyper::header::{HeaderValue, CONTENT_TYPE};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper::{Request, Response, StatusCode};
+use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use serde::Serialize;
 use tokio::net::TcpListener;
+
+/// What the other servers have as a file, from memory.
+static FILE: [u8; 1 << 20] = {
+    let mut file = [0; 1 << 20];
+    let mut at = 0;
+    while at < file.len() {
+        file[at] = b"0123456789abcdef"[at % 16];
+        at += 1;
+    }
+    file
+};
 
 #[derive(Serialize)]
 struct Message {
@@ -71,7 +82,7 @@ async fn serve(address: SocketAddr) -> std::io::Result<()> {
 }
 
 async fn answer(request: Request<Incoming>) -> Result<Response<Full<Bytes>>, hyper::Error> {
-    if request.uri().path() == "/upload" {
+    if request.method() == Method::POST {
         let length = length(request.into_body()).await?.to_string();
         return Ok(response("text/plain", length.into()));
     }
@@ -82,6 +93,8 @@ async fn answer(request: Request<Incoming>) -> Result<Response<Full<Bytes>>, hyp
             message: "Hello, World!",
         }),
         "/ok.php" => response("text/html; charset=UTF-8", Bytes::from_static(b"ok")),
+        "/small.txt" => response("text/plain", Bytes::from_static(&FILE[..1024])),
+        "/large.txt" => response("text/plain", Bytes::from_static(&FILE)),
         _ => match path.strip_prefix("/users/") {
             Some(id) if !id.is_empty() && !id.contains('/') => json(&User { id }),
             _ => {

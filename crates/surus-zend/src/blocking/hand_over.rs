@@ -3,7 +3,7 @@
 
 use std::{
     cell::{Cell, RefCell},
-    ffi::{c_int, c_void, CString, OsString},
+    ffi::{c_int, c_void, CString, OsStr, OsString},
     fs::{self, File},
     io::{self, Seek},
     mem::ManuallyDrop,
@@ -11,7 +11,6 @@ use std::{
         fd::{AsRawFd, FromRawFd, RawFd},
         unix::ffi::OsStrExt,
     },
-    path::Path,
     ptr::null,
 };
 
@@ -60,22 +59,25 @@ unsafe extern "C" fn write(fd: c_int, buffer: *const c_void, size: usize) -> isi
 
 /// Makes `file` the one that is open as `to`: under its name, or byte by byte where that cannot be (another file system).
 fn place(mut file: File, to: RawFd) -> io::Result<()> {
-    let linked = fs::read_link(format!("/proc/self/fd/{to}")).and_then(|name| link(&file, &name));
-    if linked.is_err() {
-        // SAFETY: the caller's descriptor, open for this call; it is not closed here.
-        let mut to = ManuallyDrop::new(unsafe { File::from_raw_fd(to) });
-        file.rewind()?;
-        io::copy(&mut file, &mut *to)?;
+    if let Ok(name) = fs::read_link(format!("/proc/self/fd/{to}")) {
+        let mut beside = OsString::from(&name);
+        beside.push("-kept");
+        if link(&file, &beside).is_ok() {
+            // Not at once: ext4 sends the data of what replaces a file to the disk before it goes on.
+            let renamed = fs::remove_file(&name).and_then(|()| fs::rename(&beside, &name));
+            return renamed.inspect_err(|_| _ = fs::remove_file(&beside));
+        }
     }
-    Ok(())
+    // SAFETY: the caller's descriptor, open for this call; it is not closed here.
+    let mut to = ManuallyDrop::new(unsafe { File::from_raw_fd(to) });
+    file.rewind()?;
+    io::copy(&mut file, &mut *to).map(drop)
 }
 
-/// Gives a file without a name the name of another, which it replaces.
-fn link(file: &File, name: &Path) -> io::Result<()> {
-    let mut beside = OsString::from(name);
-    beside.push("-kept");
+/// Gives a file without a name one that nothing else has.
+fn link(file: &File, name: &OsStr) -> io::Result<()> {
     let from = CString::new(format!("/proc/self/fd/{}", file.as_raw_fd()))?;
-    let to = CString::new(beside.as_bytes())?;
+    let to = CString::new(name.as_bytes())?;
     // SAFETY: two strings that end with NUL.
     let linked = unsafe {
         libc::linkat(
@@ -89,5 +91,5 @@ fn link(file: &File, name: &Path) -> io::Result<()> {
     if linked != 0 {
         return Err(io::Error::last_os_error());
     }
-    fs::rename(&beside, name).inspect_err(|_| _ = fs::remove_file(&beside))
+    Ok(())
 }
