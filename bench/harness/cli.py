@@ -15,18 +15,24 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from . import machine, oneoff, plots, procfs, report, rounds, targets
+from . import connections, machine, oneoff, plots, procfs, reloads, report, rounds, targets, uploads
 from .check import check
 from .errors import Unusable, WrongAnswer
 from .load import Bench
 from .oneoff import OneOff
-from .peers import CONNECTIONS, PEERS, Peer, Site
+from .peers import CONNECTIONS, IDLE_CONNECTIONS, PEERS, Peer, Site
 from .rounds import Row
 from .servers import Server
-from .workloads import IDENTICAL, VARYING, WORKLOADS, Workload
+from .workloads import IDENTICAL, VARYING, WORKLOADS, Exchange, Workload, make_files
 
 ROOT = Path(__file__).parents[2]
-ONE_OFF = ("memory", "idle", "startup", "internals")
+ONE_OFF = ("memory", "idle", "startup", "internals", "uploads", "connections", "reload")
+#: those that need the running servers of both kinds
+BOTH_KINDS = {"memory", "idle", "uploads", "connections", "reload"}
+UPLOAD_ROUNDS = 3
+#: seconds of a load without and with reloads, and --quick
+RELOAD_SECONDS = (10, 3)
+QUICK_CONNECTIONS = 1000
 CHOICES = ("surus", "limit", "nginx-fpm", "mod_php")
 
 
@@ -78,6 +84,9 @@ def run(options: argparse.Namespace, command: str) -> int:
     _needs("setpriv", "apt install util-linux")
     workloads = [workload for workload in WORKLOADS if workload.name in options.only]
     wanted = {name for name in ONE_OFF if name in options.only}
+    silent = QUICK_CONNECTIONS if options.quick else IDLE_CONNECTIONS
+    if "connections" in wanted:
+        connections.allow(silent)
     raw = options.out / "raw"
     raw.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
@@ -102,6 +111,14 @@ def run(options: argparse.Namespace, command: str) -> int:
         )
         if "memory" in wanted and rows:
             found.memory_loaded = {name: procfs.memory(server.pids()) for name, server in servers.items()}
+        cores = (server_core, generator_core)
+        if "uploads" in wanted:
+            found.uploads = _uploads(servers)
+            uploads.measure(found.uploads, cores, min(options.rounds, UPLOAD_ROUNDS), options.seconds)
+        if "connections" in wanted:
+            _connections(servers, silent, found)
+        if "reload" in wanted:
+            _reloads(servers, site, generator_core, RELOAD_SECONDS[options.quick], found)
         if "surus" in options.peers:
             ours = [servers[peer.name] for peer in peers if peer.choice == "surus" or peer.name == "surus"]
             oneoff.collect(site, ROOT / "examples/hello", ours, wanted, found)
@@ -112,7 +129,7 @@ def run(options: argparse.Namespace, command: str) -> int:
             command=command,
             rounds=options.rounds,
             seconds=options.seconds,
-            cores=(server_core, generator_core),
+            cores=cores,
             titles=titles,
             rows=rows,
             oneoff=found,
@@ -135,7 +152,7 @@ def _finish(options: argparse.Namespace, outcome: report.Run) -> int:
 
 def _taking_part(choices: list[str], workloads: list[Workload], wanted: set[str]) -> list[Peer]:
     kinds = {workload.classic for workload in workloads}
-    if wanted & {"memory", "idle"}:
+    if wanted & BOTH_KINDS:
         kinds = {False, True}
     return [peer for peer in PEERS if (peer.choice or peer.name) in choices and kinds & set(peer.serves)]
 
@@ -158,6 +175,49 @@ def _first_requests(peers: list[Peer], servers: dict[str, Server], found: OneOff
         found.memory_fresh[peer.name] = procfs.memory(server.pids())
 
 
+def _uploads(servers: dict[str, Server]) -> list[uploads.Row]:
+    """Raw bodies in coroutine mode, forms with a file in classic mode, and both to bare hyper, which keeps nothing."""
+    loads = [
+        uploads.Load(servers[name], "form" if form else "raw body", "/upload.php" if classic else "/upload", form, name == "limit")
+        for form in (False, True)
+        for name, classic in (("limit", False), ("surus", False), ("surus-classic", True), ("nginx-fpm", True), ("mod_php", True))
+        if name in servers and not (form and name == "surus")
+    ]
+    return [uploads.Row(load) for load in loads]
+
+
+def _connections(servers: dict[str, Server], count: int, found: OneOff) -> None:
+    """Of those servers that do not need a process for each."""
+    for name, workload in (("limit", "plaintext"), ("surus", "plaintext"), ("surus-classic", "small"), ("nginx-fpm", "small")):
+        if name in servers:
+            try:
+                found.connections[name] = connections.idle(servers[name], _exchange(workload, servers[name]), count)
+            except WrongAnswer as error:
+                found.failures.append(f"{count} idle connections, {servers[name].title}: {error}")
+            else:
+                print(f"idle connections {name:13} {found.connections[name]:9,.0f} bytes each", file=sys.stderr, flush=True)
+    found.connection_count = count
+
+
+def _reloads(servers: dict[str, Server], site: Site, core: int, seconds: int, found: OneOff) -> None:
+    for name, workload in (("surus", "json"), ("surus-classic", "classic")):
+        if name in servers:
+            exchange = _exchange(workload, servers[name])
+            try:
+                result = reloads.measure(servers[name], site.surus, exchange, core, seconds)
+            except WrongAnswer as error:
+                found.failures.append(f"reloads, {name}: {error}")
+                continue
+            found.reloads[name] = result
+            what = f"p99 {result.without.p99:.2f} ms, with {result.count} reloads {result.beside.p99:.2f} ms"
+            print(f"reload     {name:13} {what}", file=sys.stderr, flush=True)
+
+
+def _exchange(name: str, server: Server) -> Exchange:
+    workload = next(workload for workload in WORKLOADS if workload.name == name)
+    return workload.exchanges(IDENTICAL, server.host)[0]
+
+
 def _title(peer: Peer, peers: list[Peer]) -> str:
     """The modes of Surus are told apart only where both take part."""
     if peer.title == "Surus" and sum(other.title == "Surus" for other in peers) > 1:
@@ -169,6 +229,7 @@ def _site(options: argparse.Namespace, scratch: Path) -> Site:
     # The servers drop root, so they must be able to walk to the pages: copies, in a folder open to all.
     scratch.chmod(0o755)
     shutil.copytree(ROOT / "bench/apps", scratch / "apps")
+    make_files(scratch / "apps/classic")
     limit = options.limit or _built("surus-limit", "limit" in options.peers)
     surus = options.surus or _built("surus", "surus" in options.peers)
     return Site(scratch=scratch, apps=scratch / "apps", surus=surus.absolute(), limit=limit.absolute())

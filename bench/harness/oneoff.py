@@ -9,7 +9,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from . import procfs
+from . import procfs, reloads, uploads
 from .check import Connection
 from .errors import Unusable, WrongAnswer
 from .peers import Site
@@ -33,6 +33,12 @@ class OneOff:
     startup: Spread | None = None
     #: as `surus internals --json` prints them
     internals: dict[str, float] = field(default_factory=dict)
+    uploads: list[uploads.Row] = field(default_factory=list)
+    #: by server name: bytes for each idle connection
+    connections: dict[str, float] = field(default_factory=dict)
+    connection_count: int = 0
+    #: by server name
+    reloads: dict[str, reloads.Reloads] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
 

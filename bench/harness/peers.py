@@ -13,6 +13,8 @@ from .errors import Unusable
 from .servers import Command, Server, free_port
 
 CONNECTIONS = 64
+#: kept ones that nothing comes on
+IDLE_CONNECTIONS = 10_000
 
 FPM_CONFIG = """\
 [global]
@@ -33,13 +35,18 @@ NGINX_CONFIG = """\
 {user}
 worker_processes 1;
 daemon off;
+worker_rlimit_nofile {descriptors};
 pid {scratch}/nginx.pid;
 error_log {scratch}/nginx.error.log warn;
-events {{ worker_connections 4096; }}
+events {{ worker_connections {connections}; }}
 http {{
     access_log off;
     server_tokens off;
     keepalive_requests 1000000000;
+    sendfile on;
+    tcp_nopush on;
+    client_max_body_size 64m;
+    types {{ text/plain txt; }}
     client_body_temp_path {scratch}/nginx-body;
     fastcgi_temp_path {scratch}/nginx-fastcgi;
     proxy_temp_path {scratch}/nginx-proxy;
@@ -54,6 +61,7 @@ http {{
         listen 127.0.0.1:{port} backlog=4096;
         root {root};
         fastcgi_keep_conn on;
+        location ~ \\.txt$ {{ }}
         location / {{
             include /etc/nginx/fastcgi_params;
             fastcgi_param SCRIPT_FILENAME {root}/index.php;
@@ -82,6 +90,9 @@ ListenBacklog 4096
 {user}
 LoadModule mpm_prefork_module {modules}/mod_mpm_prefork.so
 LoadModule authz_core_module {modules}/mod_authz_core.so
+LoadModule mime_module {modules}/mod_mime.so
+TypesConfig /dev/null
+AddType text/plain .txt
 LoadModule dir_module {modules}/mod_dir.so
 LoadModule php_module {php_module}
 ServerLimit {children}
@@ -107,6 +118,8 @@ DocumentRoot {root}
 # Debian's defaults, said here so that a changed php.ini does not change the figures.
 PHP_INI = """\
 expose_php = Off
+upload_max_filesize = 64M
+post_max_size = 64M
 opcache.enable = 1
 opcache.jit = disable
 display_errors = Off
@@ -147,6 +160,7 @@ def surus(peer: Peer, site: Site) -> Server:
     classic = peer.serves == (True,)
     path = site.apps / "classic" if classic else site.apps / "app.php"
     argv = [program, "serve", str(path), "--listen", f"127.0.0.1:{port}", "--workers", "1"]
+    argv += ["--set", "max_body=64M", "--set", "php.upload_max_filesize=64M"]
     if classic:
         argv += ["--mode", "classic"]
     return Server(peer.name, peer.title, port, [Command(argv, ready_line=r"^surus ready")], site.scratch)
@@ -172,7 +186,8 @@ def nginx_and_fpm(scratch: Path, folder: Path, port: int, pool: str = "") -> lis
     """Both, for the PHP files of a folder; other paths are its index.php's. `pool` is more for the pool of php-fpm."""
     nginx = _program("nginx", "apt install nginx")
     fpm = _program(_newest("/usr/sbin/php-fpm[0-9]*") or "php-fpm", "apt install php-fpm")
-    values = {"scratch": scratch, "root": folder, "port": port, "children": CONNECTIONS}
+    values: dict[str, object] = {"scratch": scratch, "root": folder, "port": port, "children": CONNECTIONS}
+    values |= {"connections": IDLE_CONNECTIONS + 1000, "descriptors": 2 * IDLE_CONNECTIONS}
     root = os.geteuid() == 0
     fpm_config = scratch / "fpm.conf"
     fpm_config.write_text(

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from statistics import median
 
 from .oneoff import OneOff
+from .pace import PER_SECOND
 from .peers import CONNECTIONS
 from .rounds import DISTURBED, Row
 from .targets import SATURATED, Verdict, times
+from .uploads import AT_A_TIME, SIZE, limit_of
 
 
 @dataclass(frozen=True)
@@ -34,6 +37,11 @@ class Run:
             for row in self.rows
             for name, reason in row.failures.items()
         ]
+        found += [
+            f"uploads ({row.load.title}), {self.titles[row.load.server.name]}: {row.failure}"
+            for row in self.oneoff.uploads
+            if row.failure is not None
+        ]
         return found + self.oneoff.failures
 
 
@@ -48,6 +56,12 @@ def markdown(run: Run) -> str:
     if run.rows:
         parts.append("## Loads\n\n" + "\n".join(f"![{title}]({file})" for title, file in run.plots))
         parts += [_row(run, row) for row in run.rows]
+    if run.oneoff.uploads:
+        parts.append(f"## {AT_A_TIME} uploads of {SIZE >> 20} MB at a time\n\n" + _uploads(run))
+    if run.oneoff.connections:
+        parts.append(f"## {run.oneoff.connection_count:,} idle connections\n\n" + _connections(run))
+    if run.oneoff.reloads:
+        parts.append("## A reload each second\n\n" + _reloads(run))
     if run.oneoff.memory_fresh:
         parts.append("## Memory\n\n" + _memory(run))
     if run.oneoff.notes:
@@ -122,6 +136,57 @@ def _row(run: Run, row: Row) -> str:
 def latency(milliseconds: float) -> str:
     """wrk has no account of very short waits."""
     return f"{milliseconds:.2f}" if milliseconds > 0 else "n/a"
+
+
+def _uploads(run: Run) -> str:
+    lines = [
+        "Bare hyper reads the bodies and keeps nothing; the others give PHP a file, except Surus in coroutine mode, which streams raw"
+        f" bodies to PHP. A visitor asks for the plaintext {PER_SECOND} times a second, alone and beside the uploads.",
+        "",
+        "| Server | body | MB/s | to limit | CPU ms/upload | visitor's p99 ms | beside uploads |",
+        "|---|---|---:|---:|---:|---:|---:|",
+    ]
+    marks: set[str] = set()
+    for row in run.oneoff.uploads:
+        title = run.titles[row.load.server.name]
+        found = list(row.results.values())
+        if row.failure is not None or not found:
+            lines.append(f"| {title} | {row.load.title} | failed | | | | |")
+            continue
+        ratio = row.ratio(limit_of(run.oneoff.uploads, row))
+        figures = [[each.rate / 1e6, each.cpu * 1000, each.alone.p99, each.beside.p99] for each in found]
+        rate, cpu, alone, beside = (median(column) for column in zip(*figures))
+        if row.disturbed():
+            marks.add(f"Other processes took more than {DISTURBED:.0%} of a core in some rounds: read with care.")
+        lines.append(
+            f"| {title} | {row.load.title} | {rate:,.0f} | {times(ratio) if ratio else ''} | {cpu:.1f} | {alone:.2f} | {beside:.2f} |"
+        )
+    return "\n".join(lines + [""] + sorted(marks)).rstrip()
+
+
+def _connections(run: Run) -> str:
+    lines = [
+        "Kept connections that have had an answer and are silent, and memory (PSS of all processes, without the kernel's) for each.",
+        "",
+        "| Server | bytes per connection |",
+        "|---|---:|",
+    ]
+    return "\n".join(lines + [f"| {run.titles[name]} | {size:,.0f} |" for name, size in run.oneoff.connections.items()])
+
+
+def _reloads(run: Run) -> str:
+    lines = [
+        f"{PER_SECOND} requests a second on one connection, milliseconds from when each was due; without reloads, and with one each"
+        " second. Every answer is compared.",
+        "",
+        "| Server | reloads | p50 without | p99 without | worst without | p50 with | p99 with | worst with |",
+        "|---|---:|---:|---:|---:|---:|---:|---:|",
+    ]
+    for name, found in run.oneoff.reloads.items():
+        paces = (found.without, found.beside)
+        cells = [f"{value:.2f}" for pace in paces for value in (pace.p50, pace.p99, pace.worst)]
+        lines.append(f"| {run.titles[name]} | {found.count} | {' | '.join(cells)} |")
+    return "\n".join(lines)
 
 
 def _memory(run: Run) -> str:

@@ -58,6 +58,11 @@ class Server:
         """What clients put into the Host header."""
         return f"127.0.0.1:{self.port}"
 
+    @property
+    def pid(self) -> int:
+        """The process of its front, the last program."""
+        return self._processes[-1].pid
+
     def start(self, core: int | None) -> None:
         """Start on one core (None: on any) and return once the port accepts connections and pools are complete."""
         try:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from .oneoff import IDLE_SECONDS, OneOff
 from .rounds import Row, Spread
+from .uploads import limit_of
 
 #: wrk or a server is at its end when it uses this share of its core
 SATURATED = 0.95
@@ -17,6 +18,9 @@ CPU_TO_LIMIT = {"plaintext": 1.3, "json": 1.3}
 #: least ratio of requests per second to the peers, classic mode
 CLASSIC_TO_PEER = 2.5
 PEERS = {"nginx-fpm": "nginx + php-fpm", "mod_php": "mod_php"}
+
+#: least ratio of the rate of uploads to bare hyper
+UPLOADS_TO_LIMIT = 0.5
 
 STARTUP_MS = 150
 #: key of `surus internals --json`, what it is, its greatest value, unit of the report, that unit in units of the key
@@ -54,6 +58,12 @@ def verdicts(rows: list[Row], oneoff: OneOff) -> list[Verdict]:
                 ticks == 0,
             )
         )
+    for upload in oneoff.uploads:
+        ratio = upload.ratio(limit_of(oneoff.uploads, upload))
+        if upload.load.server.name.startswith("surus") and ratio is not None:
+            mode = "classic" if upload.load.server.name.endswith("classic") else "coroutine"
+            what = f"Uploads ({upload.load.title}, {mode} mode): MB/s to bare hyper"
+            found.append(Verdict(what, f"≥ {UPLOADS_TO_LIMIT:g}", times(ratio), ratio.median >= UPLOADS_TO_LIMIT))
     if (start := oneoff.startup) is not None:
         measured = f"{start.median:.0f} ms ({start.low:.0f}–{start.high:.0f})"
         what = "exec to first 200, `examples/hello`"
@@ -86,7 +96,7 @@ def _against_limit(row: Row) -> list[Verdict]:
 
 
 def _against_peers(row: Row) -> list[Verdict]:
-    if not row.workload.classic:
+    if not row.workload.peers:
         return []
     found = []
     for peer, title in PEERS.items():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from pathlib import Path
 
 # More different requests than a server's cache of parsed or answered requests is likely to hold.
 VARIANTS = 20_000
@@ -33,6 +34,8 @@ class Workload:
     pipeline: int = 1
     #: served by Surus in classic mode instead of coroutine mode
     classic: bool = False
+    #: a promise compares Surus with the classic peers
+    peers: bool = False
     #: send what a browser sends, instead of nothing but Host
     browser_headers: bool = False
 
@@ -71,11 +74,24 @@ def browser_headers(n: int) -> dict[str, str]:
     }
 
 
+#: what the files have that servers send; `make_files` writes them
+FILE = b"0123456789abcdef" * 65536
+
+
+def make_files(folder: Path) -> None:
+    """The files of the workloads, for servers that have them on disk."""
+    for workload in WORKLOADS:
+        if workload.path.endswith(".txt"):
+            (folder / workload.path.lstrip("/")).write_bytes(workload.body)
+
+
 _JSON = b'{"message":"Hello, World!"}'
 WORKLOADS = (
     Workload("plaintext", "Plaintext", "/plaintext", "text/plain", b"Hello, World!"),
     Workload("pipelined", "Plaintext, pipelined ×16", "/plaintext", "text/plain", b"Hello, World!", pipeline=16),
     Workload("json", "JSON", "/json", "application/json", _JSON),
     Workload("route", "Route with a parameter", "/users/{id}", "application/json", b"", browser_headers=True),
-    Workload("classic", 'Classic `<?php echo "ok";`', "/ok.php", "text/html", b"ok", classic=True),
+    Workload("classic", 'Classic `<?php echo "ok";`', "/ok.php", "text/html", b"ok", classic=True, peers=True),
+    Workload("small", "File of 1 KB", "/small.txt", "text/plain", FILE[:1024], classic=True),
+    Workload("large", "File of 1 MB", "/large.txt", "text/plain", FILE, classic=True),
 )

@@ -9,6 +9,7 @@
 
 use std::net::SocketAddr;
 use std::process::ExitCode;
+use std::sync::LazyLock;
 
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
@@ -22,15 +23,7 @@ use serde::Serialize;
 use tokio::net::TcpListener;
 
 /// What the other servers have as a file, from memory.
-static FILE: [u8; 1 << 20] = {
-    let mut file = [0; 1 << 20];
-    let mut at = 0;
-    while at < file.len() {
-        file[at] = b"0123456789abcdef"[at % 16];
-        at += 1;
-    }
-    file
-};
+static FILE: LazyLock<Bytes> = LazyLock::new(|| b"0123456789abcdef".repeat(1 << 16).into());
 
 #[derive(Serialize)]
 struct Message {
@@ -93,8 +86,8 @@ async fn answer(request: Request<Incoming>) -> Result<Response<Full<Bytes>>, hyp
             message: "Hello, World!",
         }),
         "/ok.php" => response("text/html; charset=UTF-8", Bytes::from_static(b"ok")),
-        "/small.txt" => response("text/plain", Bytes::from_static(&FILE[..1024])),
-        "/large.txt" => response("text/plain", Bytes::from_static(&FILE)),
+        "/small.txt" => response("text/plain", FILE.slice(..1024)),
+        "/large.txt" => response("text/plain", FILE.clone()),
         _ => match path.strip_prefix("/users/") {
             Some(id) if !id.is_empty() && !id.contains('/') => json(&User { id }),
             _ => {

@@ -30,10 +30,15 @@ enum Source {
     },
 }
 
+/// Bytes that are taken from one client before others have their turn.
+const TURN: u64 = 128 * 1024;
+
 #[derive(Debug)]
 struct Watch {
     /// Bytes that may still come.
     left: u64,
+    /// Bytes since the last turn of others.
+    turn: u64,
     received: u64,
     limits: Limits,
     /// How long was waited for the client in all, and since when it is waited for now. The time in which the backend
@@ -61,6 +66,7 @@ impl RequestBody {
         let verdict = Verdict::default();
         let watch = Box::new(Watch {
             left: limits.body_bytes,
+            turn: 0,
             received: 0,
             limits: limits.clone(),
             waited: Duration::ZERO,
@@ -151,6 +157,7 @@ impl Watch {
             self.timer = None;
         }
         self.received += bytes;
+        self.turn += bytes;
         match self.left.checked_sub(bytes) {
             Some(left) => {
                 self.left = left;
@@ -207,6 +214,11 @@ impl Body for RequestBody {
             }
             Source::Client { incoming, watch } => (incoming, watch),
         };
+        if watch.turn >= TURN {
+            watch.turn = 0;
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
         match Pin::new(incoming).poll_frame(cx) {
             Poll::Ready(Some(Ok(frame))) => {
                 if let Some(trailers) = frame.trailers_ref() {
