@@ -250,6 +250,7 @@ scripts! {
     body
     collector_roots
     compressed_output
+    date_errors
     default_connection
     detect_order
     dl

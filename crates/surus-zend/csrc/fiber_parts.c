@@ -14,6 +14,11 @@
 
 typedef void (*end_part)(void *address, size_t size);
 
+static zend_module_entry *find_module(const char *name)
+{
+	return zend_hash_str_find_ptr(&module_registry, name, strlen(name));
+}
+
 /* pgsql's last field: connections by their parameters, with which pg_connect() gives out one that is open. */
 static void end_connections(void *address, size_t size)
 {
@@ -49,6 +54,27 @@ static void end_links(void *address, size_t size)
 	links->active = links->tag_type = links->attr_type = 0;
 }
 
+/* What date_get_last_errors() gives, with the module's own hands; the cache of time zones, to which objects of any
+ * request may point, is not to be seen by it. */
+static void end_date_errors(void *address, size_t size)
+{
+	(void)size;
+	zend_date_globals *globals = (zend_date_globals *)((char *)address - offsetof(zend_date_globals, last_errors));
+	zend_module_entry *date = find_module("date");
+	char *zone = globals->timezone;
+	HashTable *cache = globals->tzcache;
+	globals->timezone = NULL;
+	globals->tzcache = NULL;
+	if (date->request_shutdown_func) {
+		date->request_shutdown_func(date->type, date->module_number);
+	}
+	if (date->post_deactivate_func) {
+		date->post_deactivate_func();
+	}
+	globals->timezone = zone;
+	globals->tzcache = cache;
+}
+
 /* Modules whose globals are a request's, all of them. Some hold memory that the module itself must end. */
 static const struct { const char *module; bool ends, starts; end_part end; } request_modules[] = {
 	{"session", true, true, NULL}, {"libxml", true, true, NULL}, {"json", false, false, NULL}, {"posix", false, false, NULL},
@@ -77,11 +103,6 @@ static size_t part_count;
 static size_t parts_size;
 /* mbstring's, behind the others. */
 static size_t mb_offset, mb_size;
-
-static zend_module_entry *find_module(const char *name)
-{
-	return zend_hash_str_find_ptr(&module_registry, name, strlen(name));
-}
 
 static part *add_part(void *address, size_t size, zend_module_entry *module)
 {
@@ -131,7 +152,9 @@ static void add_fields(void)
 	/* date_default_timezone_set(); the cache of time zones beside it is the isolate's. */
 	zend_module_entry *date = find_module("date");
 	if (date && date->globals_ptr) {
-		add_part(&((zend_date_globals *)date->globals_ptr)->timezone, sizeof(char *), NULL)->is_block = true;
+		zend_date_globals *globals = date->globals_ptr;
+		add_part(&globals->timezone, sizeof globals->timezone, NULL)->is_block = true;
+		add_part(&globals->last_errors, sizeof globals->last_errors, NULL)->end = end_date_errors;
 	}
 }
 

@@ -8,6 +8,8 @@
 #include "fiber_state.h"
 #include "fiber_internal.h"
 
+#include "ext/standard/php_filestat.h"
+
 #define VM_STACK_SIZE (16 * 1024)
 
 static const char *const superglobals[] = {"_GET", "_POST", "_COOKIE", "_FILES", "_SERVER", "_ENV", "_REQUEST", "_SESSION"};
@@ -89,6 +91,10 @@ static void load_superglobals(struct surus_fiber_state *state)
  * come again before the modules do. */
 static void save_state(struct surus_fiber_state *state, struct surus_idle *idle)
 {
+	/* What it knows of the last file: the other one asks for itself. */
+	if (BG(CurrentStatFile) || BG(CurrentLStatFile)) {
+		php_clear_stat_cache(0, NULL, 0);
+	}
 	save_superglobals(state);
 	surus_parts_save(state->parts);
 	surus_values_save(&state->values);

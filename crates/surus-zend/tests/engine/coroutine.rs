@@ -226,6 +226,7 @@ pub(crate) async fn memory_comes_back(engine: &Engine) {
             mb_ereg_search();
             normalizer_normalize("\xff");
             socket_strerror(123_456);
+            date_create('no date');
             output_add_rewrite_var('own', $_GET['id']);
             openssl_pkey_get_public('none');
             mysqli_report(MYSQLI_REPORT_OFF);
