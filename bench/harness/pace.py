@@ -13,7 +13,7 @@ from .errors import WrongAnswer
 from .servers import Server
 from .workloads import Exchange
 
-PER_SECOND = 200
+PER_SECOND = 50
 
 
 @dataclass(frozen=True)
