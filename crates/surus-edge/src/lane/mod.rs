@@ -102,6 +102,7 @@ async fn work<B: Backend>(socket: &mut Socket, service: &Service<B>) -> io::Resu
 }
 
 /// False: the answer is left to hyper.
+#[inline(always)]
 fn answer<B: Backend>(service: &Service<B>, head: &mut Parts, body: Bytes) -> bool {
     let body = (!body.is_empty()).then(|| RequestBody::whole(body));
     let (mut noted, begun) = service.begin(head, body, None);

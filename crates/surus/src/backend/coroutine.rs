@@ -7,7 +7,7 @@ use serde_json::{json, Value};
 use surus_edge::{plain, take_head, Answer, Backend, Connection, Reply, RequestBody, Spool};
 use surus_zend::{BootError, Engine, Prepared, ResponseBody};
 
-use super::{bare_request, limits, request, source_file, unreadable, Php, Streamed};
+use super::{limits, request, request_with, source_file, unreadable, Php, Streamed};
 use crate::config::App;
 
 /// An application that booted once and serves each request in a fiber.
@@ -97,11 +97,7 @@ impl Backend for Coroutine {
             let Some(app) = self.app.get() else {
                 return Answer::Now(plain(StatusCode::SERVICE_UNAVAILABLE));
             };
-            let request = surus_zend::Request {
-                body,
-                ..bare_request(head, connection)
-            };
-            return match app.answer(request) {
+            return match app.answer(request_with(head, connection, body, None)) {
                 surus_zend::Answer::Now(response) => Answer::Now(response.map(reply)),
                 surus_zend::Answer::Later(future) => {
                     Answer::Later(Box::pin(async { future.await.map(reply) }))

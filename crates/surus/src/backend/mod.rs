@@ -16,7 +16,7 @@ use http::{HeaderMap, StatusCode};
 use serde_json::Value;
 use surus_edge::{
     plain, Backend, BodyError, BoxError, Connection, Piece, Reply, RequestBody, Scanner, Spool,
-    Spooled, SpooledFile,
+    Spooled, SpooledFile, Trailers,
 };
 use surus_zend::{Interim, KeptBody, KeptPiece, Limits};
 
@@ -80,8 +80,14 @@ enum Streamed {
     Long,
 }
 
-/// The engine's form of a request without a body.
-fn bare_request(head: &mut http::request::Parts, connection: &Connection) -> surus_zend::Request {
+/// The engine's form of a request with this body.
+#[inline]
+fn request_with(
+    head: &mut http::request::Parts,
+    connection: &Connection,
+    body: surus_zend::RequestBody,
+    trailers: Option<Trailers>,
+) -> surus_zend::Request {
     surus_zend::Request {
         method: take(&mut head.method),
         uri: take(&mut head.uri),
@@ -91,8 +97,8 @@ fn bare_request(head: &mut http::request::Parts, connection: &Connection) -> sur
         local: connection.local,
         https: connection.https,
         interim: connection.interim().cloned().map(Interim),
-        body: surus_zend::RequestBody::Empty,
-        trailers: None,
+        body,
+        trailers,
     }
 }
 
@@ -105,7 +111,8 @@ async fn request(
     streamed: Streamed,
 ) -> Result<surus_zend::Request, BoxError> {
     let Some(body) = body else {
-        return Ok(bare_request(&mut head, connection));
+        let none = surus_zend::RequestBody::Empty;
+        return Ok(request_with(&mut head, connection, none, None));
     };
     let trailers = body.trailers();
     let body = if streamed == Streamed::Long && !spool.holds(&body) && !has_files(&head.headers) {
@@ -123,11 +130,7 @@ async fn request(
             .or_insert_with(|| length.into());
         body
     };
-    Ok(surus_zend::Request {
-        body,
-        trailers,
-        ..bare_request(&mut head, connection)
-    })
+    Ok(request_with(&mut head, connection, body, trailers))
 }
 
 /// The engine's form of a body that was written down.
