@@ -2,7 +2,7 @@
 //! name.
 
 use std::fs::{File, Permissions};
-use std::io::{self, Write};
+use std::io::{self, IoSlice, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -42,6 +42,8 @@ pub(crate) struct Keeper {
 #[derive(Debug)]
 struct Output {
     kept: Kept,
+    /// What comes at the end of the last piece, and is not written yet: all at once costs the kernel least.
+    waiting: Vec<Bytes>,
     folder: PathBuf,
     /// How many files there may be.
     apart: Arc<Semaphore>,
@@ -60,6 +62,7 @@ impl Keeper {
         };
         let output = Output {
             kept,
+            waiting: Vec::new(),
             folder,
             apart,
             files: 0,
@@ -69,43 +72,46 @@ impl Keeper {
 
     pub(crate) fn keep(&mut self, blocks: &[Bytes]) -> io::Result<()> {
         let output = &mut self.output;
-        blocks.iter().try_for_each(|block| match &mut self.form {
-            Some(form) => form.push(block, &mut |found| output.take(found)),
-            None => output.text(block),
-        })
+        for block in blocks {
+            match &mut self.form {
+                Some(form) => form.push(block, &mut |found| output.take(found, block))?,
+                None => output.take(Found::Text(block), block)?,
+            }
+        }
+        output.write()
     }
 
     pub(crate) fn finish(mut self) -> io::Result<Kept> {
         if let Some(form) = &mut self.form {
-            form.finish(&mut |found| self.output.take(found))?;
+            let output = &mut self.output;
+            form.finish(&mut |found| output.take(found, &Bytes::new()))?;
         }
+        self.output.write()?;
         Ok(self.output.kept)
     }
 }
 
 impl Output {
-    fn take(&mut self, found: Found<'_>) -> io::Result<()> {
+    /// `found` is part of `block`, or short.
+    fn take(&mut self, found: Found<'_>, block: &Bytes) -> io::Result<()> {
         match (found, self.kept.pieces.last_mut()) {
-            (Found::Text(bytes), _) => self.text(bytes),
             (Found::File, _) => self.begin_file(),
-            (Found::Content(bytes), Some(Piece::File(file, length, _))) => {
+            (Found::Text(bytes), Some(Piece::Text(length)))
+            | (Found::Content(bytes), Some(Piece::Text(length) | Piece::File(_, length, _))) => {
                 *length += bytes.len() as u64;
-                file.write_all(bytes)
+                self.waiting.push(part_of(block, bytes));
+                Ok(())
             }
-            // Too many files.
-            (Found::Content(bytes), _) => self.text(bytes),
+            (Found::Text(bytes) | Found::Content(bytes), _) => {
+                self.write()?;
+                self.kept.pieces.push(Piece::Text(bytes.len() as u64));
+                self.waiting.push(part_of(block, bytes));
+                Ok(())
+            }
         }
     }
 
-    fn text(&mut self, bytes: &[u8]) -> io::Result<()> {
-        let more = bytes.len() as u64;
-        match self.kept.pieces.last_mut() {
-            Some(Piece::Text(length)) => *length += more,
-            _ => self.kept.pieces.push(Piece::Text(more)),
-        }
-        self.kept.text.write_all(bytes)
-    }
-
+    /// Where there are too many files, their content is text.
     fn begin_file(&mut self) -> io::Result<()> {
         if self.files == MAX_APART {
             return Ok(());
@@ -113,11 +119,46 @@ impl Output {
         let Ok(permit) = Arc::clone(&self.apart).try_acquire_owned() else {
             return Ok(());
         };
+        self.write()?;
         self.files += 1;
         let file = tempfile::tempfile_in(&self.folder)?;
         // Where it gets a name, it is nobody else's.
         file.set_permissions(Permissions::from_mode(0o600))?;
         self.kept.pieces.push(Piece::File(file, 0, permit));
         Ok(())
+    }
+
+    fn write(&mut self) -> io::Result<()> {
+        let file = match self.kept.pieces.last_mut() {
+            Some(Piece::File(file, ..)) => file,
+            _ => &mut self.kept.text,
+        };
+        let mut slices: Vec<_> = self
+            .waiting
+            .iter()
+            .map(|bytes| IoSlice::new(bytes))
+            .collect();
+        let mut left = &mut slices[..];
+        // Leaves out what is empty.
+        IoSlice::advance_slices(&mut left, 0);
+        while !left.is_empty() {
+            match file.write_vectored(left) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(count) => IoSlice::advance_slices(&mut left, count),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        self.waiting.clear();
+        Ok(())
+    }
+}
+
+/// `bytes`, which are a slice of `block` or few.
+fn part_of(block: &Bytes, bytes: &[u8]) -> Bytes {
+    if block.as_ptr_range().contains(&bytes.as_ptr()) {
+        block.slice_ref(bytes)
+    } else {
+        Bytes::copy_from_slice(bytes)
     }
 }

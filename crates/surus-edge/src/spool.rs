@@ -20,7 +20,7 @@ use crate::kept::{Keeper, Kept};
 use crate::{BodyError, BoxError, RequestBody};
 
 /// Bytes that a helper thread is given at a time.
-const BLOCK: usize = 256 * 1024;
+const BLOCK: usize = 512 * 1024;
 
 /// What comes in smaller pieces is put together: a piece may keep a buffer alive that is much larger.
 const PIECE: usize = 8 * 1024;
