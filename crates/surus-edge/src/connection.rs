@@ -144,6 +144,8 @@ impl State {
 
     pub(crate) fn begin_request(&self) {
         self.requests.set(self.requests.get() + 1);
+        // Its head has come after all.
+        self.header_timed_out.set(false);
         self.enter(Phase::Busy);
     }
 
@@ -213,6 +215,11 @@ impl State {
     pub(crate) fn order(&self, command: Command) {
         self.command.set(Some(command));
         self.wake();
+    }
+
+    /// Nothing is asked for, and all that was has been sent.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.phase.get().is_between() && self.output.borrow().is_empty()
     }
 
     /// True if it ends, or has been told to.

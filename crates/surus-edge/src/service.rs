@@ -23,7 +23,7 @@ use crate::length::correct;
 use crate::request_body::Verdict;
 use crate::server::Edge;
 use crate::wellformed::check;
-use crate::{plain, Answer, Backend, BoxError, Connection, Later, Reply, RequestBody};
+use crate::{plain, Answer, Backend, BoxError, Connection, Later, Limits, Reply, RequestBody};
 
 /// A request that is being answered, until this is dropped.
 #[derive(Debug)]
@@ -127,6 +127,10 @@ impl<B: Backend> Service<B> {
 
     pub(crate) fn state(&self) -> &Rc<State> {
         &self.state
+    }
+
+    pub(crate) fn limits(&self) -> &Limits {
+        &self.edge.limits
     }
 
     /// Passes on a request that has been begun: hyper is about to read the same one.

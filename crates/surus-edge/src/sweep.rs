@@ -95,7 +95,7 @@ impl Table {
             let key = (start + look) % slots.len();
             let Some(state) = &slots[key] else { continue };
             let age = self.clock.get().wrapping_sub(state.since.get());
-            if state.phase.get().is_between() && age > 1 && !state.is_closing() {
+            if state.is_idle() && age > 1 && !state.is_closing() {
                 state.order(Command::Finish);
                 self.shed.set(key + 1);
                 return true;
@@ -161,7 +161,9 @@ fn judge(state: &State, now: u32, limits: &Limits) {
         Phase::Busy if age > 0 && state.client_has_left() => state.order(Command::Abort),
         Phase::Head if age > header_timeout => state.time_out(),
         Phase::New if age > header_timeout => state.order(Command::Finish),
-        Phase::Idle if !state.finishing.get() && age > keep_alive => state.order(Command::Finish),
+        Phase::Idle if !state.finishing.get() && state.is_idle() && age > keep_alive => {
+            state.order(Command::Finish)
+        }
         // HTTP/2 has been told to go, and does not.
         Phase::Idle if state.finishing.get() && age > keep_alive.saturating_mul(2) => {
             state.order(Command::Abort)

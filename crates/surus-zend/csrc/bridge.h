@@ -248,8 +248,8 @@ void surus_rs_take_tokens(surus_str key, double rate, double burst, double cost,
  * is what the writer has said. What is read is valid until the next call. */
 bool surus_rs_cache_read(surus_str key, int64_t now, surus_str *value, int *kind);
 bool surus_rs_cache_write(surus_str key, surus_str value, int kind, int64_t until);
-void surus_rs_cache_remove(surus_str key);
-void surus_rs_cache_clear(surus_str prefix);
+bool surus_rs_cache_remove(surus_str key);
+bool surus_rs_cache_clear(surus_str prefix);
 
 /* An OpenAPI document from what Surus\Schema\OpenApi says; false: the text is what is wrong. Valid until the next call. */
 bool surus_rs_openapi(surus_str routes, surus_str *text);

@@ -36,11 +36,24 @@ static int on_form(unsigned int event, void *data, void **extra)
 	return result;
 }
 
+/* A form that PHP does not read now may be asked for later: request_parse_body() of PHP 8.4. */
+static bool is_form(void)
+{
+	static const char *const kinds[] = {"multipart/form-data", "application/x-www-form-urlencoded"};
+	const char *type = SG(request_info).content_type;
+	for (size_t i = 0; type && i < sizeof kinds / sizeof *kinds; i++) {
+		if (strncasecmp(type, kinds[i], strlen(kinds[i])) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
 void surus_adopt_body(void)
 {
 	surus_task *task = surus_running;
 	bool too_large = SG(post_max_size) > 0 && SG(request_info).content_length > SG(post_max_size);
-	if (!task || task->work != SURUS_RUN_CLASSIC || SG(request_info).request_body || SG(request_info).post_entry || SG(post_read) || too_large) {
+	if (!task || task->work != SURUS_RUN_CLASSIC || SG(request_info).request_body || SG(request_info).post_entry || SG(post_read) || too_large || is_form()) {
 		return;
 	}
 	uint64_t length;

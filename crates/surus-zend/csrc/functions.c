@@ -250,24 +250,24 @@ static ZEND_FUNCTION(surus_cache_write)
 	RETURN_BOOL(surus_rs_cache_write(bytes_of(key), bytes_of(value), serialized, until));
 }
 
-/* Surus\Internal\cache_remove(string $key): void */
+/* Surus\Internal\cache_remove(string $key): bool */
 static ZEND_FUNCTION(surus_cache_remove)
 {
 	zend_string *key;
 	ZEND_PARSE_PARAMETERS_START(1, 1)
 		Z_PARAM_STR(key)
 	ZEND_PARSE_PARAMETERS_END();
-	surus_rs_cache_remove(bytes_of(key));
+	RETURN_BOOL(surus_rs_cache_remove(bytes_of(key)));
 }
 
-/* Surus\Internal\cache_clear(string $prefix): void */
+/* Surus\Internal\cache_clear(string $prefix): bool */
 static ZEND_FUNCTION(surus_cache_clear)
 {
 	zend_string *prefix;
 	ZEND_PARSE_PARAMETERS_START(1, 1)
 		Z_PARAM_STR(prefix)
 	ZEND_PARSE_PARAMETERS_END();
-	surus_rs_cache_clear(bytes_of(prefix));
+	RETURN_BOOL(surus_rs_cache_clear(bytes_of(prefix)));
 }
 
 /* Surus\Internal\log_enabled(int $severity): bool */
@@ -312,10 +312,10 @@ ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_cache_write, 0, 4, _IS_BOOL, 0)
 	ZEND_ARG_TYPE_INFO(0, serialized, _IS_BOOL, 0)
 	ZEND_ARG_TYPE_INFO(0, until, IS_LONG, 0)
 ZEND_END_ARG_INFO()
-ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_cache_remove, 0, 1, IS_VOID, 0)
+ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_cache_remove, 0, 1, _IS_BOOL, 0)
 	ZEND_ARG_TYPE_INFO(0, key, IS_STRING, 0)
 ZEND_END_ARG_INFO()
-ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_cache_clear, 0, 1, IS_VOID, 0)
+ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_cache_clear, 0, 1, _IS_BOOL, 0)
 	ZEND_ARG_TYPE_INFO(0, prefix, IS_STRING, 0)
 ZEND_END_ARG_INFO()
 ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_log_enabled, 0, 1, _IS_BOOL, 0)

@@ -22,6 +22,8 @@ pub(crate) fn plain_answer(status: u16) -> Response<ResponseBody> {
 /// The same as a page for who likes that better.
 pub(crate) fn refusal(status: u16, headers: &HeaderMap) -> Response<ResponseBody> {
     let mut answer = plain_answer(status);
+    let vary = HeaderValue::from_static("accept");
+    answer.headers_mut().insert(header::VARY, vary);
     if prefers_html(headers) {
         let title = answer.status().canonical_reason().unwrap_or("Error");
         let page =

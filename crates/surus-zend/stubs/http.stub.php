@@ -293,12 +293,13 @@ namespace Surus\Internal {
     {
     }
 
-    function cache_remove(string $key): void
+    /** False if the value may still be there. */
+    function cache_remove(string $key): bool
     {
     }
 
-    /** Removes the values of all keys that begin like this. */
-    function cache_clear(string $prefix): void
+    /** Removes the values of all keys that begin like this; false if some may still be there. */
+    function cache_clear(string $prefix): bool
     {
     }
 

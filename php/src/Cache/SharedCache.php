@@ -34,9 +34,7 @@ final class SharedCache extends Cache
 
     public function clear(): bool
     {
-        cache_clear($this->prefix);
-
-        return true;
+        return cache_clear($this->prefix);
     }
 
     protected function read(array $keys): array
@@ -45,8 +43,11 @@ final class SharedCache extends Cache
         $found = [];
         foreach ($keys as $key) {
             $value = cache_read($this->prefix . $key, $now);
-            if ($value !== null) {
-                $found[$key] = is_array($value) ? unserialize($value[0]) : $value;
+            if (is_string($value)) {
+                $found[$key] = $value;
+            } elseif ($value !== null && !self::restore($value[0], $found[$key])) {
+                unset($found[$key]);
+                cache_remove($this->prefix . $key);
             }
         }
 
@@ -69,11 +70,24 @@ final class SharedCache extends Cache
 
     protected function remove(array $keys): bool
     {
+        $removed = true;
         foreach ($keys as $key) {
-            cache_remove($this->prefix . $key);
+            $removed = cache_remove($this->prefix . $key) && $removed;
         }
 
-        return true;
+        return $removed;
+    }
+
+    /** False for what an older version of the code has written and this one cannot read. */
+    private static function restore(string $serialized, mixed &$value): bool
+    {
+        try {
+            $value = @unserialize($serialized);
+        } catch (\Throwable) {
+            return false;
+        }
+
+        return $value !== false || $serialized === serialize(false);
     }
 
     private function now(): int

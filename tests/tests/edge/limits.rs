@@ -88,6 +88,16 @@ fn headers_are_bounded() {
     assert_eq!(get(15, 900), 200);
     assert_eq!(get(25, 1), 431);
     assert_eq!(get(10, 2000), 431);
+    // Also for requests that are for the fast lane, and for one whose handler waits: it is not begun.
+    for target in ["/", "/sleep?seconds=1"] {
+        for (headers, status) in [(15, 200), (25, 431)] {
+            let headers = "X-A: b\r\n".repeat(headers);
+            let request = format!("GET {target} HTTP/1.1\r\nHost: a\r\n{headers}\r\n");
+            let mut connection = sent(&server, &request).expect("a connection");
+            let response = connection.response("GET").expect("an answer");
+            response.expect(status);
+        }
+    }
 }
 
 #[test]

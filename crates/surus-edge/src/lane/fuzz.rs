@@ -95,7 +95,7 @@ fn hyper(input: &[u8], answer: &Response<String>) -> (Vec<(Parts, Vec<u8>)>, Vec
 pub fn lane(data: &[u8]) {
     let block = Bytes::copy_from_slice(data);
     let mut head = nothing();
-    let read = head::read(&block, &mut head);
+    let read = head::read(&block, 100, &mut head);
     let Head::Complete {
         head: length,
         body: rest,
@@ -106,9 +106,9 @@ pub fn lane(data: &[u8]) {
     };
     // It is the same whatever follows, and no less will do.
     let exactly = block.slice(..length + rest);
-    assert_eq!(head::read(&exactly, &mut nothing()), read);
+    assert_eq!(head::read(&exactly, 100, &mut nothing()), read);
     for end in 0..length + rest {
-        let less = head::read(&block.slice(..end), &mut nothing());
+        let less = head::read(&block.slice(..end), 100, &mut nothing());
         let expected = if end < length {
             Head::Incomplete
         } else {
@@ -192,7 +192,7 @@ mod tests {
     fn read(bytes: &str) -> (Head, Parts) {
         let mut head = nothing();
         let block = Bytes::copy_from_slice(bytes.as_bytes());
-        (head::read(&block, &mut head), head)
+        (head::read(&block, 100, &mut head), head)
     }
 
     #[test]

@@ -13,7 +13,7 @@ use httparse::Status;
 /// More headers than most requests have.
 const MOST_HEADERS: usize = 64;
 
-/// From this size on, what is incomplete is hyper's to judge.
+/// Heads from this size on are hyper's to judge, which knows the limit.
 const LONGEST: usize = 8 * 1024;
 
 /// What a block of input begins with.
@@ -27,22 +27,23 @@ pub(crate) enum Head {
     Unusual,
 }
 
-/// Fills in `head`, whose headers are empty. What it gets are slices of the block.
-pub(crate) fn read(block: &Bytes, head: &mut Parts) -> Head {
-    let read = read_request(block, head);
+/// Fills in `head`, whose headers are empty. What it gets are slices of the block. `most`: headers that a request may have.
+pub(crate) fn read(block: &Bytes, most: usize, head: &mut Parts) -> Head {
+    let read = read_request(block, most, head);
     if !matches!(read, Head::Complete { .. }) {
         head.headers.clear();
     }
     read
 }
 
-fn read_request(block: &Bytes, head: &mut Parts) -> Head {
+fn read_request(block: &Bytes, most: usize, head: &mut Parts) -> Head {
     let mut headers = [const { MaybeUninit::uninit() }; MOST_HEADERS];
+    let headers = &mut headers[..most.min(MOST_HEADERS)];
     let mut request = httparse::Request::new(&mut []);
-    let length = match request.parse_with_uninit_headers(block, &mut headers) {
-        Ok(Status::Complete(length)) => length,
+    let length = match request.parse_with_uninit_headers(block, headers) {
+        Ok(Status::Complete(length)) if length < LONGEST => length,
         Ok(Status::Partial) if block.len() < LONGEST => return Head::Incomplete,
-        Ok(Status::Partial) | Err(_) => return Head::Unusual,
+        Ok(_) | Err(_) => return Head::Unusual,
     };
     let (Some(method), Some(target), Some(1)) = (request.method, request.path, request.version)
     else {

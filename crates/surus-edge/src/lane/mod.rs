@@ -34,8 +34,8 @@ use crate::socket::Socket;
 use crate::{Backend, Reply, RequestBody};
 use head::Head;
 
-/// Blocks of input that are worked off before others get a turn.
-const BLOCKS: u32 = 16;
+/// Requests of one connection that are answered before others get a turn.
+const TURN: u32 = 16;
 
 /// How the lane ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,14 +49,10 @@ pub(crate) enum End {
 /// Answers the requests that come, as long as they are for the lane.
 pub(crate) async fn run<B: Backend>(socket: &mut Socket, service: &Service<B>) -> io::Result<End> {
     let state = service.state();
-    let mut blocks = 0;
+    let mut answered = 0;
     loop {
-        if !work(socket, service).await? {
+        if !work(socket, service, &mut answered).await? {
             return Ok(End::Hyper);
-        }
-        blocks += 1;
-        if blocks % BLOCKS == 0 {
-            tokio::task::yield_now().await;
         }
         let is_between = socket.first().is_empty();
         if !is_between && state.phase.get().is_between() {
@@ -77,16 +73,26 @@ pub(crate) async fn run<B: Backend>(socket: &mut Socket, service: &Service<B>) -
 }
 
 /// Answers what has come. False: the first request that is left is not for the lane.
-async fn work<B: Backend>(socket: &mut Socket, service: &Service<B>) -> io::Result<bool> {
+async fn work<B: Backend>(
+    socket: &mut Socket,
+    service: &Service<B>,
+    answered: &mut u32,
+) -> io::Result<bool> {
     let mut block = socket.take_first();
     let mut head = nothing();
+    let most = service.limits().header_count;
     while !block.is_empty() {
+        if *answered >= TURN {
+            *answered = 0;
+            tokio::task::yield_now().await;
+        }
         poll_fn(|cx| service.state().poll_room(cx)).await?;
-        match head::read(&block, &mut head) {
+        match head::read(&block, most, &mut head) {
             Head::Complete { head: length, body }
                 if answer(service, &mut head, block.slice(length..length + body)) =>
             {
                 block.advance(length + body);
+                *answered += 1;
             }
             Head::Incomplete => {
                 socket.give_back(&block);

@@ -39,15 +39,15 @@ unsafe extern "C" fn surus_rs_cache_write(key: Str, value: Str, kind: c_int, unt
 }
 
 #[no_mangle]
-unsafe extern "C" fn surus_rs_cache_remove(key: Str) {
+unsafe extern "C" fn surus_rs_cache_remove(key: Str) -> bool {
     // SAFETY: as above.
-    super::remove(unsafe { key.bytes() });
+    super::remove(unsafe { key.bytes() })
 }
 
 #[no_mangle]
-unsafe extern "C" fn surus_rs_cache_clear(prefix: Str) {
+unsafe extern "C" fn surus_rs_cache_clear(prefix: Str) -> bool {
     // SAFETY: as above.
-    super::clear(unsafe { prefix.bytes() });
+    super::clear(unsafe { prefix.bytes() })
 }
 
 fn nanoseconds(time: i64) -> u64 {

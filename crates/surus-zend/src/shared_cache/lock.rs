@@ -2,8 +2,9 @@
 
 use std::{cell::UnsafeCell, mem::MaybeUninit};
 
-/// Whoever holds it copies some bytes: longer than this only somebody who was stopped does.
-const PATIENCE_SECONDS: i64 = 1;
+/// Whoever holds it copies some bytes: longer than this only somebody does who was stopped, and the requests of this worker
+/// should not stop with him.
+const PATIENCE_NANOSECONDS: i64 = 50_000_000;
 
 /// In memory that processes share; it does not move.
 #[repr(transparent)]
@@ -37,7 +38,7 @@ impl Lock {
         }
     }
 
-    /// None if it is not to be had in a second.
+    /// None if it is not to be had soon.
     pub(super) fn hold(&self) -> Option<Held<'_>> {
         // SAFETY: the mutex was made; the time is writable, and given as the clock says it.
         let result = unsafe {
@@ -48,7 +49,9 @@ impl Lock {
                         tv_nsec: 0,
                     };
                     libc::clock_gettime(libc::CLOCK_REALTIME, &mut until);
-                    until.tv_sec += PATIENCE_SECONDS;
+                    let nanoseconds = until.tv_nsec + PATIENCE_NANOSECONDS;
+                    until.tv_sec += nanoseconds / 1_000_000_000;
+                    until.tv_nsec = nanoseconds % 1_000_000_000;
                     libc::pthread_mutex_timedlock(self.0.get(), &until)
                 }
                 other => other,

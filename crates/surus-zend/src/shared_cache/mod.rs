@@ -60,13 +60,14 @@ pub(crate) fn write(key: &[u8], kind: u8, bytes: &[u8], until: u64) -> bool {
     cache().write(key, kind, bytes, until)
 }
 
-pub(crate) fn remove(key: &[u8]) {
-    cache().remove(key);
+/// False: it may still be there.
+pub(crate) fn remove(key: &[u8]) -> bool {
+    cache().remove(key)
 }
 
-/// Forgets all keys that begin like this.
-pub(crate) fn clear(prefix: &[u8]) {
-    cache().clear(prefix);
+/// Forgets all keys that begin like this. False: some may still be there.
+pub(crate) fn clear(prefix: &[u8]) -> bool {
+    cache().clear(prefix)
 }
 
 impl Cache {
@@ -116,20 +117,21 @@ impl Cache {
         ring.write(key, hash, kind, bytes, until)
     }
 
-    fn remove(&self, key: &[u8]) {
-        if let Some((shard, hash)) = self.find(key) {
-            if let Some(mut ring) = shard.lock() {
-                ring.remove(key, hash);
-            }
-        }
+    fn remove(&self, key: &[u8]) -> bool {
+        let Some((shard, hash)) = self.find(key) else {
+            return true;
+        };
+        let ring = shard.lock();
+        ring.map(|mut ring| ring.remove(key, hash)).is_some()
     }
 
-    fn clear(&self, prefix: &[u8]) {
+    fn clear(&self, prefix: &[u8]) -> bool {
+        let mut cleared = true;
         for shard in &self.shards {
-            if let Some(mut ring) = shard.lock() {
-                ring.clear(prefix);
-            }
+            let ring = shard.lock();
+            cleared &= ring.map(|mut ring| ring.clear(prefix)).is_some();
         }
+        cleared
     }
 }
 
