@@ -34,7 +34,7 @@ use crate::socket::Socket;
 use crate::{Backend, Reply, RequestBody};
 use head::Head;
 
-/// Requests of one connection that are answered before others get a turn.
+/// Requests of a client that is not waited for, which are answered before others get a turn.
 const TURN: u32 = 16;
 
 /// How the lane ends.
@@ -62,7 +62,11 @@ pub(crate) async fn run<B: Backend>(socket: &mut Socket, service: &Service<B>) -
             if state.finishing.get() {
                 return std::task::Poll::Ready(Ok(None));
             }
-            socket.poll_first(cx).map_ok(Some)
+            let polled = socket.poll_first(cx);
+            if polled.is_pending() {
+                answered = 0;
+            }
+            polled.map_ok(Some)
         });
         match read.await? {
             None if !is_between => return Ok(End::Hyper),
