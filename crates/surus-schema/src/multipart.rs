@@ -1,5 +1,7 @@
 //! `multipart/form-data` (RFC 7578): the fields of a form, and its files, which stay where they are in the body.
 
+use memchr::memmem::Finder;
+
 use crate::form::Fields;
 use crate::media::parameter;
 use crate::tree::Tree;
@@ -18,12 +20,14 @@ pub(crate) fn parse(
     let wrong = |offset, reason| Rejected::Malformed { offset, reason };
     let mut fields = Fields::new(max_depth);
     let delimiter = format!("\r\n--{boundary}");
-    let delimiter = delimiter.as_bytes();
+    let delimiter = Finder::new(&delimiter);
+    let end_of_head = Finder::new(b"\r\n\r\n");
     // The first delimiter may stand at the very beginning, without a line break before it.
-    let mut at = if body.starts_with(&delimiter[2..]) {
-        delimiter.len() - 2
+    let mut at = if body.starts_with(&delimiter.needle()[2..]) {
+        delimiter.needle().len() - 2
     } else {
-        find(body, 0, delimiter).ok_or(wrong(0, "the boundary is missing"))? + delimiter.len()
+        find(body, 0, &delimiter).ok_or(wrong(0, "the boundary is missing"))?
+            + delimiter.needle().len()
     };
     loop {
         let rest = &body[at..];
@@ -40,11 +44,11 @@ pub(crate) fn parse(
         }
         // A part without a head begins with the empty line that ends it.
         let head_start = at + padding;
-        let head_end = find(body, head_start, b"\r\n\r\n")
+        let head_end = find(body, head_start, &end_of_head)
             .filter(|end| end - head_start <= MAX_HEAD)
             .ok_or(wrong(head_start, "the head of a part does not end"))?;
         let content = head_end + 4;
-        let end = find(body, content.saturating_sub(2), delimiter)
+        let end = find(body, content.saturating_sub(2), &delimiter)
             .ok_or(wrong(content, "a part does not end"))?;
         let text = body.get(content..end).unwrap_or_default();
         if let Some(part) = Part::of(&body[head_start..head_end]) {
@@ -62,7 +66,7 @@ pub(crate) fn parse(
                 }
             }
         }
-        at = end + delimiter.len();
+        at = end + delimiter.needle().len();
     }
 }
 
@@ -99,15 +103,7 @@ impl Part {
     }
 }
 
-/// Where `wanted` begins, from `at` on.
-fn find(body: &[u8], at: usize, wanted: &[u8]) -> Option<usize> {
-    let first = *wanted.first()?;
-    let mut at = at;
-    loop {
-        at += body.get(at..)?.iter().position(|&b| b == first)?;
-        if body[at..].starts_with(wanted) {
-            return Some(at);
-        }
-        at += 1;
-    }
+/// Where `wanted`, which is not empty, begins from `at` on.
+fn find(body: &[u8], at: usize, wanted: &Finder) -> Option<usize> {
+    Some(at + wanted.find(body.get(at..)?)?)
 }
