@@ -12,8 +12,8 @@
 //!  - `classic`, `coroutine` — the ways to serve: each turns a [`Request`] into a response
 //!  - `refresh` — before a reload: files that have changed are forgotten
 //!  - `router` — from a request to a route of an application; `php_classes` — the PHP that is part of the binary
-//!  - `rate` — token buckets that all workers share
-//!  - `inspect` — looking into a running server; `shared` — counters for master and workers
+//!  - `shared` — memory of a master and its workers; in it `rate` has token buckets and `shared_cache` texts
+//!  - `inspect` — looking into a running server
 //!  - `command_line` — scripts as php-cli runs them; `in_process` — applications that they talk to
 //!
 //! A suspended request is finished, never dropped: when the future that waits for a response is dropped, a task of the

@@ -6,13 +6,15 @@
 
 use std::{
     hash::{BuildHasher, Hasher, RandomState},
-    ptr,
+    slice,
     sync::{
         atomic::{AtomicU64, Ordering},
         OnceLock,
     },
     time::Duration,
 };
+
+use crate::shared;
 
 /// Of 16 bytes each: 2 MB of address space, of which the kernel gives what is touched.
 const PLACES: usize = 128 * 1024;
@@ -49,27 +51,18 @@ pub(crate) struct Taken {
 /// Makes the table; before the fork, so that all workers have the same.
 pub(crate) fn start() {
     TABLE.get_or_init(|| Table {
-        places: shared(),
+        places: places(),
         hash: RandomState::new(),
     });
 }
 
-fn shared() -> &'static [Place] {
-    // SAFETY: a new anonymous mapping of this size; zeros are valid places; it is never unmapped.
-    unsafe {
-        let memory = libc::mmap(
-            ptr::null_mut(),
-            PLACES * size_of::<Place>(),
-            libc::PROT_READ | libc::PROT_WRITE,
-            libc::MAP_SHARED | libc::MAP_ANONYMOUS,
-            -1,
-            0,
-        );
-        if memory == libc::MAP_FAILED {
-            return &[];
-        }
-        std::slice::from_raw_parts(memory.cast::<Place>(), PLACES)
-    }
+/// None if the memory could not be had.
+fn places() -> &'static [Place] {
+    let Ok(memory) = shared::zeros(PLACES * size_of::<Place>()) else {
+        return &[];
+    };
+    // SAFETY: page-aligned and of that size; zeros are valid places; never unmapped, and only atomic operations reach it.
+    unsafe { slice::from_raw_parts(memory.cast(), PLACES) }
 }
 
 fn now() -> u64 {

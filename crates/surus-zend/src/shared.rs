@@ -1,17 +1,17 @@
-//! Numbers that a master and its workers share.
+//! Memory that a master and its workers share.
 
-use std::{io, sync::atomic::AtomicU64};
+use std::{io, ptr, slice, sync::atomic::AtomicU64};
 
-/// Zeroed counters in memory that processes forked from this one share with it, for as long as the process lives.
-pub fn shared_counters(count: usize) -> io::Result<&'static [AtomicU64]> {
-    let size = count.max(1) * std::mem::size_of::<AtomicU64>();
-    // SAFETY: a new mapping of our own.
+/// Zeros that processes forked from this one share with it, for as long as the process lives. Of the memory the kernel gives
+/// what is touched.
+pub(crate) fn zeros(bytes: usize) -> io::Result<*mut u8> {
+    // SAFETY: a new anonymous mapping.
     let memory = unsafe {
         libc::mmap(
-            std::ptr::null_mut(),
-            size,
+            ptr::null_mut(),
+            bytes,
             libc::PROT_READ | libc::PROT_WRITE,
-            libc::MAP_SHARED | libc::MAP_ANONYMOUS,
+            libc::MAP_SHARED | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
             -1,
             0,
         )
@@ -19,6 +19,12 @@ pub fn shared_counters(count: usize) -> io::Result<&'static [AtomicU64]> {
     if memory == libc::MAP_FAILED {
         return Err(io::Error::last_os_error());
     }
+    Ok(memory.cast())
+}
+
+/// Counters of that memory.
+pub fn shared_counters(count: usize) -> io::Result<&'static [AtomicU64]> {
+    let memory = zeros(count.max(1) * size_of::<AtomicU64>())?;
     // SAFETY: page-aligned, zeroed, of that size and never unmapped; only atomic operations reach it.
-    Ok(unsafe { std::slice::from_raw_parts(memory.cast(), count) })
+    Ok(unsafe { slice::from_raw_parts(memory.cast(), count) })
 }

@@ -10,10 +10,10 @@ mod shard;
 
 use std::{
     hash::{BuildHasher, Hasher, RandomState},
-    ptr,
     sync::OnceLock,
 };
 
+use crate::shared;
 use shard::{Shard, SLOT_BYTES};
 
 /// More of them than workers, so that these seldom wait for each other.
@@ -77,12 +77,10 @@ impl Cache {
             hash: RandomState::new(),
         };
         let each = bytes.max(LEAST_BYTES) / SHARDS / SLOT_BYTES * SLOT_BYTES;
-        let memory = if bytes > 0 {
-            shared(each * SHARDS)
-        } else {
-            ptr::null_mut()
-        };
-        if !memory.is_null() {
+        if bytes == 0 {
+            return cache;
+        }
+        if let Ok(memory) = shared::zeros(each * SHARDS) {
             // SAFETY: each shard has a part of a mapping of zeros of its own, which is never unmapped.
             let shards = (0..SHARDS).map(|i| unsafe { Shard::new(memory.add(i * each), each) });
             cache.shards.extend(shards.flatten());
@@ -133,25 +131,6 @@ impl Cache {
         }
         cleared
     }
-}
-
-/// Memory of zeros that children have, too; null if there is none.
-fn shared(bytes: usize) -> *mut u8 {
-    // SAFETY: a new anonymous mapping.
-    let memory = unsafe {
-        libc::mmap(
-            ptr::null_mut(),
-            bytes,
-            libc::PROT_READ | libc::PROT_WRITE,
-            libc::MAP_SHARED | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
-            -1,
-            0,
-        )
-    };
-    if memory == libc::MAP_FAILED {
-        return ptr::null_mut();
-    }
-    memory.cast()
 }
 
 #[cfg(test)]
