@@ -17,7 +17,7 @@ static zend_class_entry *autoload(zend_string *name, zend_string *lower_name)
 		return class;
 	}
 	surus_str file, source;
-	if (surus_rs_class_source((surus_str){ZSTR_VAL(name), ZSTR_LEN(name)}, &file, &source)) {
+	if (surus_rs_class_source(surus_bytes_of(name), &file, &source)) {
 		zend_string *code = zend_string_init(source.ptr, source.len, false);
 		zend_string *file_name = zend_string_init(file.ptr, file.len, false);
 		zend_op_array *compiled = zend_compile_string(code, ZSTR_VAL(file_name), ZEND_COMPILE_POSITION_AT_OPEN_TAG);
@@ -193,7 +193,7 @@ static bool handle_exception(surus_task *task, zval *request)
 		zend_clear_exception();
 	}
 	discard_output(task);
-	surus_rs_exception(task->exchange, status, (surus_str){ZSTR_VAL(exception->ce->name), ZSTR_LEN(exception->ce->name)}, surus_text_of(&message), surus_text_of(&trace));
+	surus_rs_exception(task->exchange, status, surus_bytes_of(exception->ce->name), surus_text_of(&message), surus_text_of(&trace));
 	SG(headers_sent) = 1;
 	SG(request_info).no_headers = 1;
 	zval_ptr_dtor(&message);

@@ -34,7 +34,7 @@ void surus_application_free(struct surus_application *app);
 
 static inline surus_str surus_text_of(const zval *text)
 {
-	return text && Z_TYPE_P(text) == IS_STRING ? (surus_str){Z_STRVAL_P(text), Z_STRLEN_P(text)} : (surus_str){"", 0};
+	return text && Z_TYPE_P(text) == IS_STRING ? surus_bytes_of(Z_STR_P(text)) : (surus_str){"", 0};
 }
 
 /* No destructor of these objects will run. */

@@ -199,7 +199,7 @@ static bool take_query(const argument *a, zval *request, zval *to, bool *found)
 	if (Z_TYPE_P(value) != IS_STRING) {
 		return take(a, (surus_str){"", 0}, to);
 	}
-	return take(a, (surus_str){Z_STRVAL_P(value), Z_STRLEN_P(value)}, to);
+	return take(a, surus_bytes_of(Z_STR_P(value)), to);
 }
 
 static bool take_cookie(const argument *a, zval *request, zval *to, bool *found)
@@ -211,7 +211,7 @@ static bool take_cookie(const argument *a, zval *request, zval *to, bool *found)
 		return false;
 	}
 	*found = Z_TYPE(value) == IS_STRING;
-	bool good = !*found || take(a, (surus_str){Z_STRVAL(value), Z_STRLEN(value)}, to);
+	bool good = !*found || take(a, surus_bytes_of(Z_STR(value)), to);
 	zval_ptr_dtor(&value);
 	return good;
 }
@@ -236,7 +236,7 @@ static bool fill(const argument *a, void *exchange, zval *request, zval *to)
 			good = !found || take(a, text, to);
 			break;
 		case FROM_HEADER:
-			found = surus_rs_header(exchange, (surus_str){ZSTR_VAL(a->name), ZSTR_LEN(a->name)}, &text);
+			found = surus_rs_header(exchange, surus_bytes_of(a->name), &text);
 			good = !found || take(a, text, to);
 			break;
 		case FROM_QUERY:

@@ -43,8 +43,7 @@ ZEND_FUNCTION(headers_send)
 		smart_str_appendc(&lines, '\n');
 	}
 	smart_str_0(&lines);
-	bool sent = surus_rs_interim(exchange, (int)status,
-		lines.s ? (surus_str){ZSTR_VAL(lines.s), ZSTR_LEN(lines.s)} : (surus_str){"", 0});
+	bool sent = surus_rs_interim(exchange, (int)status, lines.s ? surus_bytes_of(lines.s) : (surus_str){"", 0});
 	smart_str_free(&lines);
 	RETURN_LONG(sent ? SAPI_HEADER_SENT_SUCCESSFULLY : SAPI_HEADER_SEND_FAILED);
 }
@@ -122,7 +121,7 @@ static ZEND_FUNCTION(surus_schema_document)
 		Z_PARAM_STR(routes)
 	ZEND_PARSE_PARAMETERS_END();
 	surus_str text;
-	if (!surus_rs_openapi((surus_str){ZSTR_VAL(routes), ZSTR_LEN(routes)}, &text)) {
+	if (!surus_rs_openapi(surus_bytes_of(routes), &text)) {
 		zend_throw_error(NULL, "%.*s", (int)text.len, text.ptr);
 		RETURN_THROWS();
 	}
@@ -165,7 +164,7 @@ ZEND_FUNCTION(request_header)
 	ZEND_PARSE_PARAMETERS_END();
 	surus_str value;
 	if (surus_running && surus_running->exchange
-		&& surus_rs_header(surus_running->exchange, (surus_str){ZSTR_VAL(name), ZSTR_LEN(name)}, &value)) {
+		&& surus_rs_header(surus_running->exchange, surus_bytes_of(name), &value)) {
 		RETURN_STRINGL(value.ptr, value.len);
 	}
 }
@@ -201,17 +200,12 @@ ZEND_FUNCTION(take_tokens)
 		Z_PARAM_DOUBLE(cost)
 	ZEND_PARSE_PARAMETERS_END();
 	surus_taken taken;
-	surus_rs_take_tokens((surus_str){ZSTR_VAL(key), ZSTR_LEN(key)}, rate, burst, cost, &taken);
+	surus_rs_take_tokens(surus_bytes_of(key), rate, burst, cost, &taken);
 	array_init(return_value);
 	add_next_index_bool(return_value, taken.allowed);
 	add_next_index_long(return_value, taken.remaining);
 	add_next_index_double(return_value, taken.retry_after);
 	add_next_index_double(return_value, taken.reset_after);
-}
-
-static surus_str bytes_of(const zend_string *text)
-{
-	return (surus_str){ZSTR_VAL(text), ZSTR_LEN(text)};
 }
 
 /* Surus\Internal\cache_read(string $key, int $now): string|array|null */
@@ -225,7 +219,7 @@ static ZEND_FUNCTION(surus_cache_read)
 	ZEND_PARSE_PARAMETERS_END();
 	surus_str value;
 	int kind;
-	if (!surus_rs_cache_read(bytes_of(key), now, &value, &kind)) {
+	if (!surus_rs_cache_read(surus_bytes_of(key), now, &value, &kind)) {
 		return;
 	}
 	if (kind == 0) {
@@ -247,7 +241,7 @@ static ZEND_FUNCTION(surus_cache_write)
 		Z_PARAM_BOOL(serialized)
 		Z_PARAM_LONG(until)
 	ZEND_PARSE_PARAMETERS_END();
-	RETURN_BOOL(surus_rs_cache_write(bytes_of(key), bytes_of(value), serialized, until));
+	RETURN_BOOL(surus_rs_cache_write(surus_bytes_of(key), surus_bytes_of(value), serialized, until));
 }
 
 /* Surus\Internal\cache_remove(string $key): bool */
@@ -257,7 +251,7 @@ static ZEND_FUNCTION(surus_cache_remove)
 	ZEND_PARSE_PARAMETERS_START(1, 1)
 		Z_PARAM_STR(key)
 	ZEND_PARSE_PARAMETERS_END();
-	RETURN_BOOL(surus_rs_cache_remove(bytes_of(key)));
+	RETURN_BOOL(surus_rs_cache_remove(surus_bytes_of(key)));
 }
 
 /* Surus\Internal\cache_clear(string $prefix): bool */
@@ -267,7 +261,7 @@ static ZEND_FUNCTION(surus_cache_clear)
 	ZEND_PARSE_PARAMETERS_START(1, 1)
 		Z_PARAM_STR(prefix)
 	ZEND_PARSE_PARAMETERS_END();
-	RETURN_BOOL(surus_rs_cache_clear(bytes_of(prefix)));
+	RETURN_BOOL(surus_rs_cache_clear(surus_bytes_of(prefix)));
 }
 
 /* Surus\Internal\log_enabled(int $severity): bool */
@@ -294,10 +288,10 @@ static ZEND_FUNCTION(surus_write_log)
 	ZEND_PARSE_PARAMETERS_END();
 	surus_log_entry entry = {
 		.severity = (int)severity,
-		.level = {ZSTR_VAL(level), ZSTR_LEN(level)},
-		.channel = {ZSTR_VAL(channel), ZSTR_LEN(channel)},
-		.message = {ZSTR_VAL(message), ZSTR_LEN(message)},
-		.context = {ZSTR_VAL(context), ZSTR_LEN(context)},
+		.level = surus_bytes_of(level),
+		.channel = surus_bytes_of(channel),
+		.message = surus_bytes_of(message),
+		.context = surus_bytes_of(context),
 	};
 	surus_rs_log_entry(surus_current_exchange(), &entry);
 }
@@ -357,7 +351,7 @@ ZEND_FUNCTION(surus_watch)
 			zend_argument_type_error(i + 1, "must be of type string, %s given", zend_zval_type_name(&paths[i]));
 			RETURN_THROWS();
 		}
-		surus_rs_watch((surus_str){Z_STRVAL(paths[i]), Z_STRLEN(paths[i])});
+		surus_rs_watch(surus_bytes_of(Z_STR(paths[i])));
 	}
 }
 

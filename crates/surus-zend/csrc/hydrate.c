@@ -256,7 +256,7 @@ static bool ask_rules(const surus_hydrator *hydrator, void *exchange, zval *obje
 	zval_ptr_dtor(&rules);
 	bool good = !EG(exception) && Z_TYPE(found) != IS_STRING;
 	if (!EG(exception) && !good) {
-		surus_rs_refuse_input(exchange, hydrator->slot, (surus_str){Z_STRVAL(found), Z_STRLEN(found)});
+		surus_rs_refuse_input(exchange, hydrator->slot, surus_bytes_of(Z_STR(found)));
 		surus_input_is_refused(exchange);
 	}
 	zval_ptr_dtor(&found);

@@ -232,7 +232,7 @@ surus_input_kind surus_hydrator_make(void *exchange, int64_t route, const char *
 	}
 	HashTable *parts = Z_ARRVAL(described);
 	zval *json = zend_hash_index_find(parts, 0), *natives = zend_hash_index_find(parts, 1), *rules = zend_hash_index_find(parts, 2);
-	int slot = surus_rs_add_input(exchange, route, source, (surus_str){Z_STRVAL_P(json), Z_STRLEN_P(json)}, error, error_size);
+	int slot = surus_rs_add_input(exchange, route, source, surus_bytes_of(Z_STR_P(json)), error, error_size);
 	surus_hydrator *hydrator = NULL;
 	if (slot >= 0) {
 		uint32_t count = zend_hash_num_elements(Z_ARRVAL_P(natives));
@@ -263,7 +263,7 @@ bool surus_take_messages(void *exchange)
 	}
 	ZVAL_UNDEF(&json);
 	zend_call_method_with_0_params(NULL, messages, NULL, "json", &json);
-	bool good = !EG(exception) && Z_TYPE(json) == IS_STRING && surus_rs_add_messages(exchange, (surus_str){Z_STRVAL(json), Z_STRLEN(json)});
+	bool good = !EG(exception) && Z_TYPE(json) == IS_STRING && surus_rs_add_messages(exchange, surus_bytes_of(Z_STR(json)));
 	zval_ptr_dtor(&json);
 	return good;
 }
@@ -286,7 +286,7 @@ bool surus_make_openapi(void *exchange, zval *app)
 	EG(current_execute_data) = before;
 	bool good = !EG(exception) && Z_TYPE(text) == IS_STRING;
 	if (good) {
-		surus_rs_take_openapi(exchange, (surus_str){Z_STRVAL(text), Z_STRLEN(text)});
+		surus_rs_take_openapi(exchange, surus_bytes_of(Z_STR(text)));
 	}
 	zval_ptr_dtor(&text);
 	return good;

@@ -89,10 +89,10 @@ ZEND_METHOD(InProcess, request)
 		RETURN_THROWS();
 	}
 	surus_in_process_request request = {
-		.method = {ZSTR_VAL(method), ZSTR_LEN(method)},
-		.target = {ZSTR_VAL(target), ZSTR_LEN(target)},
-		.head = {ZSTR_VAL(head), ZSTR_LEN(head)},
-		.body = {ZSTR_VAL(body), ZSTR_LEN(body)},
+		.method = surus_bytes_of(method),
+		.target = surus_bytes_of(target),
+		.head = surus_bytes_of(head),
+		.body = surus_bytes_of(body),
 	};
 	surus_in_process_answer answer = {0};
 	/* What the script has set is what the request starts with; its own state comes back with it. */

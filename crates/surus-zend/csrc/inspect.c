@@ -39,7 +39,7 @@ void surus_isolate_files(surus_isolate *isolate, void *list)
 	zend_string *file;
 	ZEND_HASH_MAP_FOREACH_STR_KEY(&EG(included_files), file) {
 		if (file) {
-			surus_rs_file(list, (surus_str){ZSTR_VAL(file), ZSTR_LEN(file)});
+			surus_rs_file(list, surus_bytes_of(file));
 		}
 	} ZEND_HASH_FOREACH_END();
 }

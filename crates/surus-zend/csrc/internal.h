@@ -16,6 +16,11 @@
 #include "stack.h"
 #include "versions.h"
 
+static inline surus_str surus_bytes_of(const zend_string *text)
+{
+	return (surus_str){ZSTR_VAL(text), ZSTR_LEN(text)};
+}
+
 /* ---- isolate.c ---- */
 struct surus_isolate {
 	char *image;          /* its regions while another isolate is entered */

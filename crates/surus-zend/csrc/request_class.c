@@ -302,7 +302,7 @@ ZEND_METHOD(NativeRequest, header)
 		return;
 	}
 	surus_str value;
-	if (surus_rs_header(request->exchange, (surus_str){ZSTR_VAL(name), ZSTR_LEN(name)}, &value)) {
+	if (surus_rs_header(request->exchange, surus_bytes_of(name), &value)) {
 		RETURN_STRINGL(value.ptr, value.len);
 	}
 	if (fallback) {

@@ -195,12 +195,12 @@ static bool send_response_head_plain(surus_task *task, const surus_response_view
 			}
 		} ZEND_HASH_FOREACH_END();
 		ZEND_HASH_FOREACH_STR_KEY_VAL(Z_ARRVAL_P(view->headers), name, value) {
-			surus_str text = {Z_STRVAL_P(value), Z_STRLEN_P(value)};
+			surus_str text = surus_bytes_of(Z_STR_P(value));
 			if (is_content_type(name)) {
 				typed = true;
 				surus_rs_content_type(task->exchange, text);
 			} else {
-				surus_rs_add_header(task->exchange, (surus_str){ZSTR_VAL(name), ZSTR_LEN(name)}, text);
+				surus_rs_add_header(task->exchange, surus_bytes_of(name), text);
 			}
 		} ZEND_HASH_FOREACH_END();
 	}
@@ -301,7 +301,7 @@ static void send_trailers(surus_task *task, const surus_response_view *view)
 		}
 		zend_string *text = Z_TYPE_P(value) != IS_UNDEF ? zval_get_string(value) : NULL;
 		if (text && !EG(exception)) {
-			surus_rs_add_trailer(task->exchange, (surus_str){ZSTR_VAL(name), ZSTR_LEN(name)}, (surus_str){ZSTR_VAL(text), ZSTR_LEN(text)});
+			surus_rs_add_trailer(task->exchange, surus_bytes_of(name), surus_bytes_of(text));
 		}
 		if (text) {
 			zend_string_release(text);
