@@ -106,11 +106,16 @@ void surus_interrupts_enter_worker(uint64_t slice_us);
 void surus_log_backtrace(const zend_execute_data *frame, const char *title);
 void surus_logf(int level, const char *format, ...) ZEND_ATTRIBUTE_FORMAT(printf, 2, 3);
 
-/* ---- sapi.c ---- */
-extern sapi_module_struct surus_sapi_module;
+/* ---- functions.c ---- */
 extern const zend_function_entry surus_functions[];
 /* Takes the place of functions that a server cannot have. */
 void surus_functions_start(void);
+
+/* ---- internal_functions.c ---- */
+extern const zend_function_entry surus_internal_functions[];
+
+/* ---- sapi.c ---- */
+extern sapi_module_struct surus_sapi_module;
 /* Before startup: PHP starts under this name and keeps it. */
 void surus_sapi_call(char *name);
 

@@ -68,6 +68,28 @@ static request_object *live_request(zval *this)
 	return request;
 }
 
+/* The arguments of (?string $name = null, mixed $default = null). NULL: an exception says what is wrong. */
+static request_object *optional_name(INTERNAL_FUNCTION_PARAMETERS, zend_string **name, zval **fallback)
+{
+	ZEND_PARSE_PARAMETERS_START(0, 2)
+		Z_PARAM_OPTIONAL
+		Z_PARAM_STR_OR_NULL(*name)
+		Z_PARAM_ZVAL(*fallback)
+	ZEND_PARSE_PARAMETERS_END_EX(return NULL);
+	return live_request(ZEND_THIS);
+}
+
+/* Those of (string $name, mixed $default = null). */
+static request_object *required_name(INTERNAL_FUNCTION_PARAMETERS, zend_string **name, zval **fallback)
+{
+	ZEND_PARSE_PARAMETERS_START(1, 2)
+		Z_PARAM_STR(*name)
+		Z_PARAM_OPTIONAL
+		Z_PARAM_ZVAL(*fallback)
+	ZEND_PARSE_PARAMETERS_END_EX(return NULL);
+	return live_request(ZEND_THIS);
+}
+
 #define INFO_METHOD(name, field)                                  \
 	ZEND_METHOD(NativeRequest, name)                                    \
 	{                                                             \
@@ -143,16 +165,10 @@ ZEND_METHOD(NativeRequest, query)
 {
 	zend_string *name = NULL;
 	zval *fallback = NULL;
-	ZEND_PARSE_PARAMETERS_START(0, 2)
-		Z_PARAM_OPTIONAL
-		Z_PARAM_STR_OR_NULL(name)
-		Z_PARAM_ZVAL(fallback)
-	ZEND_PARSE_PARAMETERS_END();
-	request_object *request = live_request(ZEND_THIS);
-	if (!request) {
-		return;
+	request_object *request = optional_name(INTERNAL_FUNCTION_PARAM_PASSTHRU, &name, &fallback);
+	if (request) {
+		pick(query_of(request), name, fallback, return_value);
 	}
-	pick(query_of(request), name, fallback, return_value);
 }
 
 HashTable *surus_request_query(zval *object)
@@ -270,12 +286,7 @@ ZEND_METHOD(NativeRequest, form)
 {
 	zend_string *name = NULL;
 	zval *fallback = NULL;
-	ZEND_PARSE_PARAMETERS_START(0, 2)
-		Z_PARAM_OPTIONAL
-		Z_PARAM_STR_OR_NULL(name)
-		Z_PARAM_ZVAL(fallback)
-	ZEND_PARSE_PARAMETERS_END();
-	request_object *request = live_request(ZEND_THIS);
+	request_object *request = optional_name(INTERNAL_FUNCTION_PARAM_PASSTHRU, &name, &fallback);
 	if (!request) {
 		return;
 	}
@@ -292,12 +303,7 @@ ZEND_METHOD(NativeRequest, header)
 {
 	zend_string *name;
 	zval *fallback = NULL;
-	ZEND_PARSE_PARAMETERS_START(1, 2)
-		Z_PARAM_STR(name)
-		Z_PARAM_OPTIONAL
-		Z_PARAM_ZVAL(fallback)
-	ZEND_PARSE_PARAMETERS_END();
-	request_object *request = live_request(ZEND_THIS);
+	request_object *request = required_name(INTERNAL_FUNCTION_PARAM_PASSTHRU, &name, &fallback);
 	if (!request) {
 		return;
 	}
@@ -323,12 +329,7 @@ ZEND_METHOD(NativeRequest, param)
 {
 	zend_string *wanted;
 	zval *fallback = NULL;
-	ZEND_PARSE_PARAMETERS_START(1, 2)
-		Z_PARAM_STR(wanted)
-		Z_PARAM_OPTIONAL
-		Z_PARAM_ZVAL(fallback)
-	ZEND_PARSE_PARAMETERS_END();
-	request_object *request = live_request(ZEND_THIS);
+	request_object *request = required_name(INTERNAL_FUNCTION_PARAM_PASSTHRU, &wanted, &fallback);
 	if (!request) {
 		return;
 	}
@@ -374,21 +375,25 @@ ZEND_METHOD(NativeRequest, variables)
 	}
 }
 
-ZEND_METHOD(NativeRequest, server)
+static void find_variable(request_object *request, surus_str wanted, zval *return_value)
 {
-	zend_string *wanted;
-	ZEND_PARSE_PARAMETERS_START(1, 1)
-		Z_PARAM_STR(wanted)
-	ZEND_PARSE_PARAMETERS_END();
-	request_object *request = live_request(ZEND_THIS);
-	if (!request) {
-		return;
-	}
 	surus_str name, value;
 	for (size_t i = 0; surus_rs_server_variable(request->exchange, i, &name, &value); i++) {
-		if (name.len == ZSTR_LEN(wanted) && memcmp(name.ptr, ZSTR_VAL(wanted), name.len) == 0) {
+		if (name.len == wanted.len && memcmp(name.ptr, wanted.ptr, name.len) == 0) {
 			RETURN_STRINGL(value.ptr, value.len);
 		}
+	}
+}
+
+ZEND_METHOD(NativeRequest, server)
+{
+	zend_string *name;
+	ZEND_PARSE_PARAMETERS_START(1, 1)
+		Z_PARAM_STR(name)
+	ZEND_PARSE_PARAMETERS_END();
+	request_object *request = live_request(ZEND_THIS);
+	if (request) {
+		find_variable(request, surus_bytes_of(name), return_value);
 	}
 }
 
@@ -396,14 +401,8 @@ ZEND_METHOD(NativeRequest, ip)
 {
 	ZEND_PARSE_PARAMETERS_NONE();
 	request_object *request = live_request(ZEND_THIS);
-	if (!request) {
-		return;
-	}
-	surus_str name, value;
-	for (size_t i = 0; surus_rs_server_variable(request->exchange, i, &name, &value); i++) {
-		if (name.len == 11 && memcmp(name.ptr, "REMOTE_ADDR", 11) == 0) {
-			RETURN_STRINGL(value.ptr, value.len);
-		}
+	if (request) {
+		find_variable(request, (surus_str){"REMOTE_ADDR", 11}, return_value);
 	}
 }
 

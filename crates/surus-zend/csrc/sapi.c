@@ -29,7 +29,7 @@ static PHP_MINIT_FUNCTION(surus)
 	surus_register_request_class();
 	surus_register_response_class();
 	surus_register_in_process();
-	return SUCCESS;
+	return zend_register_functions(NULL, surus_internal_functions, NULL, type);
 }
 
 static zend_module_entry surus_module = {
