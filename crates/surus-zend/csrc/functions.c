@@ -65,13 +65,7 @@ static zend_string *canonical(surus_str name)
 static void add_header(HashTable *headers, surus_str name, surus_str value)
 {
 	zend_string *key = canonical(name);
-	zval text, *had = zend_symtable_find(headers, key);
-	if (had) {
-		ZVAL_STR(&text, zend_strpprintf(0, "%s, %.*s", Z_STRVAL_P(had), (int)value.len, value.ptr));
-	} else {
-		ZVAL_STRINGL(&text, value.ptr, value.len);
-	}
-	zend_symtable_update(headers, key, &text);
+	surus_add_field(headers, key, value);
 	zend_string_release(key);
 }
 

@@ -130,23 +130,27 @@ static void pick(zval *array, zend_string *name, zval *fallback, zval *return_va
 	}
 }
 
+void surus_add_field(HashTable *fields, zend_string *name, surus_str value)
+{
+	zval text, *had = zend_symtable_find(fields, name);
+	if (had) {
+		ZVAL_STR(&text, zend_strpprintf(0, "%s, %.*s", Z_STRVAL_P(had), (int)value.len, value.ptr));
+	} else {
+		ZVAL_STRINGL(&text, value.ptr, value.len);
+	}
+	zend_symtable_update(fields, name, &text);
+}
+
 typedef bool field_at(void *exchange, size_t i, surus_str *name, surus_str *value);
 
-/* All fields by name; those with one name are joined. */
+/* All fields by name. */
 static void fields(void *exchange, field_at *at, zval *to)
 {
 	array_init(to);
 	surus_str name, value;
 	for (size_t i = 0; at(exchange, i, &name, &value); i++) {
 		zend_string *key = zend_string_init(name.ptr, name.len, false);
-		zval *had = zend_symtable_find(Z_ARRVAL_P(to), key);
-		zval text;
-		if (had) {
-			ZVAL_STR(&text, zend_strpprintf(0, "%s, %.*s", Z_STRVAL_P(had), (int)value.len, value.ptr));
-		} else {
-			ZVAL_STRINGL(&text, value.ptr, value.len);
-		}
-		zend_symtable_update(Z_ARRVAL_P(to), key, &text);
+		surus_add_field(Z_ARRVAL_P(to), key, value);
 		zend_string_release(key);
 	}
 }
