@@ -2,114 +2,61 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import socket
 import sys
-import threading
 import unittest
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
+from fake_server import Asked, FakeServer, http
+
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from harness import connections, oneoff, pace, reloads, targets, uploads  # noqa: E402
 from harness.errors import Unusable, WrongAnswer  # noqa: E402
-from harness.workloads import IDENTICAL, WORKLOADS, Exchange  # noqa: E402
+from harness.workloads import IDENTICAL, WORKLOADS  # noqa: E402
 
 HELLO = next(each for each in WORKLOADS if each.name == "plaintext").exchanges(IDENTICAL, "h")[0]
 CORE = min(os.sched_getaffinity(0))
 
 
-def http(body: str, status: str = "200 OK") -> bytes:
-    return f"HTTP/1.1 {status}\r\ncontent-type: text/plain\r\ncontent-length: {len(body)}\r\n\r\n{body}".encode()
-
-
-class FakeServer:
-    """Reads requests with their bodies; answers what `answer` makes of the number of the request and its body's length."""
-
-    def __init__(self, answer: Callable[[int, int], bytes]) -> None:
-        self._answer = answer
-        self._count = 0
-        self._listener = socket.create_server(("127.0.0.1", 0), backlog=128)
-        self.port = self._listener.getsockname()[1]
-        self.host = "h"
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    def _accept(self) -> None:
-        while True:
-            try:
-                client, _ = self._listener.accept()
-            except OSError:
-                return
-            threading.Thread(target=self._serve, args=(client,), daemon=True).start()
-
-    def _serve(self, client: socket.socket) -> None:
-        with client, contextlib.suppress(OSError):
-            file = client.makefile("rb")
-            length = 0
-            while line := file.readline():
-                if line.lower().startswith(b"content-length:"):
-                    length = int(line.split(b":")[1])
-                elif line == b"\r\n":
-                    got = len(file.read(length))
-                    self._count += 1
-                    client.sendall(self._answer(self._count, got))
-                    length = 0
-
-    def pids(self) -> set[int]:
-        return {os.getpid()}
-
-    def alive(self) -> bool:
-        return True
-
-    def cpu_seconds(self) -> float:
-        return 0.0
-
-    def logs(self) -> str:
-        return "its log"
-
-    def close(self) -> None:
-        self._listener.close()
-
-
 class BesideTest(unittest.TestCase):
-    def server(self, answer: Callable[[int, int], bytes]) -> FakeServer:
+    def server(self, answer: Callable[[Asked], bytes]) -> FakeServer:
         server = FakeServer(answer)
         self.addCleanup(server.close)
         return server
 
     def test_the_pace_is_kept_and_every_answer_compared(self) -> None:
-        found = pace.ask(self.server(lambda number, _: http("Hello, World!")), HELLO, CORE, 0.2)
+        found = pace.ask(self.server(lambda _: http("Hello, World!")), HELLO, CORE, 0.2)
         self.assertEqual(found.count, 0.2 * pace.PER_SECOND)
         self.assertLessEqual(found.p50, found.worst)
         with self.assertRaisesRegex(WrongAnswer, "body"):
-            pace.ask(self.server(lambda number, _: http("Hello, World!" if number < 9 else "?")), HELLO, CORE, 0.2)
-        closing = self.server(lambda number, _: b"HTTP/1.1 200 OK\r\nno length\r\n\r\n")
+            pace.ask(self.server(lambda asked: http("Hello, World!" if asked.number < 9 else "?")), HELLO, CORE, 0.2)
+        closing = self.server(lambda _: b"HTTP/1.1 200 OK\r\nno length\r\n\r\n")
         with self.assertRaisesRegex(WrongAnswer, "its log"):
             pace.ask(closing, HELLO, CORE, 0.2)
 
-    def upload(self, answer: Callable[[int, int], bytes], form: bool = False, counts_all: bool = False) -> int:
+    def upload(self, answer: Callable[[Asked], bytes], form: bool = False, counts_all: bool = False) -> int:
         load = uploads.Load(self.server(answer), "raw body", "/upload", form, counts_all)  # type: ignore[arg-type]
         request, right = load.request()
         count, _ = uploads._send(load.server.port, request, right, 0, 2)
         return count
 
     def test_uploads_are_counted_when_their_answer_is_right(self) -> None:
-        self.assertEqual(self.upload(lambda _, got: http(str(got))), 2)
-        self.assertEqual(self.upload(lambda _, got: http(str(got)), form=True, counts_all=True), 2)
-        self.assertEqual(self.upload(lambda _, got: http(str(uploads.SIZE)), form=True), 2)
+        self.assertEqual(self.upload(lambda asked: http(str(asked.length))), 2)
+        self.assertEqual(self.upload(lambda asked: http(str(asked.length)), form=True, counts_all=True), 2)
+        self.assertEqual(self.upload(lambda _: http(str(uploads.SIZE)), form=True), 2)
         with self.assertRaisesRegex(WrongAnswer, "1000"):
-            self.upload(lambda number, got: http("1000"))
+            self.upload(lambda _: http("1000"))
         with self.assertRaisesRegex(WrongAnswer, "413"):
-            self.upload(lambda number, got: http(str(got), status="413 Content Too Large"))
+            self.upload(lambda asked: http(str(asked.length), status="413 Content Too Large"))
 
     def test_idle_connections_must_live(self) -> None:
-        server = self.server(lambda number, _: http("Hello, World!"))
+        server = self.server(lambda _: http("Hello, World!"))
         connections.idle(server, HELLO, 20)  # type: ignore[arg-type]
         # 64 connections of the first check with 4 requests each, one of each new connection, and then one is wrong.
-        server = self.server(lambda number, _: http("Hello, World!" if number < 64 * 4 + 25 else "?"))
+        server = self.server(lambda asked: http("Hello, World!" if asked.number < 64 * 4 + 25 else "?"))
         with self.assertRaisesRegex(WrongAnswer, "body"):
             connections.idle(server, HELLO, 20)  # type: ignore[arg-type]
 
@@ -118,8 +65,7 @@ class BesideTest(unittest.TestCase):
             connections.allow(1 << 40)
 
     def test_a_failed_reload_fails(self) -> None:
-        server = self.server(lambda number, _: http("Hello, World!"))
-        server.pid = 0  # type: ignore[attr-defined]
+        server = self.server(lambda _: http("Hello, World!"))
         with self.assertRaisesRegex(WrongAnswer, "reload"):
             reloads.measure(server, Path("/bin/false"), HELLO, CORE, 2)  # type: ignore[arg-type]
 

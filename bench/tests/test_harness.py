@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
-import socket
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 import unittest
 import xml.dom.minidom
 from pathlib import Path
+
+from fake_server import Asked, FakeServer, http
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -28,47 +27,6 @@ from harness.workloads import IDENTICAL, VARIANTS, VARYING, WORKLOADS  # noqa: E
 BY_NAME = {workload.name: workload for workload in WORKLOADS}
 
 
-class FakeServer:
-    """Answers each request with what `answer` makes of its number and its path."""
-
-    def __init__(self, answer) -> None:
-        self._answer = answer
-        self._count = 0
-        self._lock = threading.Lock()
-        self._listener = socket.create_server(("127.0.0.1", 0), backlog=128)
-        self.port = self._listener.getsockname()[1]
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    def _accept(self) -> None:
-        while True:
-            try:
-                client, _ = self._listener.accept()
-            except OSError:
-                return
-            threading.Thread(target=self._serve, args=(client,), daemon=True).start()
-
-    def _serve(self, client: socket.socket) -> None:
-        # A client that has seen a wrong answer hangs up in the middle.
-        with client, contextlib.suppress(OSError):
-            buffer = b""
-            while data := client.recv(65536):
-                buffer += data
-                while (end := buffer.find(b"\r\n\r\n")) >= 0:
-                    path = buffer[:end].split(b" ")[1].decode()
-                    buffer = buffer[end + 4 :]
-                    with self._lock:
-                        self._count += 1
-                        number = self._count
-                    client.sendall(self._answer(number, path))
-
-    def close(self) -> None:
-        self._listener.close()
-
-
-def http(body: str, status: str = "200 OK", content_type: str = "text/plain") -> bytes:
-    return f"HTTP/1.1 {status}\r\ncontent-type: {content_type}\r\ncontent-length: {len(body)}\r\n\r\n{body}".encode()
-
-
 class CheckTest(unittest.TestCase):
     def ask(self, answer, name: str = "plaintext", variant: str = VARYING):
         server = FakeServer(answer)
@@ -77,31 +35,31 @@ class CheckTest(unittest.TestCase):
         return check(server.port, workload.exchanges(variant, "127.0.0.1"), workload.pipeline, connections=4)
 
     def test_right_answers_pass(self) -> None:
-        answer = self.ask(lambda number, path: http("Hello, World!"))
+        answer = self.ask(lambda _: http("Hello, World!"))
         self.assertEqual(answer.size, len(http("Hello, World!")))
 
     def test_chunked_answers_are_understood(self) -> None:
         head = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain;charset=UTF-8\r\nTransfer-Encoding: chunked\r\n\r\n"
-        self.ask(lambda number, path: head + b"7\r\nHello, \r\n6\r\nWorld!\r\n0\r\n\r\n")
+        self.ask(lambda _: head + b"7\r\nHello, \r\n6\r\nWorld!\r\n0\r\n\r\n")
 
     def test_one_wrong_body_among_many_fails(self) -> None:
         with self.assertRaisesRegex(WrongAnswer, "body"):
-            self.ask(lambda number, path: http("Hello, World?" if number == 11 else "Hello, World!"))
+            self.ask(lambda asked: http("Hello, World?" if asked.number == 11 else "Hello, World!"))
 
     def test_wrong_status_fails(self) -> None:
         with self.assertRaisesRegex(WrongAnswer, "status 503"):
-            self.ask(lambda number, path: http("Hello, World!", status="503 Service Unavailable"))
+            self.ask(lambda _: http("Hello, World!", status="503 Service Unavailable"))
 
     def test_wrong_type_fails(self) -> None:
         with self.assertRaisesRegex(WrongAnswer, "content-type"):
-            self.ask(lambda number, path: http("Hello, World!", content_type="text/html"))
+            self.ask(lambda _: http("Hello, World!", content_type="text/html"))
 
     def test_answer_of_another_request_fails(self) -> None:
-        def constant(number: int, path: str) -> bytes:
+        def constant(asked: Asked) -> bytes:
             return http('{"id":"100000"}', content_type="application/json")
 
-        def own(number: int, path: str) -> bytes:
-            wanted = re.match(r"/users/(\d+)", path)
+        def own(asked: Asked) -> bytes:
+            wanted = re.match(r"/users/(\d+)", asked.path)
             return http(f'{{"id":"{wanted.group(1) if wanted else ""}"}}', content_type="application/json")
 
         self.ask(own, "route")
@@ -110,7 +68,7 @@ class CheckTest(unittest.TestCase):
 
     def test_hangup_fails(self) -> None:
         with self.assertRaisesRegex(WrongAnswer, "no proper HTTP answer"):
-            self.ask(lambda number, path: b"nonsense\r\n\r\n")
+            self.ask(lambda _: b"nonsense\r\n\r\n")
 
 
 class LoadTest(unittest.TestCase):
