@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from .errors import WrongAnswer
+from .servers import Server
 from .workloads import Exchange
 
 TIMEOUT = 10.0  # seconds
@@ -86,6 +89,16 @@ class Connection:
         self._buffer += data
 
 
+@contextlib.contextmanager
+def answering(what: str = "no proper HTTP answer", server: Server | None = None) -> Iterator[None]:
+    """Whatever goes wrong inside with a connection, or with reading an answer, is a WrongAnswer, with the server's log."""
+    try:
+        yield
+    except (OSError, ValueError, KeyError, IndexError) as error:
+        logs = f"\n{server.logs()}" if server else ""
+        raise WrongAnswer(f"{what}: {type(error).__name__}: {error}{logs}") from error
+
+
 def check(port: int, exchanges: list[Exchange], pipeline: int, connections: int) -> Answer:
     """Send a sample of the requests over many connections at once; every answer must be right.
 
@@ -94,17 +107,16 @@ def check(port: int, exchanges: list[Exchange], pipeline: int, connections: int)
     """
     batches = sample(exchanges, pipeline, connections)
     clients: list[Connection] = []
+    answer: Answer | None = None
     try:
-        for batch in batches:
-            clients.append(Connection(port))
-            clients[-1].send(b"".join(exchange.request for exchange in batch))
-        answer: Answer | None = None
-        for client, batch in zip(clients, batches):
-            for exchange in batch:
-                answer = client.answer()
-                compare(exchange, answer)
-    except (OSError, ValueError, KeyError, IndexError) as error:
-        raise WrongAnswer(f"no proper HTTP answer: {type(error).__name__}: {error}") from error
+        with answering():
+            for batch in batches:
+                clients.append(Connection(port))
+                clients[-1].send(b"".join(exchange.request for exchange in batch))
+            for client, batch in zip(clients, batches):
+                for exchange in batch:
+                    answer = client.answer()
+                    compare(exchange, answer)
     finally:
         for client in clients:
             client.close()

@@ -6,8 +6,8 @@ import resource
 import time
 
 from . import procfs
-from .check import Connection, check, compare
-from .errors import Unusable, WrongAnswer
+from .check import Connection, answering, check, compare
+from .errors import Unusable
 from .servers import Server
 from .workloads import Exchange
 
@@ -17,10 +17,9 @@ SPARE = 200
 
 def allow(count: int) -> None:
     """So many connections for this process and all that it starts. Raises Unusable if that is not allowed."""
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    soft, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     if most != resource.RLIM_INFINITY and most < count + SPARE:
         raise Unusable(f"{count} connections need a limit of {count + SPARE} open files (ulimit -Hn), here it is {most}")
-    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 2 * count), most) if most > 2 * count else (most, most))
 
 
@@ -32,15 +31,15 @@ def idle(server: Server, exchange: Exchange, count: int) -> float:
     clients: list[Connection] = []
     try:
         for _ in range(count):
-            clients.append(Connection(server.port))
-            _ask(clients[-1], exchange)
+            with answering(f"connection {len(clients) + 1}", server):
+                clients.append(Connection(server.port))
+                _ask(clients[-1], exchange)
         time.sleep(0.5)
         grown = procfs.memory(server.pids()).total_pss - before
         # All of them are there.
-        for client in clients:
-            _ask(client, exchange)
-    except (OSError, ValueError, KeyError, IndexError) as error:
-        raise WrongAnswer(f"connection {len(clients)}: {type(error).__name__}: {error}\n{server.logs()}") from error
+        for number, client in enumerate(clients, 1):
+            with answering(f"connection {number}, after it was silent", server):
+                _ask(client, exchange)
     finally:
         for client in clients:
             client.close()

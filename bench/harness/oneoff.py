@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import statistics
 import subprocess
@@ -10,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from . import procfs, reloads, uploads
-from .check import Connection
+from .check import Connection, answering
 from .errors import Unusable, WrongAnswer
 from .peers import Site
 from .rounds import Spread
@@ -66,16 +67,12 @@ def _start_once(surus: Path, site: Path, scratch: Path) -> float:
     # Server.start returns with the first accepted connection; the answer to the request ends the measurement.
     began = time.monotonic()
     try:
-        server.start(core=None)
-        client = Connection(port)
-        try:
-            client.send(request)
-            answer = client.answer()
-        finally:
-            client.close()
-        elapsed = (time.monotonic() - began) * 1000
-    except (OSError, ValueError, KeyError, IndexError) as error:
-        raise WrongAnswer(f"surus serve {site.name}: {error}\n{server.logs()}") from error
+        with answering(f"surus serve {site.name}", server):
+            server.start(core=None)
+            with contextlib.closing(Connection(port)) as client:
+                client.send(request)
+                answer = client.answer()
+            elapsed = (time.monotonic() - began) * 1000
     finally:
         server.stop()
     if answer.status != 200:

@@ -8,8 +8,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from .check import Connection, compare
-from .errors import WrongAnswer
+from .check import Connection, answering, compare
 from .servers import Server
 from .workloads import Exchange
 
@@ -28,9 +27,8 @@ class Pace:
 
 def ask(server: Server, exchange: Exchange, core: int, seconds: float) -> Pace:
     """Send PER_SECOND requests a second on one kept connection, from `core`. Raises WrongAnswer for anything else."""
-    client = Connection(server.port)
     times: list[float] = []
-    try:
+    with answering(server=server), contextlib.closing(Connection(server.port)) as client:
         with _first_on(core):
             began = time.monotonic()
             for number in range(int(seconds * PER_SECOND)):
@@ -41,10 +39,6 @@ def ask(server: Server, exchange: Exchange, core: int, seconds: float) -> Pace:
                 answer = client.answer()
                 times.append((time.monotonic() - due) * 1000)
                 compare(exchange, answer)
-    except (OSError, ValueError, KeyError, IndexError) as error:
-        raise WrongAnswer(f"no proper HTTP answer: {type(error).__name__}: {error}\n{server.logs()}") from error
-    finally:
-        client.close()
     times.sort()
     return Pace(times[len(times) // 2], times[len(times) * 99 // 100], times[-1], len(times))
 

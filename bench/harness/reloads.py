@@ -12,6 +12,8 @@ from .pace import Pace, ask
 from .servers import Server
 from .workloads import Exchange
 
+PATIENCE = 60.0  # seconds for a reload
+
 
 @dataclass(frozen=True)
 class Reloads:
@@ -26,12 +28,20 @@ def measure(server: Server, surus: Path, exchange: Exchange, core: int, seconds:
     """Raises WrongAnswer for a request that is not answered as ever, and for a reload that fails."""
     without = ask(server, exchange, core, seconds)
     ended = threading.Event()
-    outcomes: list[subprocess.CompletedProcess[str]] = []
+    count = 0
+    failures: list[str] = []
 
     def reload() -> None:
+        nonlocal count
         argv = ["taskset", "-c", str(core), str(surus), "reload", "--pid", str(server.pid)]
         while not ended.wait(1.0):
-            outcomes.append(subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False))
+            count += 1
+            try:
+                done = subprocess.run(argv, capture_output=True, text=True, timeout=PATIENCE, check=False)
+                if done.returncode != 0:
+                    failures.append(f"`surus reload` ended with status {done.returncode}: {done.stderr.strip()}")
+            except subprocess.TimeoutExpired:
+                failures.append(f"`surus reload` did not end within {PATIENCE:g} s")
 
     thread = threading.Thread(target=reload)
     thread.start()
@@ -40,7 +50,6 @@ def measure(server: Server, surus: Path, exchange: Exchange, core: int, seconds:
     finally:
         ended.set()
         thread.join()
-    for outcome in outcomes:
-        if outcome.returncode != 0:
-            raise WrongAnswer(f"`surus reload` ended with status {outcome.returncode}: {outcome.stderr.strip()}")
-    return Reloads(without, beside, len(outcomes))
+    if failures:
+        raise WrongAnswer(failures[0])
+    return Reloads(without, beside, count)

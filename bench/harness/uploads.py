@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from multiprocessing.connection import Connection as Pipe
 
 from . import procfs
+from .check import answering
 from .errors import WrongAnswer
 from .pace import Pace, ask
 from .rounds import DISTURBED, Spread
@@ -119,7 +120,8 @@ def measure(rows: list[Row], cores: tuple[int, int], rounds: int, seconds: int) 
 def _round(load: Load, cores: tuple[int, int], seconds: int) -> Result:
     request, right = load.request()
     hello = next(each for each in WORKLOADS if each.name == "plaintext").exchanges(IDENTICAL, load.server.host)[0]
-    _send(load.server.port, request, right, 0, 1)  # one, to see that it is taken
+    with answering("an upload", load.server):
+        _send(load.server.port, request, right, 0, 1)  # one, to see that it is taken
     alone = ask(load.server, hello, cores[1], seconds)
     cpu, busy, began = load.server.cpu_seconds(), procfs.core_busy(cores[0]), time.monotonic()
     with _sending(load, request, right, cores[1], seconds) as wait:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
 import sys
+import tempfile
 import unittest
 from collections.abc import Callable
 from pathlib import Path
@@ -68,6 +71,28 @@ class BesideTest(unittest.TestCase):
         server = self.server(lambda _: http("Hello, World!"))
         with self.assertRaisesRegex(WrongAnswer, "reload"):
             reloads.measure(server, Path("/bin/false"), HELLO, CORE, 2)  # type: ignore[arg-type]
+
+    def test_a_reload_that_does_not_end_fails(self) -> None:
+        self.addCleanup(setattr, reloads, "PATIENCE", reloads.PATIENCE)
+        reloads.PATIENCE = 0.5
+        with tempfile.TemporaryDirectory() as folder:
+            program = Path(folder, "surus")
+            program.write_text("#!/bin/sh\nexec sleep 60\n", encoding="ascii")
+            program.chmod(0o755)
+            server = self.server(lambda _: http("Hello, World!"))
+            with self.assertRaisesRegex(WrongAnswer, "0.5 s"):
+                reloads.measure(server, program, HELLO, CORE, 2)  # type: ignore[arg-type]
+
+    def test_a_server_that_is_gone_fails_what_asks_it(self) -> None:
+        server = self.server(lambda _: http("Hello, World!"))
+        server.close()
+        with self.assertRaisesRegex(WrongAnswer, "its log"):
+            pace.ask(server, HELLO, CORE, 0.2)  # type: ignore[arg-type]
+        server.name = "gone"  # type: ignore[attr-defined]
+        row = uploads.Row(uploads.Load(server, "raw body", "/upload", False))  # type: ignore[arg-type]
+        with contextlib.redirect_stderr(io.StringIO()):
+            uploads.measure([row], (CORE, CORE), 1, 1)
+        self.assertIn("its log", row.failure or "")
 
     def test_targets_of_uploads(self) -> None:
         def row(name: str, rates: list[float], counts_all: bool = False) -> uploads.Row:
