@@ -1,4 +1,4 @@
-//! Files that have changed are forgotten before a reload; what a boot writes to the log is kept for its report.
+//! Files that have changed are forgotten before a reload; the errors of a boot are kept for its report.
 
 use std::{
     cell::RefCell,
@@ -16,7 +16,7 @@ use crate::{
 
 const STACK_SIZE: usize = 1024 * 1024;
 
-/// Of a boot's log, bytes that are kept.
+/// Of a boot's errors, bytes that are kept.
 const KEPT: usize = 16 * 1024;
 
 impl Engine {
@@ -47,11 +47,12 @@ impl Engine {
 }
 
 thread_local! {
-    /// Boots under way, and what they have logged.
+    /// Boots under way, and the errors that they have logged.
     static BOOTS: RefCell<Vec<(*const Exchange, String)>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Keeps what the boot of this exchange logs, until it is dropped.
+/// Keeps the errors that the boot of this exchange logs: if it fails they are its report, and are not in the log, too.
+/// Those of a boot that has not failed go to the log when this is dropped.
 pub(crate) struct BootLog<'a>(&'a Exchange);
 
 impl<'a> BootLog<'a> {
@@ -62,39 +63,46 @@ impl<'a> BootLog<'a> {
 
     /// Why `script` did not boot.
     pub(crate) fn error(&self, script: &Path) -> BootError {
-        let log = BOOTS.with_borrow(|boots| {
-            let own = boots
-                .iter()
-                .find(|(exchange, _)| std::ptr::eq(*exchange, self.0));
-            own.map(|(_, log)| log.trim().to_owned())
-                .unwrap_or_default()
-        });
         let script = script.display();
-        if log.is_empty() {
-            BootError(format!("{script} did not boot"))
-        } else {
-            BootError(format!("{script} did not boot: {log}"))
+        match self.take().trim() {
+            "" => BootError(format!("{script} did not boot")),
+            log => BootError(format!("{script} did not boot: {log}")),
         }
+    }
+
+    fn take(&self) -> String {
+        BOOTS.with_borrow_mut(|boots| {
+            let own = boots
+                .iter_mut()
+                .find(|(exchange, _)| std::ptr::eq(*exchange, self.0));
+            own.map(|(_, log)| std::mem::take(log)).unwrap_or_default()
+        })
     }
 }
 
 impl Drop for BootLog<'_> {
     fn drop(&mut self) {
+        let left = self.take();
+        if !left.is_empty() {
+            tracing::error!(target: "php", "{}", left.trim_end());
+        }
         BOOTS.with_borrow_mut(|boots| {
             boots.retain(|(exchange, _)| !std::ptr::eq(*exchange, self.0))
         });
     }
 }
 
-/// Keeps a line of the log if it is a boot's.
-pub(crate) fn note_boot_line(exchange: *const Exchange, line: &str) {
+/// Keeps an error for the boot's report; false if it is none of a boot, or the report is long enough.
+pub(crate) fn keep_boot_error(exchange: *const Exchange, line: &str) -> bool {
     BOOTS.with_borrow_mut(|boots| {
         let Some((_, log)) = boots.iter_mut().find(|(booting, _)| *booting == exchange) else {
-            return;
+            return false;
         };
-        if log.len() + line.len() < KEPT {
+        let fits = log.len() + line.len() < KEPT;
+        if fits {
             log.push_str(line);
             log.push('\n');
         }
+        fits
     })
 }

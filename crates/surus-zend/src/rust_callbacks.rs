@@ -370,7 +370,9 @@ unsafe extern "C" fn surus_rs_log(level: c_int, message: Str) {
     if level <= 3 {
         // SAFETY: reads which task runs; only the address is used.
         let exchange = unsafe { ffi::surus_current_exchange() };
-        crate::refresh::note_boot_line(exchange.cast(), &message);
+        if crate::refresh::keep_boot_error(exchange.cast(), &message) {
+            return;
+        }
     }
     match level {
         0..=3 => tracing::error!(target: "php", "{message}"),

@@ -30,7 +30,8 @@ pub(crate) async fn run(config: &Config, engine: &Engine, line: &Line, mut seat:
         ready: Cell::new(false),
         worn_out: Cell::new(false),
     });
-    match one_at_a_time(config, engine, line, seat.refresh, &news).await {
+    let first = seat.index == config.workers;
+    match one_at_a_time(config, engine, line, seat.refresh, first, &news).await {
         Ok(()) => 0,
         Err(error) if news.ready.get() => {
             eprintln!("surus: {error}");
@@ -78,11 +79,13 @@ impl Reporter {
     }
 }
 
+/// `first`: of the processes, which all find the same errors.
 async fn one_at_a_time(
     config: &Config,
     engine: &Engine,
     line: &Line,
     refresh: Option<u64>,
+    first: bool,
     reporter: &Rc<Reporter>,
 ) -> Result<(), Failure> {
     if let Some(since) = refresh {
@@ -109,7 +112,9 @@ async fn one_at_a_time(
             }
             // At the start: a reload goes on with the version before. What is wrong is in the workers' hands then.
             Err(error) if config.dev && refresh.is_none() => {
-                eprintln!("surus: {error}");
+                if first {
+                    eprintln!("surus: {error}");
+                }
                 let source = config.app.source.clone();
                 let tell = watching(reporter, move || dev::around(&source));
                 process::serve(line, &Broken(error.to_string()), wait, drain, tell).await?;

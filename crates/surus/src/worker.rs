@@ -127,7 +127,10 @@ async fn serve_with<B: Php>(
     let backend = Rc::new(backend);
     let counted = Rc::new(Counted::new(Rc::clone(&backend), seat.tally));
     if let Some(error) = broken {
-        eprintln!("surus: {error}");
+        // The same for every worker.
+        if seat.index == 0 {
+            eprintln!("surus: {error}");
+        }
         counted.set_broken(Some(error.to_string()));
     }
     let files = Rc::new(Files::new(Rc::clone(&counted), &config.app)?);

@@ -205,10 +205,34 @@ fn what_is_wrong_is_said_at_boot() {
             &format!("{head}$app = new App();\n{code}\nreturn $app;\n"),
         );
         let error = Surus::serve(&script).boot_error();
-        let wanted = format!("app.php did not boot: {}{message}", script.display());
+        let said = format!("{}{message}", script.display());
+        let wanted = format!("app.php did not boot: {said}");
         assert!(error.contains(&wanted), "{code}: {error}");
+        assert_eq!(error.matches(&said).count(), 1, "{code}: {error}");
         assert!(!error.contains("Stack trace"), "{code}: {error}");
     }
+}
+
+/// What PHP itself reports is said once, too; errors that a boot survives are in the log.
+#[test]
+fn errors_of_php_are_said_once() {
+    let folder = TempDir::new("mistakes");
+    for (code, message) in [
+        ("throw new RuntimeException('no');", "RuntimeException: no"),
+        ("foo(;", "syntax error, unexpected token"),
+        ("require '/nowhere.php';", "Failed opening required"),
+    ] {
+        let script = folder.file("app.php", &format!("<?php\n{code}\n"));
+        let error = Surus::serve(&script).boot_error();
+        assert_eq!(error.matches(message).count(), 1, "{code}: {error}");
+    }
+    let script = folder.file(
+        "app.php",
+        "<?php Surus\\Internal\\report(new LogicException('noted')); return fn () => 1;",
+    );
+    let server = Surus::serve(&script).start();
+    let log = server.log();
+    assert_eq!(log.matches("LogicException: noted").count(), 1, "{log}");
 }
 
 #[test]
