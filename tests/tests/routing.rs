@@ -6,7 +6,7 @@ mod mistakes;
 
 use surus_tests::fixture;
 use surus_tests::http::{Request, Response};
-use surus_tests::surus::Surus;
+use surus_tests::surus::{Mode, Surus};
 use surus_tests::temp::TempDir;
 
 fn server() -> Surus {

@@ -211,7 +211,7 @@ static route *route_of(surus_task *task)
 
 zend_string *surus_handler_place(surus_task *task)
 {
-	const zend_function *function = route_of(task)->handler.cache.function_handler;
+	const zend_function *function = route_of(task)->function;
 	if (!function || function->type != ZEND_USER_FUNCTION || !function->op_array.filename) {
 		return NULL;
 	}

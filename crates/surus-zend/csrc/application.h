@@ -15,6 +15,7 @@ typedef struct {
 	callable handler;
 	callable pipeline; /* called instead, with the request: middleware around the handler */
 	surus_plan *plan;
+	const zend_function *function; /* what the handler leads to; NULL if that is not known */
 	bool needs_request;
 } route;
 

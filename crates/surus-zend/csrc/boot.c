@@ -90,7 +90,8 @@ static bool take_route(struct surus_application *app, void *exchange, zval *row)
 	route *r = &app->routes[app->count];
 	take_callable(&r->handler, columns[4]);
 	take_callable(&r->pipeline, columns[6]);
-	r->plan = surus_plan_make(columns[5], exchange, index, methods.ptr, signature(r, columns[7]), error, sizeof error);
+	r->function = signature(r, columns[7]);
+	r->plan = surus_plan_make(columns[5], exchange, index, methods.ptr, r->function, error, sizeof error);
 	app->count++;
 	if (!r->plan) {
 		throw_boot_error("%s", error);

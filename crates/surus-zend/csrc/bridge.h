@@ -186,10 +186,13 @@ bool surus_rs_nap_for_lock(unsigned tries);
 void surus_rs_send_head(void *exchange, int status);
 /* An interim response (1xx) with "Name: value" lines; false if it cannot be sent now. */
 bool surus_rs_interim(void *exchange, int status, surus_str lines);
-void surus_rs_add_header(void *exchange, surus_str name, surus_str value);
-void surus_rs_content_type(void *exchange, surus_str value);
+/* Fields of the head. False: HTTP does not allow the name or the value, and it is left out. */
+bool surus_rs_add_header(void *exchange, surus_str name, surus_str value);
+bool surus_rs_content_type(void *exchange, surus_str value);
 /* A field behind the body; "Trailer" has named it among the headers. */
-void surus_rs_add_trailer(void *exchange, surus_str name, surus_str value);
+bool surus_rs_add_trailer(void *exchange, surus_str name, surus_str value);
+/* Logs that a field was left out. `place` is that of the handler; empty: the script's. */
+void surus_rs_note_left_out(void *exchange, surus_str name, surus_str place);
 bool surus_rs_write(void *exchange, const char *data, size_t size);
 bool surus_rs_flush(void *exchange);
 /* fastcgi_finish_request: the response is complete, PHP goes on. */

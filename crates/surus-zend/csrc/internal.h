@@ -176,6 +176,8 @@ void surus_body_stream(zval *to, zend_object *request);
 void surus_render(surus_task *task, zval *result);
 /* File and line of the handler of the task's route; NULL if it is none of PHP's functions. The caller's to release. */
 zend_string *surus_handler_place(surus_task *task);
+/* Adds it to the head of the response; what HTTP does not allow is left out, and the log says so. */
+void surus_add_header(surus_task *task, surus_str name, surus_str value);
 /* Starts and ends the output of one request of a fiber. */
 void surus_output_begin(surus_task *task);
 void surus_output_end(surus_task *task);

@@ -158,6 +158,29 @@ static void send_json(surus_task *task, zval *value)
 	smart_str_free(&text);
 }
 
+/* It names the handler, as no frame of the application is left by then, and in classic mode the script. */
+static void note_left_out(surus_task *task, surus_str name)
+{
+	zend_string *place = task->isolate->application ? surus_handler_place(task) : NULL;
+	surus_rs_note_left_out(task->exchange, name, place ? surus_bytes_of(place) : (surus_str){"", 0});
+	if (place) {
+		zend_string_release(place);
+	}
+}
+
+void surus_add_header(surus_task *task, surus_str name, surus_str value)
+{
+	if (!surus_rs_add_header(task->exchange, name, value)) {
+		note_left_out(task, name);
+	}
+}
+
+static bool is_field_name(const zend_string *name)
+{
+	static const char token[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789!#$%&'*+-.^_`|~";
+	return name && ZSTR_LEN(name) && strspn(ZSTR_VAL(name), token) == ZSTR_LEN(name);
+}
+
 static bool is_content_type(const zend_string *name)
 {
 	return ZSTR_LEN(name) == 12
@@ -167,6 +190,12 @@ static bool is_content_type(const zend_string *name)
 static void add_response_header(zend_string *name, zval *value)
 {
 	zend_string *text = zval_get_string(value);
+	/* PHP would say that a header is wrong, but not which. */
+	if (!is_field_name(name) || strcspn(ZSTR_VAL(text), "\r\n") < ZSTR_LEN(text)) {
+		note_left_out(surus_running, surus_bytes_of(name));
+		zend_string_release(text);
+		return;
+	}
 	smart_str line = {0};
 	smart_str_append(&line, name);
 	smart_str_appends(&line, ": ");
@@ -198,9 +227,11 @@ static bool send_response_head_plain(surus_task *task, const surus_response_view
 			surus_str text = surus_bytes_of(Z_STR_P(value));
 			if (is_content_type(name)) {
 				typed = true;
-				surus_rs_content_type(task->exchange, text);
+				if (!surus_rs_content_type(task->exchange, text)) {
+					note_left_out(task, surus_bytes_of(name));
+				}
 			} else {
-				surus_rs_add_header(task->exchange, surus_bytes_of(name), text);
+				surus_add_header(task, surus_bytes_of(name), text);
 			}
 		} ZEND_HASH_FOREACH_END();
 	}
@@ -248,12 +279,6 @@ static bool has_trailers(const surus_response_view *view)
 		&& Z_TYPE_P(view->body) != IS_NULL;
 }
 
-static bool is_field_name(const zend_string *name)
-{
-	static const char token[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789!#$%&'*+-.^_`|~";
-	return name && ZSTR_LEN(name) && strspn(ZSTR_VAL(name), token) == ZSTR_LEN(name);
-}
-
 /* Their names go before the body. */
 static void announce_trailers(const surus_response_view *view)
 {
@@ -288,7 +313,7 @@ static void send_trailers(surus_task *task, const surus_response_view *view)
 		zval result;
 		ZVAL_UNDEF(&result);
 		if (!is_field_name(name)) {
-			zend_error(E_WARNING, "A trailer whose name HTTP does not allow was left out");
+			note_left_out(task, name ? surus_bytes_of(name) : (surus_str){"", 0});
 			continue;
 		}
 		if (Z_TYPE_P(value) == IS_OBJECT && zend_is_callable(value, 0, NULL)) {
@@ -300,8 +325,8 @@ static void send_trailers(surus_task *task, const surus_response_view *view)
 			return;
 		}
 		zend_string *text = Z_TYPE_P(value) != IS_UNDEF ? zval_get_string(value) : NULL;
-		if (text && !EG(exception)) {
-			surus_rs_add_trailer(task->exchange, surus_bytes_of(name), surus_bytes_of(text));
+		if (text && !EG(exception) && !surus_rs_add_trailer(task->exchange, surus_bytes_of(name), surus_bytes_of(text))) {
+			note_left_out(task, surus_bytes_of(name));
 		}
 		if (text) {
 			zend_string_release(text);

@@ -115,7 +115,7 @@ static int sapi_send_all_headers(sapi_headers_struct *headers)
 		if (status == 304 && header->header_len > 13 && zend_binary_strncasecmp(header->header, 13, "Content-Type:", 13, 13) == 0) {
 			continue; /* there is no content */
 		}
-		surus_rs_add_header(task->exchange, (surus_str){header->header, (size_t)(colon - header->header)},
+		surus_add_header(task, (surus_str){header->header, (size_t)(colon - header->header)},
 			(surus_str){value, (size_t)(end - value)});
 	}
 	if (headers->send_default_content_type && status != 304) {

@@ -358,29 +358,42 @@ impl Exchange {
         }
     }
 
-    pub(crate) fn add_header(&self, name: &[u8], value: &[u8]) {
+    /// False if HTTP does not allow the name or the value.
+    pub(crate) fn add_header(&self, name: &[u8], value: &[u8]) -> bool {
         if name.eq_ignore_ascii_case(b"content-type") {
-            self.add_content_type(value);
-            return;
+            return self.add_content_type(value);
         }
-        let Some((name, value)) = fields::of_response(name, value) else {
-            return;
+        let Some((name, value)) = fields::field(name, value) else {
+            return false;
         };
         // Framing is the server's.
-        if name == header::TRANSFER_ENCODING || name == header::CONNECTION {
-            return;
+        if name != header::TRANSFER_ENCODING && name != header::CONNECTION {
+            self.response.borrow_mut().headers.append(name, value);
         }
-        self.response.borrow_mut().headers.append(name, value);
+        true
     }
 
-    pub(crate) fn add_content_type(&self, value: &[u8]) {
-        match content_type(value) {
-            Some(value) => {
-                let mut response = self.response.borrow_mut();
-                response.headers.append(header::CONTENT_TYPE, value);
-            }
-            None => fields::note_left_out("content-type"),
-        }
+    /// As [`Exchange::add_header`].
+    pub(crate) fn add_content_type(&self, value: &[u8]) -> bool {
+        let Some(value) = content_type(value) else {
+            return false;
+        };
+        let mut response = self.response.borrow_mut();
+        response.headers.append(header::CONTENT_TYPE, value);
+        true
+    }
+
+    /// Logs that a field of the response is none that HTTP allows. Without a place it is the script's.
+    pub(crate) fn note_left_out(&self, name: &str, place: &str) {
+        let script = self.script.as_ref().map(|script| script.filename.display());
+        tracing::warn!(
+            target: "php",
+            name,
+            request = %format_args!("{} {}", self.request.method, self.request.uri.path()),
+            handler = (!place.is_empty()).then_some(place),
+            script = script.filter(|_| place.is_empty()).map(tracing::field::display),
+            "a header of a response was left out: HTTP does not allow its name, or its value (a line break?)"
+        );
     }
 
     pub(crate) fn set_status(&self, status: c_int) {
@@ -433,14 +446,15 @@ impl Exchange {
     }
 
     /// Sends a field behind the body, which is a stream then. PHP has named it in `Trailer` before.
-    pub(crate) fn add_trailer(&self, name: &[u8], value: &[u8]) {
-        let Some((name, value)) = fields::of_response(name, value) else {
-            return;
+    pub(crate) fn add_trailer(&self, name: &[u8], value: &[u8]) -> bool {
+        let Some((name, value)) = fields::field(name, value) else {
+            return false;
         };
         self.start_streaming();
         if let State::Streaming(pipe) = &self.response.borrow().state {
             pipe.add_trailer(name, value);
         }
+        true
     }
 
     pub(crate) fn is_full(&self) -> bool {

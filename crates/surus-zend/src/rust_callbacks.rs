@@ -218,21 +218,30 @@ unsafe extern "C" fn surus_rs_interim(raw: *mut c_void, status: c_int, lines: St
 }
 
 #[no_mangle]
-unsafe extern "C" fn surus_rs_add_header(raw: *mut c_void, name: Str, value: Str) {
+unsafe extern "C" fn surus_rs_add_header(raw: *mut c_void, name: Str, value: Str) -> bool {
     // SAFETY: as above.
-    unsafe { exchange(raw).add_header(name.bytes(), value.bytes()) };
+    unsafe { exchange(raw).add_header(name.bytes(), value.bytes()) }
 }
 
 #[no_mangle]
-unsafe extern "C" fn surus_rs_add_trailer(raw: *mut c_void, name: Str, value: Str) {
+unsafe extern "C" fn surus_rs_note_left_out(raw: *mut c_void, name: Str, place: Str) {
     // SAFETY: as above.
-    unsafe { exchange(raw).add_trailer(name.bytes(), value.bytes()) };
+    unsafe {
+        let [name, place] = [name, place].map(|text| String::from_utf8_lossy(text.bytes()));
+        exchange(raw).note_left_out(&name, &place);
+    }
 }
 
 #[no_mangle]
-unsafe extern "C" fn surus_rs_content_type(raw: *mut c_void, value: Str) {
+unsafe extern "C" fn surus_rs_add_trailer(raw: *mut c_void, name: Str, value: Str) -> bool {
     // SAFETY: as above.
-    unsafe { exchange(raw).add_content_type(value.bytes()) };
+    unsafe { exchange(raw).add_trailer(name.bytes(), value.bytes()) }
+}
+
+#[no_mangle]
+unsafe extern "C" fn surus_rs_content_type(raw: *mut c_void, value: Str) -> bool {
+    // SAFETY: as above.
+    unsafe { exchange(raw).add_content_type(value.bytes()) }
 }
 
 #[no_mangle]

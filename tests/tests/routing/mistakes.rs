@@ -263,6 +263,12 @@ fn wrong_results_name_who_has_returned_them() {
         $app->get('/forgets', fn () => 'never')->use(function ($request, $next) {
             $next($request);
         });
+        #[Surus\Attribute\Scoped]
+        final class Scoped
+        {
+            public function run() { return 1.5; }
+        }
+        $app->get('/scoped', [Scoped::class, 'run']);
         return $app;"#,
     );
     let server = Surus::serve(&script).start();
@@ -290,8 +296,56 @@ fn wrong_results_name_who_has_returned_them() {
             "/forgets",
             "The middleware app.php:11 returned nothing: return what $next($request) gives",
         ),
+        ("/scoped", "app.php:17 returned float: return a string"),
     ] {
         ask(&server, &format!("GET {path}")).expect(500);
         assert!(server.log().contains(message), "{path}: {}", server.log());
     }
+}
+
+/// What HTTP does not allow never becomes another header; who has made it is told which one is missing, and where.
+#[test]
+fn headers_that_http_does_not_allow_are_named_in_the_log() {
+    let folder = TempDir::new("headers");
+    let script = folder.file(
+        "app.php",
+        r#"<?php
+        use Surus\Http\Response;
+        $app = new Surus\App();
+        $app->get('/line', fn () => new Response('x', headers: ['x-line' => "1\r\nx-injected: 2"]));
+        $app->get('/list', fn () => new Response('x', headers: ['x-list' => ["1\nx-injected: 2", '3']]));
+        $app->get('/type', fn () => new Response('x', headers: ['content-type' => "text/plain\nx-injected: 2"]));
+        $app->get('/name', fn () => new Response('x', headers: ["x name" => '1']));
+        $app->get('/last', fn () => (new Response('x'))->withTrailers(['x-last' => "1\nx-injected: 2"]));
+        $app->get('/control', function () {
+            header("x-control: \x01");
+            return 'x';
+        });
+        return $app;"#,
+    );
+    let server = Surus::serve(&script).start();
+    for (path, name, line) in [
+        ("/line", "x-line", 4),
+        ("/list", "x-list", 5),
+        ("/type", "content-type", 6),
+        ("/name", "x name", 7),
+        ("/last", "x-last", 8),
+        ("/control", "x-control", 9),
+    ] {
+        let answer = ask(&server, &format!("GET {path}")).expect(200);
+        assert_eq!(answer.header("x-injected"), None, "{:?}", answer.headers);
+        let said = format!(
+            "name=\"{name}\" request=GET {path} handler=\"{}:{line}\"",
+            script.display()
+        );
+        assert!(server.log().contains(&said), "{path}: {}", server.log());
+    }
+    let script = folder.file("index.php", "<?php header(\"x-control: \\x01\"); echo 1;");
+    let server = Surus::serve(&script).mode(Mode::Classic).start();
+    ask(&server, "GET /").expect(200);
+    let said = format!(
+        "name=\"x-control\" request=GET / script={}",
+        script.display()
+    );
+    assert!(server.log().contains(&said), "{}", server.log());
 }
