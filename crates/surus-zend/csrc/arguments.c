@@ -11,10 +11,10 @@ typedef enum { TEXT, INTEGER, NUMBER, BOOLEAN, LIST } kind;
 
 typedef struct {
 	source source;
-	kind kind;
+	kind kind;         /* of input: SURUS_FROM_… */
 	bool required;
-	uint32_t index;    /* of the path parameter, or of the handler's parameter */
-	zend_string *name; /* of the others */
+	uint32_t index;    /* of the path parameter */
+	zend_string *name; /* of the others; the class of input */
 	zval fallback;     /* where the request has no value */
 	zval make;         /* from the value, or the request, to the argument; UNDEF: the value is it */
 	zend_fcall_info_cache call;
@@ -36,8 +36,7 @@ static zval *field(zval *object, const char *name)
 	return value;
 }
 
-surus_plan *surus_plan_make(zval *list, void *exchange, int64_t route, const char *methods, const zend_function *function, char *error,
-	size_t error_size)
+surus_plan *surus_plan_make(zval *list, void *exchange, int64_t route, char *error, size_t error_size)
 {
 	uint32_t count = zend_hash_num_elements(Z_ARRVAL_P(list));
 	surus_plan *plan = ecalloc(1, sizeof *plan + count * sizeof(argument));
@@ -59,10 +58,12 @@ surus_plan *surus_plan_make(zval *list, void *exchange, int64_t route, const cha
 			ZVAL_COPY(&a->make, make);
 		}
 		plan->has_input |= a->source == FROM_INPUT;
-		if (a->source == FROM_INPUT
-			&& (!function || surus_hydrator_make(exchange, route, methods, function, a->index, &a->hydrator, error, error_size) != SURUS_INPUT)) {
-			surus_plan_free(plan);
-			return NULL;
+		if (a->source == FROM_INPUT) {
+			a->hydrator = surus_hydrator_make(exchange, route, a->name, (int)a->kind, error, error_size);
+			if (!a->hydrator) {
+				surus_plan_free(plan);
+				return NULL;
+			}
 		}
 	} ZEND_HASH_FOREACH_END();
 	return plan;

@@ -59,9 +59,8 @@ static zval *element(zval *array, const char *name)
 	return Z_TYPE_P(array) == IS_ARRAY ? zend_hash_str_find(Z_ARRVAL_P(array), name, strlen(name)) : NULL;
 }
 
-/* The function whose parameters the arguments are for: the handler's own, or what a closure around it calls, as
- * [class, method]. */
-static const zend_function *signature(const route *r, zval *target)
+/* The function that the application has written: the handler's own, or what a closure around it calls, as [class, method]. */
+static const zend_function *function_of(const route *r, zval *target)
 {
 	if (Z_TYPE_P(target) != IS_ARRAY) {
 		return r->handler.cache.function_handler;
@@ -90,8 +89,8 @@ static bool take_route(struct surus_application *app, void *exchange, zval *row)
 	route *r = &app->routes[app->count];
 	take_callable(&r->handler, columns[4]);
 	take_callable(&r->pipeline, columns[6]);
-	r->function = signature(r, columns[7]);
-	r->plan = surus_plan_make(columns[5], exchange, index, methods.ptr, r->function, error, sizeof error);
+	r->function = function_of(r, columns[7]);
+	r->plan = surus_plan_make(columns[5], exchange, index, error, sizeof error);
 	app->count++;
 	if (!r->plan) {
 		throw_boot_error("%s", error);

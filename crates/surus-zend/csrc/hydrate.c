@@ -246,14 +246,63 @@ bool surus_input_is_refused(void *exchange)
 	return true;
 }
 
-/* Asks the rules that are written in PHP. False: an exception was thrown. */
-static bool ask_rules(const surus_hydrator *hydrator, void *exchange, zval *object)
+/* Which parameters have their defaults, in the value that begins at `from->at`, which then is behind it: true for one of
+ * them, and for an object, a list or a map that holds such an array of what is so in it, by position or key. UNDEF: none. */
+static void defaults_in(reader *from, zval *to)
 {
-	zval found, rules;
+	const surus_cell *cell = &from->input.cells[from->at++];
+	ZVAL_UNDEF(to);
+	uint32_t count = 0;
+	switch (cell->kind) {
+		case SURUS_CELL_DEFAULT:
+			ZVAL_TRUE(to);
+			return;
+		case SURUS_CELL_FILE:
+			from->at += 2;
+			return;
+		case SURUS_CELL_LIST:
+		case SURUS_CELL_MAP:
+			count = cell->len;
+			break;
+		case SURUS_CELL_OBJECT:
+			count = from->hydrator->classes[cell->class_index].count;
+			break;
+		default:
+			return;
+	}
+	for (uint32_t i = 0; i < count; i++) {
+		zval key, inner;
+		ZVAL_LONG(&key, i);
+		if (cell->kind == SURUS_CELL_MAP) {
+			text_of(from, &from->input.cells[from->at++], &key);
+		}
+		defaults_in(from, &inner);
+		if (!Z_ISUNDEF(inner)) {
+			if (Z_ISUNDEF_P(to)) {
+				array_init(to);
+			}
+			array_set_zval_key(Z_ARRVAL_P(to), &key, &inner);
+			zval_ptr_dtor(&inner);
+		}
+		zval_ptr_dtor(&key);
+	}
+}
+
+/* Asks the rules that are written in PHP about what was sent. False: an exception was thrown. */
+static bool ask_rules(const reader *input, void *exchange, zval *object)
+{
+	const surus_hydrator *hydrator = input->hydrator;
+	reader from = {.hydrator = hydrator, .input = input->input};
+	zval found, rules, defaults;
 	ZVAL_UNDEF(&found);
+	defaults_in(&from, &defaults);
+	if (Z_TYPE(defaults) != IS_ARRAY) {
+		ZVAL_EMPTY_ARRAY(&defaults);
+	}
 	ZVAL_COPY(&rules, &hydrator->rules);
-	zend_call_method_with_1_params(Z_OBJ(rules), Z_OBJCE(rules), NULL, "check", &found, object);
+	zend_call_method_with_2_params(Z_OBJ(rules), Z_OBJCE(rules), NULL, "check", &found, object, &defaults);
 	zval_ptr_dtor(&rules);
+	zval_ptr_dtor(&defaults);
 	bool good = !EG(exception) && Z_TYPE(found) != IS_STRING;
 	if (!EG(exception) && !good) {
 		surus_rs_refuse_input(exchange, hydrator->slot, surus_bytes_of(Z_STR(found)));
@@ -274,7 +323,7 @@ bool surus_hydrate(const surus_hydrator *hydrator, void *exchange, zval *to)
 	if (!build(&from, to)) {
 		return false;
 	}
-	if (Z_TYPE(hydrator->rules) == IS_OBJECT && !ask_rules(hydrator, exchange, to)) {
+	if (Z_TYPE(hydrator->rules) == IS_OBJECT && !ask_rules(&from, exchange, to)) {
 		zval_ptr_dtor(to);
 		ZVAL_UNDEF(to);
 		return false;

@@ -7,16 +7,9 @@
 /* How the objects of one argument are built: made at boot. */
 typedef struct surus_hydrator surus_hydrator;
 
-/* What becomes of a parameter. */
-typedef enum {
-	SURUS_NO_INPUT = 0,     /* not a class that input becomes */
-	SURUS_INPUT = 1,        /* `*hydrator` fills it */
-	SURUS_INPUT_WRONG = -1  /* a message is in `error` */
-} surus_input_kind;
-
-/* At boot, of parameter `i` of a handler, for the route with this number and these methods. */
-surus_input_kind surus_hydrator_make(void *exchange, int64_t route, const char *methods, const zend_function *function, uint32_t i,
-	surus_hydrator **hydrator, char *error, size_t error_size);
+/* At boot, of a class that a handler of the route with this number takes as input, from where `source` says (SURUS_FROM_…). NULL:
+ * a message is in `error`. */
+surus_hydrator *surus_hydrator_make(void *exchange, int64_t route, zend_string *class, int source, char *error, size_t error_size);
 /* At boot, once routes are known: what the application has told Surus\Schema\Messages. */
 bool surus_take_messages(void *exchange);
 /* At boot, of a Surus\App: makes its OpenAPI document if that is what it boots for. */

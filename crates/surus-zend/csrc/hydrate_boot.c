@@ -1,8 +1,7 @@
-/* At boot: which parameters of handlers are input, and how their objects are built. What a constructor that only promotes
- * its parameters does is read from its opcodes. */
+/* At boot: how the objects of input are built. What a constructor that only promotes its parameters does is read from its
+ * opcodes. */
 #include "hydrator.h"
 
-#include "Zend/zend_attributes.h"
 #include "Zend/zend_enum.h"
 #include "Zend/zend_exceptions.h"
 #include "Zend/zend_interfaces.h"
@@ -114,60 +113,6 @@ static bool prepare_class(hydrated *to, HashTable *native, char *error, size_t e
 	return to->kind != OF_OBJECT || prepare_object(to, error, error_size);
 }
 
-static bool starts_with(const zend_string *text, const char *prefix)
-{
-	return strncmp(ZSTR_VAL(text), prefix, strlen(prefix)) == 0;
-}
-
-static bool ends_with(const zend_string *text, const char *suffix)
-{
-	size_t length = strlen(suffix);
-	return ZSTR_LEN(text) >= length && memcmp(ZSTR_VAL(text) + ZSTR_LEN(text) - length, suffix, length) == 0;
-}
-
-/* Where a parameter's attributes (#[Body], #[Form], #[Query]) say that its value comes from. */
-static int declared_source(const zend_function *function, uint32_t i)
-{
-	int source = 0;
-	zend_attribute *attribute;
-	if (!function->common.attributes) {
-		return 0;
-	}
-	ZEND_HASH_FOREACH_PTR(function->common.attributes, attribute) {
-		if (attribute->offset == i + 1 && starts_with(attribute->lcname, "surus\\")) {
-			source |= ends_with(attribute->lcname, "\\body") ? SURUS_FROM_JSON : 0;
-			source |= ends_with(attribute->lcname, "\\form") ? SURUS_FROM_FORM : 0;
-			source |= ends_with(attribute->lcname, "\\query") ? SURUS_FROM_QUERY : 0;
-		}
-	} ZEND_HASH_FOREACH_END();
-	return source;
-}
-
-static bool has_schema_attribute(HashTable *attributes)
-{
-	zend_attribute *attribute;
-	if (attributes) {
-		ZEND_HASH_FOREACH_PTR(attributes, attribute) {
-			if (starts_with(attribute->lcname, "surus\\schema\\")) {
-				return true;
-			}
-		} ZEND_HASH_FOREACH_END();
-	}
-	return false;
-}
-
-/* A class whose own attributes, or those of its constructor's parameters, are of Surus\Schema. */
-static bool is_input_class(const zend_class_entry *class)
-{
-	return class->type == ZEND_USER_CLASS && class->constructor
-		&& (has_schema_attribute(class->attributes) || has_schema_attribute(class->constructor->common.attributes));
-}
-
-static bool has_no_body(const char *methods)
-{
-	return strcmp(methods, "GET") == 0 || strcmp(methods, "HEAD") == 0 || strcmp(methods, "DELETE") == 0 || strcmp(methods, "GET,HEAD") == 0;
-}
-
 /* The text of the exception that a call at boot has thrown, which is then over. */
 static void take_exception(char *error, size_t error_size)
 {
@@ -211,24 +156,11 @@ static bool describe(zend_string *class, zval *described, char *error, size_t er
 	return good;
 }
 
-surus_input_kind surus_hydrator_make(void *exchange, int64_t route, const char *methods, const zend_function *function, uint32_t i,
-	surus_hydrator **result, char *error, size_t error_size)
+surus_hydrator *surus_hydrator_make(void *exchange, int64_t route, zend_string *class, int source, char *error, size_t error_size)
 {
-	zend_type type = function->common.arg_info[i].type;
-	int source = declared_source(function, i);
-	if (function->type != ZEND_USER_FUNCTION || !ZEND_TYPE_IS_COMPLEX(type) || !ZEND_TYPE_HAS_NAME(type)) {
-		return SURUS_NO_INPUT;
-	}
-	zend_class_entry *class = zend_lookup_class(ZEND_TYPE_NAME(type));
-	if (!class || (!source && !is_input_class(class))) {
-		return SURUS_NO_INPUT;
-	}
-	if (!source) {
-		source = has_no_body(methods) ? SURUS_FROM_QUERY : SURUS_FROM_JSON;
-	}
 	zval described;
-	if (!describe(class->name, &described, error, error_size)) {
-		return SURUS_INPUT_WRONG;
+	if (!describe(class, &described, error, error_size)) {
+		return NULL;
 	}
 	HashTable *parts = Z_ARRVAL(described);
 	zval *json = zend_hash_index_find(parts, 0), *natives = zend_hash_index_find(parts, 1), *rules = zend_hash_index_find(parts, 2);
@@ -250,8 +182,7 @@ surus_input_kind surus_hydrator_make(void *exchange, int64_t route, const char *
 		} ZEND_HASH_FOREACH_END();
 	}
 	zval_ptr_dtor(&described);
-	*result = hydrator;
-	return hydrator ? SURUS_INPUT : SURUS_INPUT_WRONG;
+	return hydrator;
 }
 
 bool surus_take_messages(void *exchange)

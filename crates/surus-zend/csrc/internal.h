@@ -185,10 +185,8 @@ bool surus_output_is_base(const surus_task *task);
 
 /* ---- arguments.c ---- */
 typedef struct surus_plan surus_plan;
-/* From a list of Surus\Internal\Argument; `function` is what the handler leads to. NULL with a message if a class cannot be
- * input. */
-surus_plan *surus_plan_make(zval *list, void *exchange, int64_t route, const char *methods, const zend_function *function, char *error,
-	size_t error_size);
+/* From a list of Surus\Internal\Argument. NULL with a message if a class cannot be input. */
+surus_plan *surus_plan_make(zval *list, void *exchange, int64_t route, char *error, size_t error_size);
 void surus_plan_free(surus_plan *plan);
 uint32_t surus_plan_count(const surus_plan *plan);
 /* Whether `request` has to be there to fill it. */

@@ -28,7 +28,8 @@ final class Argument
     public const LIST = 4;
 
     /**
-     * @param int|string $key position of the path parameter, of the handler's parameter, or the name
+     * @param int|string $key position of the path parameter, or the name; the class of input
+     * @param int $type of input: where it comes from ({@see \Surus\Schema\Arguments})
      * @param bool $required else `default`, where the request has no value
      * @param ?\Closure $make from the value, or from the request, to the argument; null from a value: it does not fit
      */

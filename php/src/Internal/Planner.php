@@ -89,8 +89,8 @@ final class Planner
         $fail = static fn (string $why): BootError => new BootError(
             Origin::of($function) . ": parameter \$$name of the handler for \"{$route->label()}\" $why",
         );
-        if (Arguments::isInput($parameter)) {
-            $source = Arguments::sourceOf($parameter, $route->methods[0]);
+        if ($type instanceof \ReflectionNamedType && Arguments::isInput($parameter)) {
+            $source = Arguments::sourceOf($parameter, $route->methods);
             if (($source & Arguments::QUERY) === 0 && ($parameter->isDefaultValueAvailable() || $parameter->allowsNull())) {
                 throw $fail('is a body, which no request can leave out: it has no default, and is not null');
             }
@@ -98,7 +98,7 @@ final class Planner
                 throw $fail('has uploaded files, which only a form brings: mark it #[Form]');
             }
 
-            return new Argument(Argument::INPUT, $parameter->getPosition());
+            return new Argument(Argument::INPUT, $type->getName(), $source);
         }
         if (($why = Arguments::misuse($parameter)) !== null) {
             throw $fail($why);

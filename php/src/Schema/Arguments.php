@@ -5,7 +5,7 @@ declare(strict_types=1);
 namespace Surus\Schema;
 
 /**
- * Which parameters of handlers are input, and where it comes from. csrc/hydrate_boot.c has the same rules.
+ * Which parameters of handlers are input, and where it comes from.
  *
  * @internal
  */
@@ -33,13 +33,8 @@ final class Arguments
         foreach ($class->getConstructor()->getParameters() as $each) {
             array_push($attributes, ...$each->getAttributes());
         }
-        foreach ($attributes as $attribute) {
-            if (str_starts_with($attribute->getName(), __NAMESPACE__ . '\\')) {
-                return true;
-            }
-        }
 
-        return false;
+        return array_filter($attributes, self::isRule(...)) !== [];
     }
 
     /** What is wrong with a parameter that looks like input, but is none; null if it does not look so. */
@@ -52,11 +47,9 @@ final class Arguments
                 . ' (Request::json(), form() and body() take anything)';
         }
         foreach ($class?->isInternal() === false ? $class->getProperties() : [] as $property) {
-            foreach ($property->isPromoted() ? [] : $property->getAttributes() as $attribute) {
-                if (str_starts_with($attribute->getName(), __NAMESPACE__ . '\\')) {
-                    return "is a {$class->getName()}, which has rules on its property \${$property->getName()}: input is"
-                        . ' declared by the parameters of a constructor, so promote it there';
-                }
+            if (!$property->isPromoted() && array_filter($property->getAttributes(), self::isRule(...)) !== []) {
+                return "is a {$class->getName()}, which has rules on its property \${$property->getName()}: input is"
+                    . ' declared by the parameters of a constructor, so promote it there';
             }
         }
 
@@ -72,11 +65,24 @@ final class Arguments
             && \in_array('file', array_column(Boot::input($type->getName())[1], 1), true);
     }
 
-    public static function sourceOf(\ReflectionParameter $parameter, string $method): int
+    /** @param list<string> $methods of the route */
+    public static function sourceOf(\ReflectionParameter $parameter, array $methods): int
     {
-        $bodiless = \in_array($method, ['GET', 'HEAD', 'DELETE'], true);
+        $bodiless = array_diff($methods, ['GET', 'HEAD', 'DELETE']) === [];
 
         return self::declared($parameter) ?: ($bodiless ? self::QUERY : self::JSON);
+    }
+
+    /**
+     * Of this namespace, or a rule of the application's own.
+     *
+     * @param \ReflectionAttribute<object> $attribute
+     */
+    private static function isRule(\ReflectionAttribute $attribute): bool
+    {
+        $name = $attribute->getName();
+
+        return str_starts_with($name, __NAMESPACE__ . '\\') || is_a($name, Rule::class, true) || is_a($name, Constraint::class, true);
     }
 
     /** What the parameter's own attributes say. */

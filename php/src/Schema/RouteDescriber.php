@@ -71,7 +71,7 @@ final class RouteDescriber
         foreach ($function->getParameters() as $parameter) {
             $of[$parameter->getName()] = $parameter;
             if (!isset($names[$parameter->getName()])) {
-                $input = $this->input($parameter, $methods[0]);
+                $input = $this->input($parameter, $methods);
                 $inputs = [...$inputs, ...($input === null ? [] : [$input])];
                 $parameters = [...$parameters, ...$this->scalar($parameter)];
             }
@@ -192,13 +192,17 @@ final class RouteDescriber
         }
     }
 
-    /** @return array<string, mixed>|null */
-    private function input(\ReflectionParameter $parameter, string $method): ?array
+    /**
+     * @param list<string> $methods
+     *
+     * @return array<string, mixed>|null
+     */
+    private function input(\ReflectionParameter $parameter, array $methods): ?array
     {
         if (!Arguments::isInput($parameter)) {
             return null;
         }
-        $from = Arguments::sourceOf($parameter, $method);
+        $from = Arguments::sourceOf($parameter, $methods);
         $class = $parameter->getType() instanceof \ReflectionNamedType ? $parameter->getType()->getName() : '';
 
         return [

@@ -5,7 +5,8 @@ declare(strict_types=1);
 namespace Surus\Schema;
 
 /**
- * A rule that needs PHP: an attribute class of the application. It is asked once all other input is valid.
+ * A rule that needs PHP: an attribute class of the application. It is asked once all other input is valid, and not about
+ * defaults; that of a class always.
  *
  * Its name in answers is its class's short name, "uniqueEmail" for `UniqueEmail`.
  */

@@ -13,8 +13,9 @@ final class Rules
 {
     /**
      * @param list<Rule> $own of the object itself
-     * @param list<array{string, string, \Closure(object): mixed, list<Rule>, ?self, list<Rule>}> $properties name in
-     *     input and in PHP, how its value is read, its rules, those of the objects in it, and those of each element
+     * @param list<array{string, int, \Closure(object): mixed, list<Rule>, ?self, list<Rule>}> $properties name in
+     *     input, number of the parameter, how its value is read, its rules, those of the objects in it, and those of
+     *     each element
      */
     private function __construct(
         private array $own,
@@ -72,7 +73,7 @@ final class Rules
             }
             $read = \Closure::bind(static fn (object $from): mixed => $from->$name, null, $class);
             $input = Attributes::first($parameter, Field::class)->name ?? $name;
-            $rules->properties[] = [$input, $name, $read, $own, $nested, $each];
+            $rules->properties[] = [$input, $parameter->getPosition(), $read, $own, $nested, $each];
         }
 
         return $rules;
@@ -97,20 +98,32 @@ final class Rules
         return (new \ReflectionClass($name))->isInternal() ? null : self::make($name, $known);
     }
 
-    /** A JSON list of violations, or null. */
-    public function check(object $object): ?string
+    /**
+     * A JSON list of violations, or null. What the client has not sent is the developer's: nobody is asked about it.
+     *
+     * @param array<array-key, mixed> $defaults which parameters have their defaults, by number: true, and for an object
+     *     or an array with such an array of the same kind
+     */
+    public function check(object $object, array $defaults): ?string
     {
         $violations = [];
-        $this->collect($object, '', $violations);
+        $this->collect($object, $defaults, '', $violations);
 
         return $violations === [] ? null : json_encode($violations, JSON_THROW_ON_ERROR);
     }
 
-    /** @param list<array{pointer: string, rule: string, message: string}> $violations */
-    private function collect(object $object, string $pointer, array &$violations): void
+    /**
+     * @param array<array-key, mixed> $defaults
+     * @param list<array{pointer: string, rule: string, message: string}> $violations
+     */
+    private function collect(object $object, array $defaults, string $pointer, array &$violations): void
     {
         self::ask($this->own, $object, $object, $pointer, $violations);
-        foreach ($this->properties as [$name, , $read, $rules, $nested, $ofEach]) {
+        foreach ($this->properties as [$name, $number, $read, $rules, $nested, $ofEach]) {
+            $within = $defaults[$number] ?? [];
+            if (!\is_array($within)) {
+                continue;
+            }
             $value = $read($object);
             $at = $pointer . '/' . self::escape($name);
             self::ask($rules, $value, $object, $at, $violations);
@@ -121,9 +134,13 @@ final class Rules
                 continue;
             }
             foreach (\is_array($value) ? $value : ['' => $value] as $key => $each) {
-                if (\is_object($each)) {
-                    $step = \is_array($value) ? '/' . self::escape((string) $key) : '';
-                    $nested->collect($each, $at . $step, $violations);
+                if (!\is_object($each)) {
+                    continue;
+                }
+                if (\is_array($value)) {
+                    $nested->collect($each, $within[$key] ?? [], $at . '/' . self::escape((string) $key), $violations);
+                } else {
+                    $nested->collect($each, $within, $at, $violations);
                 }
             }
         }

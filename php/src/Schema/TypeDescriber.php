@@ -99,7 +99,11 @@ final class TypeDescriber
             $items['nullable'] = true;
         }
         foreach ($each->rules as $rule) {
-            $items = $this->constrain($items, $rule);
+            $items = match (true) {
+                $rule instanceof Constraint => $this->constrain($items, $rule),
+                $rule instanceof Rule => $items,
+                default => throw new Undescribable('a rule of #[Each] is a Constraint or a Rule, not ' . get_debug_type($rule)),
+            };
         }
 
         return ['type' => $each->map ? 'map' : 'list', 'items' => $items];
