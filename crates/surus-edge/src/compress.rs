@@ -36,10 +36,10 @@ thread_local! {
 /// so it is only read when it is needed.
 pub(crate) fn accepts(headers: &HeaderMap) -> Option<HeaderValue> {
     // Requests without it have few headers: they are gone through sooner than one is looked up.
-    if !headers.keys().any(|name| *name == ACCEPT_ENCODING) {
-        return None;
-    }
-    let mut lines = headers.get_all(ACCEPT_ENCODING).iter();
+    let mut lines = headers
+        .iter()
+        .filter(|(name, _)| **name == ACCEPT_ENCODING)
+        .map(|(_, value)| value);
     let first = lines.next()?;
     let Some(second) = lines.next() else {
         return Some(first.clone());

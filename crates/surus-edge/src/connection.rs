@@ -25,7 +25,7 @@ use tokio::io::Interest;
 use tokio::net::tcp::OwnedWriteHalf;
 
 use crate::flush::Flusher;
-use crate::output::Output;
+use crate::output::{write_header, Output};
 use crate::stall::Stall;
 use crate::{Connection, Limits};
 
@@ -161,15 +161,13 @@ impl State {
         if self.is_http2() || !self.flushed.get() || self.phase.get() != Phase::Busy {
             return false;
         }
-        let mut head = format!("HTTP/1.1 {status}\r\n").into_bytes();
-        for (name, value) in headers {
-            head.extend_from_slice(name.as_str().as_bytes());
-            head.extend_from_slice(b": ");
-            head.extend_from_slice(value.as_bytes());
-            head.extend_from_slice(b"\r\n");
-        }
-        head.extend_from_slice(b"\r\n");
-        self.output.borrow_mut().push(&head);
+        self.respond(|output| {
+            output.extend_from_slice(format!("HTTP/1.1 {status}\r\n").as_bytes());
+            for (name, value) in headers {
+                write_header(output, name, value);
+            }
+            output.extend_from_slice(b"\r\n");
+        });
         self.wake();
         true
     }

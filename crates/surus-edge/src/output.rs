@@ -9,6 +9,7 @@ use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::task::{ready, Context, Poll};
 
+use http::header::{HeaderName, HeaderValue};
 use tokio::io::AsyncWrite;
 use tokio::net::tcp::OwnedWriteHalf;
 use tokio::net::TcpStream;
@@ -156,4 +157,12 @@ impl Output {
         ready!(self.poll_flush(cx))?;
         Pin::new(&mut self.socket).poll_shutdown(cx)
     }
+}
+
+/// A header as HTTP/1 has it.
+pub(crate) fn write_header(output: &mut Vec<u8>, name: &HeaderName, value: &HeaderValue) {
+    output.extend_from_slice(name.as_str().as_bytes());
+    output.extend_from_slice(b": ");
+    output.extend_from_slice(value.as_bytes());
+    output.extend_from_slice(b"\r\n");
 }

@@ -158,29 +158,6 @@ static void add_fields(void)
 	}
 }
 
-/* The parts again, by size: they are the same after nearly every request, and that has to be found out quickly. */
-static struct { const uint64_t *now; size_t then; } words[MAX_PARTS];
-static struct { const uint32_t *now; size_t then; } halves[MAX_PARTS];
-static struct { const char *now; size_t then, size; } blocks[MAX_PARTS];
-static size_t word_count, half_count, block_count;
-
-static void sort_by_size(void)
-{
-	for (const part *p = parts; p < parts + part_count; p++) {
-		if (p->size == sizeof(uint64_t)) {
-			words[word_count].now = (const uint64_t *)(const void *)p->address;
-			words[word_count++].then = p->offset;
-		} else if (p->size == sizeof(uint32_t)) {
-			halves[half_count].now = (const uint32_t *)(const void *)p->address;
-			halves[half_count++].then = p->offset;
-		} else {
-			blocks[block_count].now = p->address;
-			blocks[block_count].size = p->size;
-			blocks[block_count++].then = p->offset;
-		}
-	}
-}
-
 void surus_parts_find(void)
 {
 	if (part_count) {
@@ -199,7 +176,6 @@ void surus_parts_find(void)
 		}
 		add_part(hidden[i].addr, hidden[i].size, owner)->starts = true;
 	}
-	sort_by_size();
 	mb_offset = parts_size;
 	mb_size = surus_mb_find();
 	parts_size += ZEND_MM_ALIGNED_SIZE(mb_size);
@@ -326,18 +302,8 @@ static inline bool differs(const part *p, const char *idle)
 
 bool surus_parts_are(const char *idle)
 {
-	uint64_t difference = 0;
-	for (size_t i = 0; i < word_count; i++) {
-		difference |= *words[i].now ^ *(const uint64_t *)(const void *)(idle + words[i].then);
-	}
-	for (size_t i = 0; i < half_count; i++) {
-		difference |= *halves[i].now ^ *(const uint32_t *)(const void *)(idle + halves[i].then);
-	}
-	if (difference) {
-		return false;
-	}
-	for (size_t i = 0; i < block_count; i++) {
-		if (memcmp(blocks[i].now, idle + blocks[i].then, blocks[i].size) != 0) {
+	for (size_t i = 0; i < part_count; i++) {
+		if (differs(&parts[i], idle)) {
 			return false;
 		}
 	}

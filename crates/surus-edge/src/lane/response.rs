@@ -8,6 +8,7 @@ use http::header::{
 use http::StatusCode;
 
 use super::date;
+use crate::output::write_header;
 
 /// Bodies from this size on are hyper's: it has them written from where they are.
 const LARGE: usize = 16 * 1024;
@@ -47,10 +48,7 @@ pub(super) fn write(
         }
         has_length |= *name == CONTENT_LENGTH;
         has_date |= *name == DATE;
-        output.extend_from_slice(name.as_str().as_bytes());
-        output.extend_from_slice(b": ");
-        output.extend_from_slice(value.as_bytes());
-        output.extend_from_slice(b"\r\n");
+        write_header(output, name, value);
     }
     if !has_length {
         output.extend_from_slice(b"content-length: ");
