@@ -4,7 +4,7 @@ use std::future::Future;
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::rc::Rc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http::request::Parts;
@@ -112,6 +112,9 @@ pub trait Backend: 'static {
         connection: &Connection,
     ) -> Answer<Self::Body>;
 
-    /// Sees each of its responses before it leaves, as the client gets it. `begun`: when the request had come.
-    fn ended(&self, _begun: Instant, _response: &mut http::Response<Reply<Self::Body>>) {}
+    /// Sees each of its responses before the edge adds its own.
+    fn ended(&self, _response: &mut http::Response<Reply<Self::Body>>) {}
+
+    /// Counts so many of its responses, which leave so long after their requests had come.
+    fn answered(&self, _status: StatusCode, _times: u32, _took: Duration) {}
 }

@@ -1,8 +1,12 @@
 //! Room for what is read from clients, shared by the connections of a thread: one that waits for its client keeps none.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 
 use bytes::BytesMut;
+use http::HeaderMap;
+
+/// Room for more headers than this is not kept.
+const MOST_HEADERS: usize = 64;
 
 /// As many as connections usually have work at once.
 const MOST: usize = 64;
@@ -12,6 +16,7 @@ const LARGEST: usize = 64 * 1024;
 
 thread_local! {
     static IDLE: RefCell<Vec<BytesMut>> = const { RefCell::new(Vec::new()) };
+    static HEADERS: Cell<Option<HeaderMap>> = const { Cell::new(None) };
 }
 
 /// An empty buffer.
@@ -27,4 +32,17 @@ pub(crate) fn give(mut buffer: BytesMut) {
             idle.push(buffer);
         }
     });
+}
+
+/// An empty map of headers.
+pub(crate) fn take_headers() -> HeaderMap {
+    HEADERS.take().unwrap_or_default()
+}
+
+/// Takes back a map, whose contents are forgotten.
+pub(crate) fn give_headers(mut headers: HeaderMap) {
+    headers.clear();
+    if headers.capacity() <= MOST_HEADERS {
+        HEADERS.set(Some(headers));
+    }
 }

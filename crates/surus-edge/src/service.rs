@@ -1,6 +1,6 @@
-//! From a request that hyper has parsed to a response it can write.
+//! From a request that the lane or hyper has parsed to a response that it can write.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::convert::Infallible;
 use std::future::Future;
 use std::pin::Pin;
@@ -104,6 +104,8 @@ pub(crate) struct Service<B: Backend> {
     state: Rc<State>,
     /// The answer to the first request that hyper will come with: the lane has begun it.
     begun: RefCell<Option<Responding<B>>>,
+    /// Responses of one status that are not counted yet: those that leave together are counted together.
+    uncounted: Cell<(StatusCode, u32)>,
 }
 
 /// What has become of a request, before the edge adds its own.
@@ -122,6 +124,7 @@ impl<B: Backend> Service<B> {
             edge,
             state,
             begun: RefCell::new(None),
+            uncounted: Cell::new((StatusCode::OK, 0)),
         }
     }
 
@@ -192,7 +195,8 @@ impl<B: Backend> Service<B> {
         match backend.call(head, body, client) {
             Answer::Now(mut response) => {
                 judge(&mut response, verdict.as_ref(), &self.state);
-                backend.ended(client.arrived(), &mut response);
+                backend.ended(&mut response);
+                self.note(response.status());
                 Begun::Now(response)
             }
             Answer::Later(future) => Begun::Later {
@@ -200,6 +204,23 @@ impl<B: Backend> Service<B> {
                 verdict,
                 begun: client.arrived(),
             },
+        }
+    }
+
+    fn note(&self, status: StatusCode) {
+        if self.uncounted.get().0 != status {
+            self.count();
+        }
+        let (_, times) = self.uncounted.get();
+        self.uncounted.set((status, times + 1));
+    }
+
+    /// Counts the responses to what was read last; they are about to leave.
+    pub(crate) fn count(&self) {
+        let (status, times) = self.uncounted.replace((StatusCode::OK, 0));
+        if times > 0 {
+            let took = self.state.client().arrived().elapsed();
+            self.edge.backend.answered(status, times, took);
         }
     }
 
@@ -248,6 +269,7 @@ impl<B: Backend> hyper::service::Service<Request<Incoming>> for Service<B> {
             (body, verdict) = (Some(watched), Some(fate));
         }
         let (noted, begun) = self.begin(&mut head, body, verdict);
+        self.count();
         self.respond(noted, begun)
     }
 }
@@ -340,7 +362,9 @@ pub(crate) struct Pending<B> {
 impl<B: Backend> Pending<B> {
     fn complete(mut self, mut response: Response<Reply<B::Body>>) -> Response<Outgoing<B::Body>> {
         judge(&mut response, self.verdict.as_ref(), &self.noted.busy.0);
-        self.edge.backend.ended(self.begun, &mut response);
+        let backend = &self.edge.backend;
+        backend.ended(&mut response);
+        backend.answered(response.status(), 1, self.begun.elapsed());
         let response = self.noted.complete(response);
         self.noted.outgoing(response)
     }

@@ -77,7 +77,9 @@ fn named(authority: &Authority) -> Result<HeaderValue, StatusCode> {
 
 /// A name or an address, and perhaps a port (RFC 3986, 3.2.2), or nothing.
 fn is_host(text: &[u8]) -> bool {
-    text.iter().all(|&byte| OF_HOSTS[usize::from(byte)])
+    // Without a branch for each byte: nearly all are right.
+    text.iter()
+        .fold(true, |all, &byte| all & OF_HOSTS[usize::from(byte)])
 }
 
 const OF_HOSTS: [bool; 256] = {

@@ -45,15 +45,16 @@ impl Board {
 }
 
 impl Tally {
-    /// A response has begun.
-    pub fn count(&self, status: u16, took: Duration) {
+    /// So many responses have begun, each so long after its request had come.
+    pub fn count(&self, status: u16, times: u32, took: Duration) {
         let Some((head, buckets)) = self.0.split_at_checked(CLASSES + 1) else {
             return;
         };
         let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
-        head[usize::from(status / 100).min(CLASSES - 1)].fetch_add(1, Relaxed);
-        head[CLASSES].fetch_add(micros, Relaxed);
-        buckets[bucket(micros)].fetch_add(1, Relaxed);
+        let times = u64::from(times);
+        head[usize::from(status / 100).min(CLASSES - 1)].fetch_add(times, Relaxed);
+        head[CLASSES].fetch_add(micros.saturating_mul(times), Relaxed);
+        buckets[bucket(micros)].fetch_add(times, Relaxed);
     }
 
     fn get(&self, index: usize) -> u64 {
@@ -149,9 +150,9 @@ mod tests {
     fn percentiles_are_near_the_truth() {
         let tally = tally();
         for millis in 1..=100 {
-            tally.count(200, Duration::from_millis(millis));
+            tally.count(200, 1, Duration::from_millis(millis));
         }
-        tally.count(503, Duration::from_micros(2));
+        tally.count(503, 1, Duration::from_micros(2));
         let found = tally.json();
         assert_eq!(found["requests_total"], 101);
         assert_eq!(found["responses"]["5xx"], 1);
@@ -170,7 +171,7 @@ mod tests {
     #[test]
     fn a_seat_beyond_the_board_counts_nothing() {
         let board = Board::new(&[]);
-        board.tally(7).count(200, Duration::ZERO);
+        board.tally(7).count(200, 1, Duration::ZERO);
         assert_eq!(board.tally(7).json()["requests_total"], 0);
     }
 }

@@ -146,9 +146,7 @@ impl Exchange {
         request.uri = http::Uri::default();
         request.interim = None;
         request.trailers = None;
-        response
-            .get_mut()
-            .clear(std::mem::take(&mut request.headers));
+        response.get_mut().clear(&mut request.headers);
         *script = None;
         route.set(-1);
         parameters.get_mut().clear();
@@ -598,7 +596,7 @@ impl Default for Response {
 
 impl Response {
     /// As for the next request. Its headers go where those of this request were.
-    fn clear(&mut self, mut spare: HeaderMap) {
+    fn clear(&mut self, spare: &mut HeaderMap) {
         let Response {
             status,
             headers,
@@ -609,9 +607,10 @@ impl Response {
         *status = 200;
         if spare.capacity() <= MAX_SPARE_HEADERS {
             spare.clear();
-            *headers = spare;
+            std::mem::swap(headers, spare);
         } else {
             headers.clear();
+            *spare = HeaderMap::new();
         }
         *buffer = Vec::new();
         *state = State::Collecting;
@@ -628,7 +627,7 @@ impl Response {
         let mut reply = http::Response::new(body);
         *reply.status_mut() =
             StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        *reply.headers_mut() = std::mem::take(&mut self.headers);
+        std::mem::swap(reply.headers_mut(), &mut self.headers);
         reply
     }
 }
@@ -666,19 +665,17 @@ fn wake(slot: &RefCell<Option<Waker>>) {
 }
 
 /// The types that nearly every application sends.
-const CONTENT_TYPES: [&str; 4] = [
-    "text/html; charset=UTF-8",
-    "application/json",
-    "text/plain",
-    "text/plain; charset=UTF-8",
+static CONTENT_TYPES: [HeaderValue; 4] = [
+    HeaderValue::from_static("text/html; charset=UTF-8"),
+    HeaderValue::from_static("application/json"),
+    HeaderValue::from_static("text/plain"),
+    HeaderValue::from_static("text/plain; charset=UTF-8"),
 ];
 
 /// Parsed only where it is none of the usual ones.
 fn content_type(text: &[u8]) -> Option<HeaderValue> {
-    for known in CONTENT_TYPES {
-        if known.as_bytes() == text {
-            return Some(HeaderValue::from_static(known));
-        }
+    match CONTENT_TYPES.iter().find(|known| known.as_bytes() == text) {
+        Some(known) => Some(known.clone()),
+        None => HeaderValue::from_bytes(text).ok(),
     }
-    HeaderValue::from_bytes(text).ok()
 }

@@ -3,9 +3,10 @@
 //! A worker that answers in a microsecond spends most of it on what HTTP/1 could ask for and this request does not:
 //! bodies that come later, upgrades, trailers, responses that are not there yet. So each connection begins here. A request
 //! of HTTP/1.1 that has come whole and asks for nothing unusual ([`head`]) goes to the backend; if the answer is there at
-//! once and is whole, it is written ([`response`]), and the next request is looked at. Whatever else comes, the connection goes on with hyper for
-//! good, from the first byte of the request that was not for the lane; if that has been begun, hyper finds the answer when
-//! it has read the request again. The lane refuses nothing and never waits for a backend: what is wrong or slow is hyper's.
+//! once and is whole, it is written ([`response`]), and the next request is looked at. Whatever else comes, the connection
+//! goes on with hyper for good, from the first byte of the request that was not for the lane; if that has been begun,
+//! hyper finds the answer when it has read the request again. The lane refuses nothing and never waits for a backend: what
+//! is wrong or slow is hyper's.
 //!
 //! ```text
 //! bytes ──► head ──► Service ──► response ──► output
@@ -22,12 +23,14 @@ mod response;
 
 use std::future::poll_fn;
 use std::io;
-use std::mem::take;
+use std::mem::{swap, take};
+use std::task::Poll;
 
 use bytes::{Buf, Bytes};
 use http::request::Parts;
 use http::Request;
 
+use crate::buffers;
 use crate::connection::Phase;
 use crate::service::{Begun, Service};
 use crate::socket::Socket;
@@ -60,7 +63,7 @@ pub(crate) async fn run<B: Backend>(socket: &mut Socket, service: &Service<B>) -
         }
         let read = poll_fn(|cx| {
             if state.finishing.get() {
-                return std::task::Poll::Ready(Ok(None));
+                return Poll::Ready(Ok(None));
             }
             let polled = socket.poll_first(cx);
             if polled.is_pending() {
@@ -84,13 +87,23 @@ async fn work<B: Backend>(
 ) -> io::Result<bool> {
     let mut block = socket.take_first();
     let mut head = nothing();
+    head.headers = buffers::take_headers();
     let most = service.limits().header_count;
+    let mut is_for_lane = true;
     while !block.is_empty() {
         if *answered >= TURN {
             *answered = 0;
+            service.count();
             tokio::task::yield_now().await;
         }
-        poll_fn(|cx| service.state().poll_room(cx)).await?;
+        poll_fn(|cx| {
+            let room = service.state().poll_room(cx);
+            if room.is_pending() {
+                service.count();
+            }
+            room
+        })
+        .await?;
         match head::read(&block, most, &mut head) {
             Head::Complete { head: length, body }
                 if answer(service, &mut head, block.slice(length..length + body)) =>
@@ -98,17 +111,16 @@ async fn work<B: Backend>(
                 block.advance(length + body);
                 *answered += 1;
             }
-            Head::Incomplete => {
+            rest => {
+                is_for_lane = rest == Head::Incomplete;
                 socket.give_back(&block);
-                return Ok(true);
-            }
-            Head::Complete { .. } | Head::Unusual => {
-                socket.give_back(&block);
-                return Ok(false);
+                break;
             }
         }
     }
-    Ok(true)
+    service.count();
+    buffers::give_headers(head.headers);
+    Ok(is_for_lane)
 }
 
 /// False: the answer is left to hyper.
@@ -140,7 +152,7 @@ fn answer<B: Backend>(service: &Service<B>, head: &mut Parts, body: Bytes) -> bo
     }
     noted.sent(body.len());
     // Room for the headers of the next request.
-    head.headers = take(answer.headers_mut());
+    swap(&mut head.headers, answer.headers_mut());
     head.headers.clear();
     true
 }

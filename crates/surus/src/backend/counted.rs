@@ -1,6 +1,6 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
-use std::time::Instant;
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{HeaderValue, CONNECTION, CONTENT_TYPE};
@@ -65,14 +65,16 @@ impl<B: Backend> Backend for Counted<B> {
         }
     }
 
-    fn ended(&self, begun: Instant, response: &mut Response<Reply<B::Body>>) {
-        self.tally
-            .count(response.status().as_u16(), begun.elapsed());
-        self.requests.set(self.requests.get() + 1);
+    fn ended(&self, response: &mut Response<Reply<B::Body>>) {
         if self.leaving.get() {
             let close = HeaderValue::from_static("close");
             response.headers_mut().insert(CONNECTION, close);
         }
+    }
+
+    fn answered(&self, status: StatusCode, times: u32, took: Duration) {
+        self.tally.count(status.as_u16(), times, took);
+        self.requests.set(self.requests.get() + u64::from(times));
     }
 }
 

@@ -4,7 +4,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use std::time::Instant;
+use std::time::Duration;
 
 use http::header::{HeaderMap, HeaderName, HeaderValue, CONTENT_LENGTH};
 use http::{Method, Response, StatusCode};
@@ -69,8 +69,12 @@ impl<B: Backend> Backend for Files<B> {
             .map(move |response| sendfile.answer(&asked, response))
     }
 
-    fn ended(&self, begun: Instant, response: &mut Response<Reply<B::Body>>) {
-        self.inner.ended(begun, response);
+    fn ended(&self, response: &mut Response<Reply<B::Body>>) {
+        self.inner.ended(response);
+    }
+
+    fn answered(&self, status: StatusCode, times: u32, took: Duration) {
+        self.inner.answered(status, times, took);
     }
 }
 
