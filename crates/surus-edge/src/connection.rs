@@ -35,6 +35,9 @@ const LINGER_BYTES: usize = 64 * 1024 * 1024;
 const REQUEST_TIMEOUT: &[u8] =
     b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
 
+const HEADERS_TOO_LARGE: &[u8] =
+    b"HTTP/1.1 431 Request Header Fields Too Large\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
     /// Nothing has come yet.
@@ -80,6 +83,8 @@ pub(crate) struct State {
     /// The socket has not taken all of the output at once.
     stuck: Cell<bool>,
     header_timed_out: Cell<bool>,
+    /// Bytes that hyper has read since its last request began.
+    pub(crate) head: Cell<usize>,
     pub(crate) stall: Stall,
     /// Several requests at a time, and no phases of one.
     http2: Cell<bool>,
@@ -116,6 +121,7 @@ impl State {
                 queued: Cell::new(false),
                 stuck: Cell::new(false),
                 header_timed_out: Cell::new(false),
+                head: Cell::new(0),
                 stall: Stall::default(),
                 http2: Cell::new(false),
                 requests: Cell::new(0),
@@ -146,6 +152,7 @@ impl State {
         self.requests.set(self.requests.get() + 1);
         // Its head has come after all.
         self.header_timed_out.set(false);
+        self.head.set(0);
         self.enter(Phase::Busy);
     }
 
@@ -193,6 +200,13 @@ impl State {
             return Err(io::ErrorKind::TimedOut.into());
         }
         Ok(())
+    }
+
+    /// Answers 431 and closes, from within a read.
+    pub(crate) fn refuse_head(&self) -> io::Error {
+        self.linger.set(true);
+        self.output.borrow_mut().push(HEADERS_TOO_LARGE);
+        io::ErrorKind::InvalidData.into()
     }
 
     /// Takes what hyper writes.

@@ -59,13 +59,16 @@ pub struct Drained {
     pub aborted: usize,
 }
 
+/// Bytes of a body that hyper may read at once. It has one bound for that and for heads, whose own is [`Socket`]'s to keep.
+const BODY_READ: usize = 256 * 1024;
+
 impl<B: Backend> Edge<B> {
     pub fn new(backend: Rc<B>, limits: Limits, settings: Settings) -> Self {
         let mut http = http1::Builder::new();
         // The sweep has the timeouts; hyper's own would box a timer per request. `output.rs` has the pipeline's flushing.
         http.keep_alive(true)
             .header_read_timeout(None)
-            .max_buf_size(limits.header_bytes.max(8192));
+            .max_buf_size(limits.header_bytes.max(BODY_READ));
         // hyper keeps up to 100 headers on the stack, and allocates where a number is given.
         if limits.header_count != 100 {
             http.max_headers(limits.header_count);

@@ -151,7 +151,7 @@ impl<B: Backend> Service<B> {
     ) -> (Noted, Begun<B>) {
         let busy = Busy::begin(Rc::clone(&self.state));
         let settings = &self.edge.settings;
-        let malformed = check(head).err();
+        let malformed = check(head, self.edge.limits.header_bytes).err();
         let forwarded = settings
             .proxies
             .client(self.state.client(), &mut head.headers);

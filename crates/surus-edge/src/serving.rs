@@ -50,7 +50,7 @@ pub(crate) fn run<B: Backend>(
         edge,
     };
     async move {
-        let mut socket = Socket::new(input, Rc::clone(&state));
+        let mut socket = Socket::new(input, Rc::clone(&state), seat.edge.limits.header_bytes);
         let settings = &seat.edge.settings;
         let from = state.addresses.peer.ip();
         let opened = if settings.proxy_protocol

@@ -11,7 +11,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf};
 use tokio::net::tcp::OwnedReadHalf;
 
 use crate::buffers;
-use crate::connection::State;
+use crate::connection::{Phase, State};
 
 /// Reads from the client; writes go to the connection's output.
 #[derive(Debug)]
@@ -22,18 +22,22 @@ pub(crate) struct Socket {
     at_end: bool,
     /// What was read and is not hyper's yet.
     first: BytesMut,
+    /// Bytes that a head may have.
+    most: usize,
 }
 
 /// Bytes that are read at once of what comes first.
 const FIRST: usize = 8 * 1024;
 
 impl Socket {
-    pub(crate) fn new(input: OwnedReadHalf, state: Rc<State>) -> Self {
+    /// `most`: bytes that a head may have.
+    pub(crate) fn new(input: OwnedReadHalf, state: Rc<State>, most: usize) -> Self {
         Socket {
             input,
             state,
             at_end: false,
             first: BytesMut::new(),
+            most,
         }
     }
 
@@ -70,6 +74,34 @@ impl Socket {
         if matches!(polled, Poll::Ready(Ok(1..))) {
             self.state.has_read();
         }
+        polled
+    }
+
+    /// hyper has one bound for the head and for what it reads of the body at once. Here each has its own.
+    fn poll_bounded(
+        &mut self,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        if self.state.is_http2() || self.state.phase.get() == Phase::Busy {
+            return self.poll_input(cx, buf);
+        }
+        let left = self.most.saturating_sub(self.state.head.get());
+        if left == 0 {
+            return Poll::Ready(Err(self.state.refuse_head()));
+        }
+        let before = buf.filled().len();
+        let polled = if buf.remaining() <= left {
+            self.poll_input(cx, buf)
+        } else {
+            let mut part = ReadBuf::new(buf.initialize_unfilled_to(left));
+            let polled = self.poll_input(cx, &mut part);
+            let count = part.filled().len();
+            buf.advance(count);
+            polled
+        };
+        let count = buf.filled().len() - before;
+        self.state.head.set(self.state.head.get() + count);
         polled
     }
 
@@ -110,7 +142,7 @@ impl AsyncRead for Socket {
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let before = buf.filled().len();
-        let polled = self.poll_input(cx, buf);
+        let polled = self.poll_bounded(cx, buf);
         if buf.filled().len() > before {
             self.state.has_read();
         }

@@ -6,11 +6,11 @@ use http::request::Parts;
 use http::uri::{Authority, Scheme};
 use http::{Method, StatusCode, Version};
 
-/// Names the host in `Host`, wherever it was in the request.
+/// Names the host in `Host`, wherever it was in the request. `most`: bytes that target and headers may have.
 ///
 /// # Errors
 /// The status to refuse the request with. Nothing that follows it on its connection may be taken for a request then.
-pub(crate) fn check(request: &mut Parts) -> Result<(), StatusCode> {
+pub(crate) fn check(request: &mut Parts, most: usize) -> Result<(), StatusCode> {
     const BAD: StatusCode = StatusCode::BAD_REQUEST;
     // To the proxy that this is not.
     if request.method == Method::CONNECT {
@@ -22,7 +22,8 @@ pub(crate) fn check(request: &mut Parts) -> Result<(), StatusCode> {
     if !whole_server && !path.starts_with('/') {
         return Err(BAD);
     }
-    let host = look_through(&request.headers)?;
+    let left = most.saturating_sub(path.len() + uri.query().map_or(0, str::len));
+    let host = look_through(&request.headers, left)?;
     match uri.authority() {
         None if host.is_none() && request.version == Version::HTTP_11 => return Err(BAD),
         None => {}
@@ -47,9 +48,10 @@ pub(crate) fn check(request: &mut Parts) -> Result<(), StatusCode> {
 }
 
 /// The only host. All headers are gone through once: for the few of a request that is cheaper than to look two up.
-fn look_through(headers: &HeaderMap) -> Result<Option<&HeaderValue>, StatusCode> {
-    let (mut host, mut coded) = (None, false);
+fn look_through(headers: &HeaderMap, most: usize) -> Result<Option<&HeaderValue>, StatusCode> {
+    let (mut host, mut coded, mut bytes) = (None, false, 0);
     for (name, value) in headers {
+        bytes += name.as_str().len() + value.len();
         if *name == HOST {
             if host.is_some() || !is_host(value.as_bytes()) {
                 return Err(StatusCode::BAD_REQUEST);
@@ -62,6 +64,9 @@ fn look_through(headers: &HeaderMap) -> Result<Option<&HeaderValue>, StatusCode>
             }
             coded = true;
         }
+    }
+    if bytes > most {
+        return Err(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE);
     }
     Ok(host)
 }
@@ -106,7 +111,7 @@ mod tests {
             request = request.header(*name, *value);
         }
         let (mut request, ()) = request.body(()).unwrap().into_parts();
-        match check(&mut request) {
+        match check(&mut request, 100) {
             Ok(()) => {
                 let host = request.headers.get(HOST);
                 host.map_or("-", |host| host.to_str().unwrap()).to_owned()
@@ -141,6 +146,17 @@ mod tests {
             let headers: Vec<_> = hosts.iter().map(|host| ("host", *host)).collect();
             let got = checked(version, "GET", target, &headers);
             assert_eq!(got, expected, "{version:?} {target} {hosts:?}");
+        }
+    }
+
+    #[test]
+    fn lengths() {
+        for (target, length, expected) in
+            [("/", 90, "a"), ("/", 95, "431"), ("/abcd?efg", 90, "431")]
+        {
+            let headers = [("host", "a"), ("x", &*"x".repeat(length))];
+            let got = checked(Version::HTTP_11, "GET", target, &headers);
+            assert_eq!(got, expected, "{target} {length}");
         }
     }
 

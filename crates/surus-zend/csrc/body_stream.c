@@ -47,7 +47,8 @@ void surus_body_stream(zval *to, zend_object *request)
 		return;
 	}
 	GC_ADDREF(request);
-	stream->flags |= PHP_STREAM_FLAG_NO_SEEK;
+	/* fread() gets it without a copy in between; what reads lines has a buffer all the same. */
+	stream->flags |= PHP_STREAM_FLAG_NO_SEEK | PHP_STREAM_FLAG_NO_BUFFER;
 	stream->chunk_size = BLOCK;
 	php_stream_to_zval(stream, to);
 }

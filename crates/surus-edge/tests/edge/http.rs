@@ -149,6 +149,26 @@ fn headers_may_be_as_long_as_allowed_and_no_longer() {
         "x".repeat(20_000)
     ));
     assert_eq!(client.read(true).status, 431);
+    assert!(client.closed());
+    // Neither one that does not end, nor one that has come with the body before it.
+    let long = format!(
+        "GET /hello HTTP/1.1\r\nhost: test\r\nx: {}",
+        "x".repeat(30_000)
+    );
+    for end in ["", "\r\n\r\n"] {
+        let mut client = server.connect();
+        let body = "x".repeat(100_000);
+        client.send(&format!(
+            "POST /body HTTP/1.1\r\nhost: test\r\ncontent-length: {}\r\n\r\n{body}{long}{end}",
+            body.len()
+        ));
+        assert_eq!(client.read(true).text(), "100000 bytes");
+        if end.is_empty() {
+            client.send(&"x".repeat(30_000));
+        }
+        assert_eq!(client.read(true).status, 431, "{end:?}");
+        assert!(client.closed());
+    }
 }
 
 #[test]
