@@ -12,6 +12,7 @@
 //! - `check`: a tree against a schema; `formats`: e-mail addresses, URLs, dates and their like
 //! - [`input`]: what a class is built from, laid out for C
 //! - [`violation`], [`messages`], [`problem`]: what is wrong, in the client's language, as problem+json
+//! - `media`, `weights`: media types, and what a client likes best
 //! - `json_schema`, [`openapi`], [`page`]: documents
 //!
 //! No I/O, no unsafe code, and nothing here knows PHP's engine.
@@ -36,9 +37,11 @@ pub mod problem;
 pub mod schema;
 mod tree;
 pub mod violation;
+mod weights;
 
 pub use input::{Cell, Input, Kind};
 pub use media::{Accepts, Media};
 pub use messages::Messages;
 pub use schema::{Limits, Schema};
 pub use violation::{Rejected, Violation};
+pub use weights::weighted;

@@ -1,10 +1,12 @@
 //! What violations say, in the client's language.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use serde_json::Value;
 
 use crate::violation::Violation;
+use crate::weights::weighted;
 
 /// English, which is built in. `{name}` is a parameter of the violation.
 const ENGLISH: [(&str, &str); 26] = [
@@ -66,17 +68,10 @@ impl Messages {
     /// The best language that there are messages in for an `Accept-Language` header; "en" without one.
     #[must_use]
     pub fn language(&self, accept: Option<&str>) -> &str {
-        let mut wanted: Vec<(&str, f32)> = accept
-            .unwrap_or("")
-            .split(',')
-            .filter_map(|part| {
-                let (tag, parameters) = part.split_once(';').unwrap_or((part, ""));
-                let weight = parameters.trim().strip_prefix("q=");
-                let weight = weight.map_or(Some(1.0), |q| q.trim().parse().ok())?;
-                (weight > 0.0).then_some((tag.trim(), weight))
-            })
+        let mut wanted: Vec<(&str, u16)> = weighted(accept.unwrap_or(""))
+            .filter(|(_, weight)| *weight > 0)
             .collect();
-        wanted.sort_by(|a, b| b.1.total_cmp(&a.1));
+        wanted.sort_by_key(|(_, weight)| Reverse(*weight));
         for (tag, _) in wanted {
             let tag = tag.to_ascii_lowercase();
             let mut part = tag.as_str();

@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use http::{header, HeaderMap, HeaderValue, Response, StatusCode};
+use surus_schema::weighted;
 
 use crate::{exchange::Exchange, ResponseBody};
 
@@ -37,19 +38,15 @@ pub(crate) fn refusal(status: u16, headers: &HeaderMap) -> Response<ResponseBody
 
 /// Whether a client takes pages more gladly than JSON, as a browser does (RFC 9110, 12.5.1).
 fn prefers_html(headers: &HeaderMap) -> bool {
-    let (mut html, mut json) = ((0, 0.0), (0, 0.0));
+    let (mut html, mut json) = ((0, 0), (0, 0));
     let values = headers.get_all(header::ACCEPT).iter();
-    for item in values
+    for (range, quality) in values
         .filter_map(|value| value.to_str().ok())
-        .flat_map(|text| text.split(','))
+        .flat_map(weighted)
     {
-        let mut parts = item.split(';').map(str::trim);
-        let range = parts.next().unwrap_or("").to_ascii_lowercase();
-        let quality = parts
-            .find_map(|part| part.strip_prefix("q="))
-            .map_or(1.0, |q| q.parse::<f32>().unwrap_or(0.0));
+        let range = range.to_ascii_lowercase();
         // What names the type more closely counts.
-        let take = |best: &mut (i32, f32), exact: &str, group: &str| {
+        let take = |best: &mut (i32, u16), exact: &str, group: &str| {
             let rank = match range.as_str() {
                 range if range == exact => 3,
                 range if range == group => 2,
