@@ -120,7 +120,7 @@ final class Env
     private static function parse(string $text, string $file): array
     {
         $values = [];
-        foreach (preg_split('/\R/', $text) ?: [] as $i => $line) {
+        foreach (preg_split('/\r\n|\n|\r/', $text) ?: [] as $i => $line) {
             $line = trim($line);
             if ($line === '' || $line[0] === '#') {
                 continue;
