@@ -119,6 +119,19 @@ fn names_in_doc_comments_mean_what_they_do_in_the_code() {
         final class Pet { public function __construct(public int $id, /** @var list<Toy> */ public array $toys = []) {} }
         final class Toy { public function __construct(public string $name) {} }",
     );
+    folder.file(
+        "base.php",
+        r#"<?php namespace Base {
+        echo "{$argc}}";
+        }
+        namespace Base\Parts {
+        use Shop\Models\Toy as Part;
+        abstract class Box { /** @var list<Part> */ public array $parts = []; }
+        abstract class Said implements \JsonSerializable {
+            /** @return list<Part> */
+            public function jsonSerialize(): array { return []; }
+        } }"#,
+    );
     let script = folder.file(
         "app.php",
         r#"<?php
@@ -130,7 +143,10 @@ fn names_in_doc_comments_mean_what_they_do_in_the_code() {
         use Surus\Attribute\Query;
 
         require __DIR__ . '/models.php';
+        require __DIR__ . '/base.php';
 
+        final class Crate extends \Base\Parts\Box { public int $weight = 1; }
+        final class Spoken extends \Base\Parts\Said {}
         final class Till { public function __construct(public float $total) {} }
 
         /** @return list<Pet> */
@@ -140,6 +156,9 @@ fn names_in_doc_comments_mean_what_they_do_in_the_code() {
         $app->get('/function', pets(...));
         $app->get('/closure', /** @return array<string, Plaything> */ fn (#[Query] int $limit = 3): array => []);
         $app->get('/module', /** @return list<M\Toy>|null */ fn (): ?array => []);
+        $app->get('/inherited', fn (): Crate => new Crate());
+        $app->get('/inherited/method', fn (): Spoken => new Spoken());
+        $app->get('/types', /** @return array{a: ?array, b: array|string|null, c: ?list<int>, d: int|null, e: (int|string)[], f: ?(int|string)} */ fn (): array => []);
         $app->get('/namespace', /** @return array{till: Till, other: \Shop\Models\Toy} */ fn (): array => []);
 
         return $app;"#,
@@ -169,7 +188,21 @@ fn names_in_doc_comments_mean_what_they_do_in_the_code() {
         answer("/namespace")["properties"],
         json!({"till": reference("Till"), "other": reference("Toy")})
     );
-    let pet = &document["components"]["schemas"]["Pet"];
+    let schemas = &document["components"]["schemas"];
+    assert_eq!(schemas["Crate"]["properties"]["parts"], toys);
+    assert_eq!(schemas["Spoken"], toys);
+    assert_eq!(
+        answer("/types")["properties"],
+        json!({
+            "a": {"type": ["array", "object", "null"]},
+            "b": {"type": ["array", "object", "string", "null"]},
+            "c": {"anyOf": [{"type": "array", "items": {"type": "integer"}}, {"type": "null"}]},
+            "d": {"type": ["integer", "null"]},
+            "e": {"type": "array", "items": {"type": ["integer", "string"]}},
+            "f": {"type": ["integer", "string", "null"]},
+        })
+    );
+    let pet = &schemas["Pet"];
     assert_eq!(pet["properties"]["toys"], toys);
     let limit = &document["paths"]["/closure"]["get"];
     assert_eq!(limit["parameters"][0]["name"], "limit");

@@ -43,12 +43,27 @@ final class DocType
         if (\in_array([], $alternatives, true)) {
             return [];
         }
-        $scalar = array_filter($alternatives, static fn (array $each) => array_keys($each) === ['type']);
-        if (\count($scalar) === \count($alternatives)) {
-            return ['type' => array_values(array_unique(array_column($alternatives, 'type')))];
+
+        return self::any($alternatives);
+    }
+
+    /**
+     * @param non-empty-list<array<string, mixed>> $alternatives
+     *
+     * @return array<string, mixed>
+     */
+    private static function any(array $alternatives): array
+    {
+        $types = [];
+        foreach ($alternatives as $each) {
+            if (array_keys($each) !== ['type']) {
+                return ['anyOf' => $alternatives];
+            }
+            // One type, or several.
+            array_push($types, ...(array) $each['type']);
         }
 
-        return ['anyOf' => $alternatives];
+        return ['type' => array_values(array_unique($types))];
     }
 
     private function take(string $token): bool
@@ -67,11 +82,7 @@ final class DocType
         if ($this->take('?')) {
             $schema = $this->one();
 
-            return match (true) {
-                $schema === [] => [],
-                array_keys($schema) === ['type'] => ['type' => [$schema['type'], 'null']],
-                default => ['anyOf' => [$schema, ['type' => 'null']]],
-            };
+            return $schema === [] ? [] : self::any([$schema, ['type' => 'null']]);
         }
         if ($this->take('(')) {
             $schema = $this->schema();

@@ -4,6 +4,8 @@ declare(strict_types=1);
 
 namespace Surus\Schema;
 
+use Surus\Internal\Tokens;
+
 /**
  * Where a doc comment stands: its names of classes mean what they would in the code there.
  *
@@ -38,7 +40,7 @@ final class Scope
     public function resolve(string $name): ?string
     {
         $names = [ltrim($name, '\\')];
-        if ($name[0] !== '\\' && is_file($this->file)) {
+        if (!str_starts_with($name, '\\') && is_file($this->file)) {
             $here = $this->here();
             [$first, $rest] = explode('\\', $name, 2) + [1 => null];
             $names = [$here['name'] === '' ? $name : $here['name'] . '\\' . $name, $name];
@@ -85,11 +87,8 @@ final class Scope
                 $found[] = ['line' => $token->line, 'name' => $name, 'uses' => []];
             } elseif ($token->is(T_USE) && $depth === $top && $next?->is([T_STRING, T_NAME_QUALIFIED, T_NAME_FULLY_QUALIFIED]) === true) {
                 $found[count($found) - 1]['uses'] += self::imports($tokens, $i + 1);
-            } elseif ($token->is(['{', T_CURLY_OPEN, T_DOLLAR_OPEN_CURLY_BRACES])) {
-                $depth++;
-            } elseif ($token->is('}')) {
-                $depth--;
             }
+            $depth += Tokens::depth($token);
         }
 
         return $found;

@@ -94,12 +94,12 @@ final class TypeSchemas
             $method = $class->getMethod('jsonSerialize');
             $type = PhpDoc::returned($method->getDocComment()) ?? (string) $method->getReturnType();
 
-            return $summary + ($type === '' ? [] : $this->ofDoc($type, Scope::of($class)));
+            return $summary + ($type === '' ? [] : $this->ofDoc($type, Scope::of($method)));
         }
         $properties = [];
         foreach ($class->getProperties(\ReflectionProperty::IS_PUBLIC) as $property) {
             if (!$property->isStatic()) {
-                $properties[$property->getName()] = (object) $this->ofProperty($property, $class);
+                $properties[$property->getName()] = (object) $this->ofProperty($property);
             }
         }
 
@@ -107,17 +107,13 @@ final class TypeSchemas
             + ($properties === [] ? [] : ['required' => array_keys($properties)]);
     }
 
-    /**
-     * @param \ReflectionClass<object> $class
-     *
-     * @return array<string, mixed>
-     */
-    private function ofProperty(\ReflectionProperty $property, \ReflectionClass $class): array
+    /** @return array<string, mixed> */
+    private function ofProperty(\ReflectionProperty $property): array
     {
         $doc = PhpDoc::ofProperty($property);
         $type = $doc['type'] ?? (string) $property->getType();
 
-        return ($type === '' ? [] : $this->ofDoc($type, Scope::of($class)))
+        return ($type === '' ? [] : $this->ofDoc($type, Scope::of($property->getDeclaringClass())))
             + (isset($doc['text']) ? ['description' => $doc['text']] : []);
     }
 }
