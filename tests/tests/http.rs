@@ -182,6 +182,11 @@ fn responses() {
     assert_eq!(chain.all("x-one").collect::<Vec<_>>(), ["2"]);
     assert_eq!(chain.all("x-two").collect::<Vec<_>>(), ["a", "b"]);
     assert_eq!(chain.header("vary"), Some("Accept, Origin"));
+    let lists = response("lists").expect(200);
+    assert_eq!(
+        lists.all("vary").collect::<Vec<_>>(),
+        ["Accept, Cookie, Origin"]
+    );
     assert_eq!(response("redirect").header("location"), Some("/there?a=b"));
     for (to, location) in [
         ("/in", "/in"),

@@ -173,13 +173,7 @@ class Response extends NativeResponse
     /** The first value of a header, in any case. */
     public function header(string $name): ?string
     {
-        foreach ($this->headers() as $key => $value) {
-            if (strcasecmp((string) $key, $name) === 0) {
-                return is_array($value) ? ($value[0] ?? null) : $value;
-            }
-        }
-
-        return null;
+        return $this->values($name)[0] ?? null;
     }
 
     public function withStatus(int $status): self
@@ -223,20 +217,13 @@ class Response extends NativeResponse
     /** Beside the headers with this name. */
     public function withAddedHeader(string $name, string $value): self
     {
-        $values = [];
-        foreach ($this->headers() as $key => $old) {
-            if (strcasecmp((string) $key, $name) === 0) {
-                array_push($values, ...array_values((array) $old));
-            }
-        }
-
-        return $this->withHeader($name, [...$values, $value]);
+        return $this->withHeader($name, [...$this->values($name), $value]);
     }
 
     /** With an item more in a list such as Vary, unless it is there. */
     public function withListItem(string $name, string $item): self
     {
-        $value = $this->header($name) ?? '';
+        $value = implode(', ', $this->values($name));
         $items = array_map(trim(...), explode(',', strtolower($value)));
         if (in_array(strtolower($item), $items, true) || $value === '*') {
             return $this;
@@ -282,6 +269,19 @@ class Response extends NativeResponse
     private function with(mixed $body, int $status, array $headers): self
     {
         return new self($body, $status, $headers, $this->trailers());
+    }
+
+    /** @return list<string> of the headers with this name */
+    private function values(string $name): array
+    {
+        $values = [];
+        foreach ($this->headers() as $key => $value) {
+            if (strcasecmp((string) $key, $name) === 0) {
+                array_push($values, ...array_values((array) $value));
+            }
+        }
+
+        return $values;
     }
 
     /** @return array<string, string|list<string>> */
