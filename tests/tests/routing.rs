@@ -239,6 +239,8 @@ fn groups_names_and_conditions() {
             ),
             ("GET /pages/about", 200, "<p>ABOUT anonymous GET -</p>"),
             ("GET /pages/leaves", 202, "left"),
+            ("GET /pages/braces", 200, "a} once"),
+            ("GET /pages/braces", 200, "a} once"),
             ("GET /pages/users/7", 200, r#"{"user":7}"#),
             ("GET /pages/users/x", 404, PROBLEM),
             ("GET /version", 200, "one"),
@@ -293,6 +295,7 @@ fn the_command_prints_what_there_is() {
         "GET /tenant host {tenant}.example.com app.php:238",
         "GET /version X-Version: 2 app.php:240",
         "GET,POST /pages/about about.php",
+        "GET,POST /pages/braces braces.php",
         "GET,POST /pages/users/{id:int} [id:int].php",
         "* /api index.php:3",
     ] {
@@ -392,6 +395,10 @@ fn errors() {
         page.text()
     );
     assert!(!page.text().contains("secret"));
+    // A cache must not give a program's answer to a browser.
+    assert_eq!(page.header("vary"), Some("Accept"));
+    let gone = ask(&server, "GET /errors/status").expect(409);
+    assert_eq!(gone.header("vary"), Some("Accept"));
     assert!(server.log().contains("a secret"));
     assert!(
         !server.log().contains("Not like that"),

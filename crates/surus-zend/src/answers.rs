@@ -6,6 +6,9 @@ use surus_schema::weighted;
 
 use crate::{exchange::Exchange, ResponseBody};
 
+/// `Vary` of what is a page for some and JSON for others.
+const VARIES: HeaderValue = HeaderValue::from_static("accept");
+
 /// An answer in place of PHP's, as problem+json without any detail.
 pub(crate) fn plain_answer(status: u16) -> Response<ResponseBody> {
     let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
@@ -23,8 +26,7 @@ pub(crate) fn plain_answer(status: u16) -> Response<ResponseBody> {
 /// The same as a page for who likes that better.
 pub(crate) fn refusal(status: u16, headers: &HeaderMap) -> Response<ResponseBody> {
     let mut answer = plain_answer(status);
-    let vary = HeaderValue::from_static("accept");
-    answer.headers_mut().insert(header::VARY, vary);
+    answer.headers_mut().insert(header::VARY, VARIES);
     if prefers_html(headers) {
         let title = answer.status().canonical_reason().unwrap_or("Error");
         let page =
@@ -105,10 +107,9 @@ pub(crate) fn answer_exception(
     exchange.answer_instead(|| {
         let mut answer = Response::new(ResponseBody::full(Bytes::from(text)));
         *answer.status_mut() = status;
-        let content_type = HeaderValue::from_static(content_type);
-        answer
-            .headers_mut()
-            .insert(header::CONTENT_TYPE, content_type);
+        let headers = answer.headers_mut();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
+        headers.insert(header::VARY, VARIES);
         answer
     });
 }

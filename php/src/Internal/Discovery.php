@@ -101,11 +101,7 @@ final class Discovery
         $before = null;
         $tokens = \PhpToken::tokenize((string) file_get_contents($file));
         foreach ($tokens as $i => $token) {
-            $depth += match ($token->text) {
-                '{', '${' => 1,
-                '}' => -1,
-                default => 0,
-            };
+            $depth += Tokens::depth($token);
             $declares = $token->is([T_CLASS, T_INTERFACE, T_TRAIT, T_ENUM]) && !$before?->is([T_NEW, T_DOUBLE_COLON]);
             if ($token->is(T_FUNCTION)) {
                 $next = array_values(array_filter(array_slice($tokens, $i + 1, 4), static fn (\PhpToken $one): bool => !$one->isIgnorable() && $one->text !== '&'));

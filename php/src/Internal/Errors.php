@@ -104,6 +104,13 @@ final class Errors
         if ($exception instanceof InvalidInput) {
             return $exception->response();
         }
+
+        // Who asks for another type gets another answer.
+        return $this->negotiated($exception, $status, $request)->withListItem('vary', 'Accept');
+    }
+
+    private function negotiated(\Throwable $exception, int $status, Request $request): Response
+    {
         $headers = $exception instanceof HttpException ? $exception->getHeaders() : [];
         $html = $request->prefers('application/json', 'text/html') === 'text/html';
         if ($this->dev && $html) {
