@@ -182,6 +182,16 @@ fn responses() {
     assert_eq!(chain.all("x-one").collect::<Vec<_>>(), ["2"]);
     assert_eq!(chain.all("x-two").collect::<Vec<_>>(), ["a", "b"]);
     assert_eq!(chain.header("vary"), Some("Accept, Origin"));
+    // Whatever the case of its name: what is given wins.
+    for what in ["json", "html", "text", "problem", "file", "download"] {
+        let own = response(&format!("own/{what}"));
+        assert_eq!(
+            own.all("content-type").collect::<Vec<_>>(),
+            ["a/b"],
+            "{what}"
+        );
+        assert!(own.all("content-disposition").all(|value| value == "inline"));
+    }
     let lists = response("lists").expect(200);
     assert_eq!(
         lists.all("vary").collect::<Vec<_>>(),

@@ -34,7 +34,7 @@ final class FileResponse
         $stat = (array) fstat($file);
         [$size, $modified] = [(int) $stat['size'], (int) $stat['mtime']];
         $etag = sprintf('"%x-%x-%x"', (int) $stat['ino'], $modified, $size);
-        $headers += [
+        $headers = array_change_key_case($headers) + [
             'content-type' => self::type($path),
             'etag' => $etag,
             'last-modified' => gmdate('D, d M Y H:i:s', $modified) . ' GMT',

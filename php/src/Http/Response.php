@@ -57,19 +57,19 @@ class Response extends NativeResponse
      */
     public static function json(mixed $value, int $status = 200, array $headers = []): self
     {
-        return new self(json_encode($value, self::JSON), $status, $headers + ['content-type' => 'application/json']);
+        return new self(json_encode($value, self::JSON), $status, array_change_key_case($headers) + ['content-type' => 'application/json']);
     }
 
     /** @param array<string, string|list<string>> $headers */
     public static function html(string $html, int $status = 200, array $headers = []): self
     {
-        return new self($html, $status, $headers + ['content-type' => 'text/html; charset=UTF-8']);
+        return new self($html, $status, array_change_key_case($headers) + ['content-type' => 'text/html; charset=UTF-8']);
     }
 
     /** @param array<string, string|list<string>> $headers */
     public static function text(string $text, int $status = 200, array $headers = []): self
     {
-        return new self($text, $status, $headers + ['content-type' => 'text/plain; charset=UTF-8']);
+        return new self($text, $status, array_change_key_case($headers) + ['content-type' => 'text/plain; charset=UTF-8']);
     }
 
     /**
@@ -111,7 +111,7 @@ class Response extends NativeResponse
         }
         $text = json_encode($document, self::JSON | JSON_INVALID_UTF8_SUBSTITUTE);
 
-        return new self($text, $status, $headers + ['content-type' => 'application/problem+json']);
+        return new self($text, $status, array_change_key_case($headers) + ['content-type' => 'application/problem+json']);
     }
 
     /**
@@ -158,7 +158,7 @@ class Response extends NativeResponse
      */
     public static function download(string $path, ?string $name = null, array $headers = []): self
     {
-        return self::file($path, $headers + ['content-disposition' => self::attachment($name ?? basename($path))]);
+        return self::file($path, array_change_key_case($headers) + ['content-disposition' => self::attachment($name ?? basename($path))]);
     }
 
     /** The value of content-disposition for a file name in any script (RFC 6266). */
