@@ -134,8 +134,8 @@ final class App
         if ($app->parent !== null) {
             throw new BootError(Origin::caller() . ': this application is mounted already');
         }
-        if ($app->fallback !== null || $app->errorHandlers !== []) {
-            throw new BootError(Origin::caller() . ': a fallback and error handlers belong to the outermost application');
+        if ($app->fallback !== null || $app->errorHandlers !== [] || $app->container->hasDelegate()) {
+            throw new BootError(Origin::caller() . ': a fallback, error handlers and a container belong to the outermost application');
         }
         $app->parent = $this;
         $this->outermost()->container->absorb($app->container);

@@ -78,12 +78,19 @@ final class Container implements ContainerInterface
         $this->set(ContainerInterface::class, $container);
     }
 
+    /** @internal */
+    public function hasDelegate(): bool
+    {
+        return $this->delegate !== null;
+    }
+
     /** @internal what a mounted application has declared; what is here already stays */
     public function absorb(Container $other): void
     {
-        $this->declared += array_diff_key($other->declared, $this->recipes);
-        $this->recipes += array_diff_key($other->recipes, $this->declared);
-        $this->shared += $other->shared;
+        $here = $this->recipes + $this->declared;
+        $this->declared += array_diff_key($other->declared, $here);
+        $this->recipes += array_diff_key($other->recipes, $here);
+        $this->shared += array_diff_key($other->shared, $here);
     }
 
     public function has(string $id): bool

@@ -190,7 +190,9 @@ fn responses() {
             ["a/b"],
             "{what}"
         );
-        assert!(own.all("content-disposition").all(|value| value == "inline"));
+        assert!(own
+            .all("content-disposition")
+            .all(|value| value == "inline"));
     }
     let lists = response("lists").expect(200);
     assert_eq!(

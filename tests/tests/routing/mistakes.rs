@@ -143,6 +143,19 @@ const MISTAKES: &[(&str, &str)] = &[
         r#"$app->singleton('NoSuch');"#,
         r#":5: the service NoSuch cannot be made: There is no service NoSuch: declare one"#,
     ),
+    // Groups.
+    (
+        r#"$app->mount('/a', (new App())->fallback(fn () => 1));"#,
+        r#":5: a fallback, error handlers and a container belong to the outermost application"#,
+    ),
+    (
+        r#"$app->mount('/a', (new App())->container(new Surus\Container()));"#,
+        r#":5: a fallback, error handlers and a container belong to the outermost application"#,
+    ),
+    (
+        r#"$group = new App(); $app->mount('/a', $group); $app->mount('/b', $group);"#,
+        r#":5: this application is mounted already"#,
+    ),
     // Middleware and error handlers.
     (
         r#"$app->use('no_such_function')->get('/', fn () => 1);"#,
