@@ -5,9 +5,10 @@ use bytes::Bytes;
 use serde_json::Value;
 
 use crate::description::Format;
-use crate::input::{Cell, Input, Kind};
+use crate::input::{Input, Kind};
 use crate::media::{Accepts, Media};
 use crate::messages::Messages;
+use crate::schema::Class;
 use crate::tree::{Tree, FILE_CELLS};
 use crate::{form, formats, json, multipart, openapi, problem, Schema};
 
@@ -129,11 +130,7 @@ pub fn validate(data: &[u8]) {
     SCHEMA.with(
         |schema| match schema.read(&media, Bytes::copy_from_slice(body)) {
             Ok(input) => {
-                let cells = input.cells();
-                assert!(!cells.is_empty());
-                for cell in cells {
-                    check_text(&input, cell);
-                }
+                assert_eq!(walk_input(schema, &input, 0), input.cells().len());
             }
             Err(rejected) => {
                 let messages = Messages::default();
@@ -145,10 +142,45 @@ pub fn validate(data: &[u8]) {
     );
 }
 
-fn check_text(input: &Input, cell: &Cell) {
-    if matches!(cell.kind, Kind::String | Kind::Parsed) {
-        assert_eq!(input.text(cell).len(), cell.len as usize);
+/// As the code that builds objects goes through it; the index behind the value at `at`.
+fn walk_input(schema: &Schema, input: &Input, at: usize) -> usize {
+    let cell = &input.cells()[at];
+    let class = || &schema.classes[usize::from(cell.class)];
+    let text = |at: usize| assert_eq!(input.cells()[at].kind, Kind::String);
+    let mut next = at + 1;
+    match cell.kind {
+        Kind::String | Kind::Parsed => assert_eq!(input.text(cell).len(), cell.len as usize),
+        Kind::List => {
+            for _ in 0..cell.len {
+                next = walk_input(schema, input, next);
+            }
+        }
+        Kind::Map => {
+            for _ in 0..cell.len {
+                text(next);
+                next = walk_input(schema, input, walk_input(schema, input, next));
+            }
+        }
+        Kind::Object => {
+            assert!(
+                matches!(class(), Class::Object { fields, .. } if fields.len() == cell.len as usize)
+            );
+            for _ in 0..cell.len {
+                next = walk_input(schema, input, next);
+            }
+        }
+        Kind::Enum => assert!(matches!(class(), Class::Enum(_))),
+        Kind::File => {
+            assert!(matches!(class(), Class::File));
+            for _ in 1..FILE_CELLS {
+                text(next);
+                next = walk_input(schema, input, next);
+            }
+        }
+        Kind::Text | Kind::Many => panic!("{:?} is for parsing only", cell.kind),
+        Kind::Null | Kind::False | Kind::True | Kind::Integer | Kind::Number | Kind::Default => {}
     }
+    next
 }
 
 /// Descriptions come from PHP, but a class of an application is behind each.

@@ -151,8 +151,46 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// A value of which nothing is declared, as it is. Returns the index behind it.
-    pub(super) fn copy(&mut self, at: usize) -> usize {
+    /// A value of which nothing is declared: it is taken as it is, unless there are files in it.
+    pub(super) fn anything(&mut self, node: &Node, at: usize) {
+        let cells = &self.tree.cells[at..self.tree.after(at)];
+        if cells.iter().any(|cell| cell.kind == Kind::File) {
+            self.refuse_files(node, at);
+        } else {
+            self.copy(at);
+        }
+    }
+
+    /// Nobody has said what would become of them.
+    fn refuse_files(&mut self, node: &Node, at: usize) {
+        let tree = self.tree;
+        let cell = &tree.cells[at];
+        let end = tree.after(at);
+        let mut next = at + 1;
+        match cell.kind {
+            Kind::File => self.wrong_type(node, "string", cell),
+            Kind::List | Kind::Many => {
+                for index in 0..cell.len as usize {
+                    self.path.push(Step::Index(index));
+                    self.refuse_files(node, next);
+                    self.path.pop();
+                    next = tree.after(next);
+                }
+            }
+            Kind::Map => {
+                while next < end {
+                    self.path.push(Step::Name(self.text(&tree.cells[next])));
+                    self.refuse_files(node, next + 1);
+                    self.path.pop();
+                    next = tree.after(next + 1);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Without files. Returns the index behind the value.
+    fn copy(&mut self, at: usize) -> usize {
         let tree = self.tree;
         let cell = &tree.cells[at];
         match cell.kind {

@@ -198,11 +198,7 @@ impl<'a> Checker<'a> {
                 _ => self.wrong_type(node, "null", cell),
             },
             Rules::File(rules) => self.file(node, rules, at),
-            // Nobody has said what would become of a file.
-            Rules::Mixed if cell.kind == Kind::File => self.wrong_type(node, "string", cell),
-            Rules::Mixed => {
-                self.copy(at);
-            }
+            Rules::Mixed => self.anything(node, at),
         }
     }
 }

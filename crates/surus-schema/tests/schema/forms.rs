@@ -208,6 +208,45 @@ fn multipart_files() {
     assert_eq!(broken(&mixed), Err(vec!["type /many/0".to_owned()]));
 }
 
+/// A file is three cells: where anything is taken, it must not pass for one.
+#[test]
+fn files_within_values_of_any_type() {
+    let schema = schema(json!([
+        {"name": "any", "required": false, "type": {"type": "mixed", "nullable": true}},
+        {"name": "list", "required": false, "type": {"type": "list", "items": {"type": "mixed"}}},
+    ]));
+    let media = Media::Multipart {
+        boundary: "XX".into(),
+    };
+    let file = |name: &str| {
+        format!(
+            "--XX\r\nContent-Disposition: form-data; name=\"{name}\"; filename=\"f\"\r\n\r\nx\r\n"
+        )
+    };
+    let text = |name: &str| {
+        format!("--XX\r\nContent-Disposition: form-data; name=\"{name}\"\r\n\r\nx\r\n")
+    };
+    let read = |parts: &[String]| {
+        let body = format!("{}--XX--\r\n", parts.concat());
+        read_as(&schema, &media, body.as_bytes()).map_err(rules)
+    };
+    assert_eq!(
+        read(&[text("any[a][]"), text("list[][b]")]),
+        Ok(json!({"0": {"a": ["x"]}, "1": [{"b": "x"}]}))
+    );
+    for (name, pointer) in [
+        ("any", "/any"),
+        ("any[a]", "/any/a"),
+        ("any[a/b][][c]", "/any/a~1b/0/c"),
+        ("list[]", "/list/0"),
+        ("list[][b]", "/list/0/b"),
+    ] {
+        let wrong = Err(vec![format!("type {pointer}")]);
+        assert_eq!(read(&[file(name)]), wrong, "{name}");
+        assert_eq!(read(&[text("other"), file(name)]), wrong, "{name}");
+    }
+}
+
 #[test]
 fn multipart_fields() {
     let part = |name: &str, text: &str| {
