@@ -2,14 +2,14 @@
 //!
 //! - `cli.rs`: the command line
 //! - `config/`: flags, environment and surus.toml become one resolved configuration
-//! - `serve.rs`: the master's side of `surus serve`; `worker.rs`: a worker's life; `orders.rs`: what its master asks of it
-//! - `dev.rs`: reloads for developers
+//! - `serve.rs`: the master's side of `surus serve`; `worker.rs`: a worker's life; `orders.rs`: what its master asks of it;
+//!   `alone.rs`: the life of a process of PHP's own; `event_loop.rs`: what they all run on
+//! - `dev.rs`: reloads for developers; `recycle.rs`: an isolate that has served for long enough is replaced
 //! - `control.rs`: `surus status`, `reload`, `upgrade`, `stop`; `table.rs`: a status for people
 //! - `backend/`: PHP as the edge's backend, one file per mode
 //! - `process/`: PHP in processes with one request at a time
 //! - `log.rs`: where log lines go
-//! - `openapi.rs`: `surus openapi`
-//! - `project.rs`: `surus new`; `routes.rs`: `surus routes`
+//! - `describe.rs`: `surus routes` and `surus openapi`; `project.rs`: `surus new`; `stubs.rs`: `surus stubs`
 //! - `php.rs`: `surus php`; `internals.rs`: `surus internals`
 
 #![forbid(unsafe_code)]
