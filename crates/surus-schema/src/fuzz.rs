@@ -134,7 +134,7 @@ pub fn validate(data: &[u8]) {
             }
             Err(rejected) => {
                 let messages = Messages::default();
-                let (status, text) = problem::answer(&rejected, "body", &messages, Some("en"));
+                let (status, text) = problem::answer(&[(rejected, "body")], &messages, Some("en"));
                 assert!((400..500).contains(&status));
                 assert!(serde_json::from_str::<Value>(&text).is_ok(), "{text}");
             }

@@ -8,79 +8,54 @@ use crate::{Messages, Schema};
 /// Where the input came from, as OpenAPI calls it: "body" or "query".
 pub type Place = &'static str;
 
-/// The status and the JSON text of the answer to input of several places: what each of them breaks, or what keeps one
+/// The status and the JSON text of the answer to input of one place or several: what each of them breaks, or what keeps one
 /// of them from being read at all.
 #[must_use]
-pub fn answer_all(
+pub fn answer(
     rejected: &[(Rejected, Place)],
     messages: &Messages,
     accept_language: Option<&str>,
 ) -> (u16, String) {
-    let is_invalid = |one: &Rejected| matches!(one, Rejected::Invalid { .. });
-    if let Some((first, place)) = rejected.iter().find(|(one, _)| !is_invalid(one)) {
-        return answer(first, place, messages, accept_language);
-    }
     let language = messages.language(accept_language);
     let mut errors = Vec::new();
     let mut more = false;
     for (one, place) in rejected {
-        if let Rejected::Invalid {
-            violations,
-            truncated,
-        } = one
-        {
-            more |= truncated;
-            let each = violations.iter();
-            errors.extend(each.map(|violation| error(violation, place, messages, language)));
-        }
+        let (status, title, detail) = match one {
+            Rejected::Invalid {
+                violations,
+                truncated,
+            } => {
+                more |= truncated;
+                let each = violations.iter();
+                errors.extend(each.map(|violation| error(violation, place, messages, language)));
+                continue;
+            }
+            Rejected::Malformed { offset, reason } => {
+                let detail = format!("{reason}, at byte {offset} of the {place}");
+                return malformed(&detail, *offset);
+            }
+            Rejected::TooDeep { offset } => {
+                let detail = format!("nested too deep, at byte {offset} of the {place}");
+                return malformed(&detail, *offset);
+            }
+            Rejected::TooManyFields => (400, "Bad Request", "too many fields".to_owned()),
+            Rejected::TooLarge { limit } => (
+                413,
+                "Content Too Large",
+                format!("the {place} may have at most {limit} bytes"),
+            ),
+            Rejected::WrongType { accepted } => (
+                415,
+                "Unsupported Media Type",
+                format!("the body must be {accepted}"),
+            ),
+        };
+        let text = json!({"title": title, "status": status, "detail": detail}).to_string();
+        return (status, text);
     }
     more |= errors.len() > MAX_VIOLATIONS;
     errors.truncate(MAX_VIOLATIONS);
     invalid(errors, more)
-}
-
-/// The status and the JSON text of the answer.
-#[must_use]
-pub fn answer(
-    rejected: &Rejected,
-    place: Place,
-    messages: &Messages,
-    accept_language: Option<&str>,
-) -> (u16, String) {
-    let (status, title, detail) = match rejected {
-        Rejected::Malformed { offset, reason } => {
-            let detail = format!("{reason}, at byte {offset} of the {place}");
-            return malformed(&detail, *offset);
-        }
-        Rejected::TooDeep { offset } => {
-            let detail = format!("nested too deep, at byte {offset} of the {place}");
-            return malformed(&detail, *offset);
-        }
-        Rejected::TooManyFields => (400, "Bad Request", "too many fields".to_owned()),
-        Rejected::TooLarge { limit } => (
-            413,
-            "Content Too Large",
-            format!("the {place} may have at most {limit} bytes"),
-        ),
-        Rejected::WrongType { accepted } => (
-            415,
-            "Unsupported Media Type",
-            format!("the body must be {accepted}"),
-        ),
-        Rejected::Invalid {
-            violations,
-            truncated,
-        } => {
-            let language = messages.language(accept_language);
-            let errors = violations
-                .iter()
-                .map(|violation| error(violation, place, messages, language))
-                .collect();
-            return invalid(errors, *truncated);
-        }
-    };
-    let text = json!({"title": title, "status": status, "detail": detail}).to_string();
-    (status, text)
 }
 
 fn malformed(detail: &str, offset: usize) -> (u16, String) {
@@ -156,6 +131,6 @@ impl Schema {
             violations,
             truncated: false,
         };
-        Ok(answer(&rejected, place, messages, accept_language))
+        Ok(answer(&[(rejected, place)], messages, accept_language))
     }
 }

@@ -173,7 +173,7 @@ impl RouteInputs {
             return Ok(read);
         }
         let language = accept_language(exchange);
-        let (status, text) = problem::answer_all(&rejected, &self.messages, language);
+        let (status, text) = problem::answer(&rejected, &self.messages, language);
         let accepted = rejected.iter().find_map(|(why, _)| match why {
             Rejected::WrongType { accepted } if status == 415 => Some(*accepted),
             _ => None,

@@ -352,8 +352,9 @@ fn messages() {
         {"name": "d", "type": {"type": "integer", "maximum": 5, "messages": {"maximum": "only {max} of them"}}},
     ]));
     let rejected = read(&schema, r#"{"b":"x","c":"x","d":6}"#).unwrap_err();
+    let rejected = [(rejected, "body")];
     let say = |accept: Option<&str>| -> Vec<String> {
-        let (status, text) = surus_schema::problem::answer(&rejected, "body", &messages, accept);
+        let (status, text) = surus_schema::problem::answer(&rejected, &messages, accept);
         assert_eq!(status, 422);
         let problem: Value = serde_json::from_str(&text).unwrap();
         let errors = problem["errors"].as_array().unwrap();
