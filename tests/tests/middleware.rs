@@ -129,6 +129,16 @@ fn cross_origin_requests() {
         Some("GET, PUT, HEAD"),
         "however the routes call the parameter"
     );
+    let other = ask(
+        &server,
+        "OPTIONS /cors-names/123/x",
+        &[mine, "Access-Control-Request-Method: PUT"],
+    );
+    assert_eq!(
+        other.header("access-control-allow-methods"),
+        Some("PUT"),
+        "not those of paths with two digits"
+    );
     let all = ask(&server, "GET /cors-all", &["Origin: https://any.example"]);
     assert_eq!(all.header("access-control-allow-origin"), Some("*"));
     assert_eq!(all.header("access-control-allow-credentials"), None);

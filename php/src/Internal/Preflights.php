@@ -25,8 +25,7 @@ final class Preflights
     /** @param list<callable|object|string> $middleware */
     public function note(Declared $route, array $middleware): void
     {
-        // However the parameters are called, it is one path.
-        $key = $route->host . "\n" . preg_replace('/\{\w+/', '{', (string) $route->pattern);
+        $key = $route->host . "\n" . $route->pattern->shape();
         $this->paths[$key] ??= [$route, null, []];
         array_push($this->paths[$key][2], ...$route->methods);
         foreach ($middleware as $one) {

@@ -37,6 +37,12 @@ final class Pattern implements \Stringable
         return $this->text;
     }
 
+    /** The same for all patterns that differ only in how their parameters are called: they take the same paths. */
+    public function shape(): string
+    {
+        return (string) preg_replace(self::PARAMETER, '{$2:$3}', $this->text);
+    }
+
     /** The same with another constraint; null without such a parameter. */
     public function constrained(string $name, string $constraint): ?self
     {
