@@ -37,6 +37,24 @@ final class Pattern implements \Stringable
         return $this->text;
     }
 
+    /** As templates of URIs are written: `/users/{id}`. */
+    public function template(): string
+    {
+        return (string) preg_replace(self::PARAMETER, '{$1}', $this->text);
+    }
+
+    /** Without its last part; null if that may not be left out. */
+    public function shorter(): ?self
+    {
+        $last = array_key_last($this->parameters);
+        if ($last === null || !$this->parameters[$last]['optional']) {
+            return null;
+        }
+        $shorter = (string) preg_replace('~/' . substr(self::PARAMETER, 1, -1) . '$~D', '', $this->text, 1, $count);
+
+        return $count === 0 ? null : new self($shorter === '' ? '/' : $shorter);
+    }
+
     /** The same for all patterns that differ only in how their parameters are called: they take the same paths. */
     public function shape(): string
     {

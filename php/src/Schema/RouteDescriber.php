@@ -4,6 +4,8 @@ declare(strict_types=1);
 
 namespace Surus\Schema;
 
+use Surus\Routing\Pattern as Path;
+
 /**
  * Routes as the document's builder reads them.
  *
@@ -114,20 +116,15 @@ final class RouteDescriber
     }
 
     /**
-     * A pattern in OpenAPI's notation, with and without an optional part.
+     * A pattern in OpenAPI's notation, with and without what may be left out.
      *
      * @return list<array{string, array<string, string>}>
      */
     private static function paths(string $pattern): array
     {
-        $parameter = '#\{(\w+)([*?]?)(?::((?:[^{}]|\{[^{}]*\})+))?([*?]?)\}#';
-        preg_match_all($parameter, $pattern, $found, PREG_SET_ORDER | PREG_UNMATCHED_AS_NULL);
-        $names = array_map(static fn (?string $constraint) => $constraint ?? '', array_column($found, 3, 1));
-        $paths = [[preg_replace($parameter, '{$1}', $pattern), $names]];
-        $last = end($found);
-        if ($last !== false && ($last[2] === '?' || $last[4] === '?') && str_ends_with($pattern, $last[0])) {
-            $shorter = rtrim(substr($pattern, 0, -\strlen($last[0])), '/');
-            array_unshift($paths, ...self::paths($shorter === '' ? '/' : $shorter));
+        $paths = [];
+        for ($each = new Path($pattern); $each !== null; $each = $each->shorter()) {
+            array_unshift($paths, [$each->template(), array_map(static fn (array $parameter): string => $parameter['constraint'], $each->parameters)]);
         }
 
         return $paths;
