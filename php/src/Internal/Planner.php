@@ -13,6 +13,7 @@ use Surus\Psr\Bridge;
 use Surus\Routing\Pattern;
 use Surus\Schema\Arguments;
 use Surus\Schema\Attributes;
+use Surus\Schema\Handlers;
 
 /**
  * Makes the plan of a handler's arguments from its signature, once at boot.
@@ -44,25 +45,12 @@ final class Planner
     /** @return array{callable, \ReflectionFunctionAbstract, list<Argument>, array{class-string, string}|null} */
     private function resolve(Declared $route): array
     {
-        $handler = $route->handler;
-        if (is_string($handler) && class_exists($handler)) {
-            $handler = [$handler, Bridge::isHandler($handler) ? 'handle' : '__invoke'];
-        } elseif (is_object($handler) && Bridge::isHandler($handler)) {
-            $handler = [$handler, 'handle'];
-        } elseif (is_string($handler) && str_contains($handler, '::')) {
-            $handler = explode('::', $handler, 2);
+        $handler = Handlers::target($route->handler);
+        if ($handler === null) {
+            throw new BootError("$route->origin: the handler for \"{$route->label()}\" cannot be called: " . self::described($route->handler));
         }
-        if ($handler instanceof \Closure || (is_string($handler) && function_exists($handler))) {
+        if (!is_array($handler)) {
             return [$handler, new \ReflectionFunction($handler), [], null];
-        }
-        if (is_object($handler)) {
-            $handler = [$handler, '__invoke'];
-        }
-        if (!is_array($handler) || !array_is_list($handler) || count($handler) !== 2 || !method_exists($handler[0], $handler[1])) {
-            $what = is_array($handler) && is_string($handler[1] ?? null)
-                ? (is_object($handler[0]) ? $handler[0]::class : (string) $handler[0]) . '::' . $handler[1]
-                : (is_string($handler) ? "\"$handler\"" : get_debug_type($handler));
-            throw new BootError("$route->origin: the handler for \"{$route->label()}\" cannot be called: $what");
         }
         $method = new \ReflectionMethod($handler[0], $handler[1]);
         if (!$method->isPublic()) {
@@ -80,6 +68,15 @@ final class Planner
         $call = static fn (Request $request, mixed ...$arguments): mixed => $container->get($class, $request)->$name(...$arguments);
 
         return [$call, $method, [new Argument(Argument::REQUEST)], [$class, $name]];
+    }
+
+    private static function described(mixed $handler): string
+    {
+        if (is_array($handler) && is_string($handler[1] ?? null) && (is_object($handler[0] ?? null) || is_string($handler[0] ?? null))) {
+            return (is_object($handler[0]) ? $handler[0]::class : $handler[0]) . '::' . $handler[1];
+        }
+
+        return is_string($handler) ? "\"$handler\"" : get_debug_type($handler);
     }
 
     private function argument(\ReflectionParameter $parameter, Pattern &$pattern, Declared $route, \ReflectionFunctionAbstract $function): Argument

@@ -71,6 +71,18 @@ const MISTAKES: &[(&str, &str)] = &[
         r#":5: the handler for "GET /users" cannot be called: NoSuchClass::method"#,
     ),
     (
+        r#"$app->get('/users', [1, 'method']);"#,
+        r#":5: the handler for "GET /users" cannot be called: array"#,
+    ),
+    (
+        r#"$app->get('/users', 'NoSuch::method');"#,
+        r#":5: the handler for "GET /users" cannot be called: "NoSuch::method""#,
+    ),
+    (
+        r#"$app->get('/users', new stdClass());"#,
+        r#":5: the handler for "GET /users" cannot be called: stdClass"#,
+    ),
+    (
         r#"$app->get('/users/{id}', fn ($name) => 1);"#,
         r#":5: parameter $name of the handler for "GET /users/{id}" is no parameter of the path"#,
     ),
