@@ -30,7 +30,8 @@ fn requests_are_understood() {
             ("Authorization", "bearer abc.DEF-1="),
             ("Accept", "text/*;q=0.5, application/json;q=0.9, */*;q=0.1"),
             ("Accept-Language", "fr, pt;q=0.8, de;q=0.7"),
-            ("Cookie", "a=1; b=x%3Dy; a=2; =z; junk"),
+            ("Cookie", "a=1; b=x%3Dy; a=2; =z; junk; c=1,2"),
+            ("Cookie", "d=3"),
         ],
     )
     .json();
@@ -38,7 +39,7 @@ fn requests_are_understood() {
         about,
         json!({"method": "GET", "host": "example.com:81", "scheme": "http", "url": "http://example.com:81/about?x=1",
             "ip": "127.0.0.1", "type": "text/plain", "bearer": "abc.DEF-1=", "json": true, "best": "application/json",
-            "language": "pt-BR", "cookies": {"a": "1", "b": "x=y"}})
+            "language": "pt-BR", "cookies": {"a": "1", "b": "x=y", "c": "1,2", "d": "3"}})
     );
     let none = get(
         &server,

@@ -134,7 +134,9 @@ void surus_add_field(HashTable *fields, zend_string *name, surus_str value)
 {
 	zval text, *had = zend_symtable_find(fields, name);
 	if (had) {
-		ZVAL_STR(&text, zend_strpprintf(0, "%s, %.*s", Z_STRVAL_P(had), (int)value.len, value.ptr));
+		/* In a cookie's value a comma is like any other character (RFC 9113, 8.2.3). */
+		const char *between = zend_string_equals_literal_ci(name, "cookie") ? "; " : ", ";
+		ZVAL_STR(&text, zend_strpprintf(0, "%s%s%.*s", Z_STRVAL_P(had), between, (int)value.len, value.ptr));
 	} else {
 		ZVAL_STRINGL(&text, value.ptr, value.len);
 	}

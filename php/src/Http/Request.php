@@ -89,8 +89,8 @@ final class Request extends NativeRequest
     {
         if ($this->cookies === null) {
             $this->cookies = [];
-            foreach (preg_split('/[;,]\s*/', (string) $this->joined('cookie')) ?: [] as $pair) {
-                [$name, $value] = explode('=', $pair, 2) + [1 => null];
+            foreach (explode(';', (string) $this->joined('cookie')) as $pair) {
+                [$name, $value] = explode('=', trim($pair), 2) + [1 => null];
                 if ($value !== null && $name !== '') {
                     $this->cookies[$name] ??= rawurldecode(trim($value, " \t\""));
                 }

@@ -171,9 +171,10 @@ fn empty_post() {
 fn cookies() {
     let dump = compare(Request::get("/info.php").header(
         "Cookie",
-        "one=1; two=a%20b; list[x]=y; bad.name=z; one=again",
+        "one=1; two=a%20b; comma=1,2; list[x]=y; bad.name=z; one=again",
     ));
     assert_eq!(dump["cookie"]["two"], "a b");
+    assert_eq!(dump["cookie"]["comma"], "1,2");
 }
 
 #[test]
