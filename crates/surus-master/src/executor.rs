@@ -1,6 +1,6 @@
 //! Carries decisions out: the only place that forks, signals and waits.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
@@ -25,7 +25,7 @@ use crate::fork::fork;
 use crate::identity::Identity;
 use crate::notify::Manager;
 use crate::process::{unix_time, Process};
-use crate::protocol::{Order, Report};
+use crate::protocol::{Order, Report, Stamp};
 use crate::seat::Channel;
 use crate::state::{Action, Death, Event, Id, Now, Outcome, State};
 use crate::status::{Asker, Question, Reloads};
@@ -95,6 +95,8 @@ pub(crate) struct Master<'a> {
     /// The signal mask of workers.
     mask: SigSet,
     pub(crate) started: Instant,
+    /// Files for which there was a reload, as they were then (development).
+    changes: HashMap<String, Stamp>,
     control: Option<Control>,
     pub(crate) admin: Option<Admin>,
     pub(crate) manager: Manager,
@@ -155,6 +157,7 @@ impl<'a> Master<'a> {
             signals,
             mask,
             started: Instant::now(),
+            changes: HashMap::new(),
             control,
             admin,
             manager: Manager::from_env(),
@@ -359,9 +362,13 @@ impl<'a> Master<'a> {
                     Report::Worn { why } => events.push(Event::Recycle(id, why)),
                     // Its successor has read the file as it is now.
                     Report::Changed { .. } if self.state.is_leaving(id) => {}
-                    Report::Changed { file } => {
-                        eprintln!("surus: {file} has changed");
-                        events.push(Event::Reload(u64::MAX));
+                    Report::Changed { file, stamp } => {
+                        // Every worker sees it, and one reload is for all.
+                        if self.changes.get(&file) != Some(&stamp) {
+                            eprintln!("surus: {file} has changed");
+                            events.push(Event::Reload(u64::MAX));
+                            self.changes.insert(file, stamp);
+                        }
                     }
                 }
             }

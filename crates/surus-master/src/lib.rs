@@ -38,7 +38,7 @@ pub use control::{ask, Request};
 pub use executor::{run, Config, Recycle};
 pub use identity::Identity;
 pub use listen::{bind, BindError, Inherited, Listeners};
-pub use protocol::{Order, Report};
+pub use protocol::{Order, Report, Stamp};
 pub use seat::{Channel, Seat};
 pub use state::Outcome;
 pub use upgrade::{Predecessor, Program};

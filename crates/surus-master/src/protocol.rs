@@ -38,6 +38,9 @@ pub enum Order {
     },
 }
 
+/// What changes with a file: seconds and nanoseconds of its time, its size, its inode. None: it is not there.
+pub type Stamp = Option<(i64, i64, u64, u64)>;
+
 /// From a worker to the master.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -69,9 +72,10 @@ pub enum Report {
     Worn {
         why: String,
     },
-    /// Files of the application have changed: a reload is due (development).
+    /// A file of the application has changed: a reload is due (development).
     Changed {
         file: String,
+        stamp: Stamp,
     },
 }
 

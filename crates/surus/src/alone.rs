@@ -137,9 +137,8 @@ fn watching(reporter: Rc<Reporter>, files: impl Fn() -> Vec<PathBuf>) -> impl Fn
     move |news| {
         if matches!(news, News::Ready | News::Served | News::Idle) {
             let mut watcher = watcher.borrow_mut();
-            if let Some(file) = watcher.look(|| files().into_iter().collect()) {
-                let file = file.display().to_string();
-                reporter.master.send(&Report::Changed { file });
+            if let Some(report) = watcher.look(|| files().into_iter().collect()) {
+                reporter.master.send(&report);
             }
         }
         reporter.tell(news);

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use surus_master::Report;
+use surus_master::{Report, Stamp};
 
 use crate::backend::{Counted, Php};
 use crate::orders::Orders;
@@ -21,9 +21,6 @@ pub(crate) const LOOK: Duration = Duration::from_millis(250);
 /// Where the code does not boot, files around it are looked at as well: at most so many, and so deep.
 const MOST_FILES: usize = 2000;
 const DEPTH: usize = 6;
-
-/// What changes with a file: seconds and nanoseconds of its time, its size, its inode.
-type Stamp = Option<(i64, i64, u64, u64)>;
 
 fn stamp(path: &Path) -> Stamp {
     let found = fs::metadata(path).ok()?;
@@ -38,8 +35,8 @@ pub(crate) struct Watcher {
 }
 
 impl Watcher {
-    /// One of the files that has changed since. They are not asked for again and again: see [`LOOK`].
-    pub(crate) fn look(&mut self, files: impl FnOnce() -> BTreeSet<PathBuf>) -> Option<PathBuf> {
+    /// Tells of one of the files that has changed since. They are not asked for again and again: see [`LOOK`].
+    pub(crate) fn look(&mut self, files: impl FnOnce() -> BTreeSet<PathBuf>) -> Option<Report> {
         if self.looked.is_some_and(|at| at.elapsed() < LOOK / 2) {
             return None;
         }
@@ -53,7 +50,10 @@ impl Watcher {
             let now = stamp(&file);
             let before = self.known.insert(file.clone(), now);
             if before.is_some_and(|before| before != now) {
-                changed = Some(file);
+                changed = Some(Report::Changed {
+                    file: file.display().to_string(),
+                    stamp: now,
+                });
             }
         }
         changed
@@ -84,9 +84,8 @@ pub(crate) async fn watch<B: Php>(
             }
             files
         });
-        if let Some(file) = changed {
-            let file = file.display().to_string();
-            orders.report(&Report::Changed { file });
+        if let Some(report) = changed {
+            orders.report(&report);
         }
         tokio::time::sleep(LOOK).await;
     }

@@ -66,6 +66,31 @@ fn a_change_of_a_file_is_a_reload_and_an_error_is_shown_until_it_is_fixed() {
     }
 }
 
+/// Every worker sees it.
+#[test]
+fn a_change_is_one_reload() {
+    let folder = TempDir::new("dev-once");
+    folder.file("app.php", APP);
+    folder.file("part.php", "<?php function part() { return 'one '; }");
+    folder.file("settings.ini", "name = first");
+    folder.folder("texts");
+    let server = server(&folder, "");
+    until(&server, 200, "one");
+    for name in ["two", "three"] {
+        // At once: who looks while it is written sees two changes.
+        let new = folder.file(
+            "new",
+            &format!("<?php function part() {{ return '{name} '; }}"),
+        );
+        std::fs::rename(new, folder.path().join("part.php")).expect("a new part.php");
+        until(&server, 200, name);
+        // Until the other worker has looked, too.
+        std::thread::sleep(Duration::from_millis(500));
+    }
+    let log = server.log();
+    assert_eq!(log.matches("part.php has changed").count(), 2, "{log}");
+}
+
 #[test]
 fn a_development_server_waits_for_code_that_boots() {
     for place in PLACES {
