@@ -77,31 +77,23 @@ impl Socket {
         polled
     }
 
-    /// hyper has one bound for the head and for what it reads of the body at once. Here each has its own.
+    /// hyper has one bound for a head and for what it reads of a body at once. Here heads have their own: no more is read
+    /// of one that has had it. One that comes in a single piece is judged when it is whole.
     fn poll_bounded(
         &mut self,
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        if self.state.is_http2() || self.state.phase.get() == Phase::Busy {
-            return self.poll_input(cx, buf);
-        }
-        let left = self.most.saturating_sub(self.state.head.get());
-        if left == 0 {
+        let is_head = !self.state.is_http2() && self.state.phase.get() != Phase::Busy;
+        let had = self.state.head.get();
+        if is_head && had >= self.most {
             return Poll::Ready(Err(self.state.refuse_head()));
         }
         let before = buf.filled().len();
-        let polled = if buf.remaining() <= left {
-            self.poll_input(cx, buf)
-        } else {
-            let mut part = ReadBuf::new(buf.initialize_unfilled_to(left));
-            let polled = self.poll_input(cx, &mut part);
-            let count = part.filled().len();
-            buf.advance(count);
-            polled
-        };
-        let count = buf.filled().len() - before;
-        self.state.head.set(self.state.head.get() + count);
+        let polled = self.poll_input(cx, buf);
+        if is_head {
+            self.state.head.set(had + buf.filled().len() - before);
+        }
         polled
     }
 

@@ -34,6 +34,15 @@ fn malformed(Wrong(offset, reason): Wrong) -> Rejected {
 const TOO_DEEP: &str = "nested too deep";
 const ENDED: &str = "the text ends too early";
 
+/// So many digits fit into an `i64`.
+const EXACT_DIGITS: usize = 18;
+
+/// Powers of ten, all of them exact.
+const TENS: [f64; EXACT_DIGITS + 1] = [
+    1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16,
+    1e17, 1e18,
+];
+
 struct Parser<'a> {
     text: &'a [u8],
     at: usize,
@@ -155,6 +164,7 @@ impl Parser<'_> {
         Ok(())
     }
 
+    #[cold]
     fn unexpected(&self, reason: &'static str) -> Wrong {
         Wrong(
             self.at,
@@ -173,66 +183,79 @@ impl Parser<'_> {
             self.at += 1;
         }
         let first = self.at;
-        // Negative all the way: i64::MIN has no positive counterpart.
-        let mut integer = Some(0_i64);
-        while let Some(digit @ b'0'..=b'9') = self.peek() {
-            integer = integer
-                .and_then(|n| n.checked_mul(10))
-                .and_then(|n| n.checked_sub(i64::from(digit - b'0')));
-            self.at += 1;
-        }
-        let digits = self.at - first;
-        if digits == 0 {
-            return Err(self.unexpected("a digit is missing"));
-        }
-        if digits > 1 && self.text[first] == b'0' {
+        let mut digits = self.digits(0)?;
+        let mut count = self.at - first;
+        if count > 1 && self.text[first] == b'0' {
             return Err(Wrong(first, "a number begins with a superfluous zero"));
         }
-        let mut whole = true;
+        let mut fraction = None;
         if self.peek() == Some(b'.') {
-            whole = false;
             self.at += 1;
-            self.digits()?;
+            let begin = self.at;
+            digits = self.digits(digits)?;
+            fraction = Some(self.at - begin);
+            count += self.at - begin;
         }
+        let mut exponent = false;
         if let Some(b'e' | b'E') = self.peek() {
-            whole = false;
+            exponent = true;
             self.at += 1;
             if let Some(b'+' | b'-') = self.peek() {
                 self.at += 1;
             }
-            self.digits()?;
+            self.digits(0)?;
         }
-        if whole && !(negative && integer == Some(0)) {
-            let integer = if negative {
-                integer
-            } else {
-                integer.and_then(i64::checked_neg)
-            };
-            if let Some(integer) = integer {
-                self.tree.scalar(Kind::Integer, integer as u64);
-                return Ok(());
+        let (kind, bits) = match fraction {
+            _ if exponent || count > EXACT_DIGITS => self.long_number(start),
+            None if negative && digits == 0 => Some((Kind::Number, (-0.0_f64).to_bits())),
+            None => {
+                let number = digits.cast_signed();
+                let number = if negative { -number } else { number };
+                Some((Kind::Integer, number.cast_unsigned()))
             }
+            Some(places) if digits < 1 << f64::MANTISSA_DIGITS => {
+                // Both are exact, so their quotient is rounded once: Clinger, "How to read floating point numbers
+                // accurately".
+                #[allow(clippy::cast_precision_loss)]
+                let number = digits as f64 / TENS[places];
+                let number = if negative { -number } else { number };
+                Some((Kind::Number, number.to_bits()))
+            }
+            Some(_) => self.long_number(start),
         }
-        let number = std::str::from_utf8(&self.text[start..self.at])
-            .ok()
-            .and_then(|text| text.parse::<f64>().ok())
-            .filter(|number| number.is_finite())
-            .ok_or(Wrong(start, "a number is out of range"))?;
-        self.tree.scalar(Kind::Number, number.to_bits());
+        .ok_or(Wrong(start, "a number is out of range"))?;
+        self.tree.scalar(kind, bits);
         Ok(())
     }
 
-    fn digits(&mut self) -> Result<(), Wrong> {
+    /// Digits, of which there is one at least, behind those of `before`; wrong if there are too many.
+    fn digits(&mut self, before: u64) -> Result<u64, Wrong> {
         let start = self.at;
-        while let Some(b'0'..=b'9') = self.peek() {
+        let mut number = before;
+        while let Some(digit @ b'0'..=b'9') = self.peek() {
+            number = number
+                .wrapping_mul(10)
+                .wrapping_add(u64::from(digit - b'0'));
             self.at += 1;
         }
         if self.at == start {
             return Err(self.unexpected("a digit is missing"));
         }
-        Ok(())
+        Ok(number)
     }
 
+    /// The number that begins at `start` and ends here; `None` if it is out of range.
+    #[inline(never)]
+    fn long_number(&self, start: usize) -> Option<(Kind, u64)> {
+        let text = std::str::from_utf8(&self.text[start..self.at]).ok()?;
+        if let Ok(integer) = text.parse::<i64>() {
+            return Some((Kind::Integer, integer.cast_unsigned()));
+        }
+        let number = text.parse::<f64>().ok().filter(|n| n.is_finite())?;
+        Some((Kind::Number, number.to_bits()))
+    }
+
+    #[inline(always)]
     fn string(&mut self) -> Result<(), Wrong> {
         self.at += 1;
         let start = self.at;
@@ -259,27 +282,22 @@ impl Parser<'_> {
             let control = word.wrapping_sub(LOW * 0x20) & !word & HIGH;
             zero(word ^ (LOW * 0x22)) | zero(word ^ (LOW * 0x5c)) | control
         }
-        let mut at = self.at;
-        while let Some(eight) = self.text.get(at..at + 8) {
-            let mut word = [0; 8];
-            word.copy_from_slice(eight);
-            let found = special(u64::from_le_bytes(word));
+        let mut rest = &self.text[self.at..];
+        while let Some((eight, behind)) = rest.split_first_chunk() {
+            let found = special(u64::from_le_bytes(*eight));
             if found != 0 {
                 // The lowest hit is exact; borrows make false ones only above it.
-                return at + (found.trailing_zeros() / 8) as usize;
+                return self.text.len() - rest.len() + (found.trailing_zeros() / 8) as usize;
             }
-            at += 8;
+            rest = behind;
         }
-        while let Some(&byte) = self.text.get(at) {
-            if byte == b'"' || byte == b'\\' || byte < 0x20 {
-                break;
-            }
-            at += 1;
-        }
-        at
+        let is_special = |byte: &u8| matches!(byte, b'"' | b'\\' | 0..0x20);
+        let more = rest.iter().position(is_special).unwrap_or(rest.len());
+        self.text.len() - rest.len() + more
     }
 
     /// The rest of a string with escapes; it begins at `start`.
+    #[inline(never)]
     fn escaped(&mut self, start: usize) -> Result<(), Wrong> {
         let decoded = self.tree.arena.len();
         self.at = start;

@@ -42,6 +42,8 @@ enum Step<'a> {
 
 type Parameters = Vec<(Cow<'static, str>, Value)>;
 
+#[cold]
+#[inline(never)]
 fn parameter(name: &'static str, value: impl Into<Value>) -> (Cow<'static, str>, Value) {
     (Cow::Borrowed(name), value.into())
 }
@@ -99,6 +101,8 @@ impl<'a> Checker<'a> {
 
     // ---- what is wrong
 
+    #[cold]
+    #[inline(never)]
     fn violate(&mut self, node: Option<&Node>, rule: &'static str, parameters: Parameters) {
         if self.violations.len() >= MAX_VIOLATIONS {
             self.truncated = true;
@@ -120,6 +124,8 @@ impl<'a> Checker<'a> {
         });
     }
 
+    #[cold]
+    #[inline(never)]
     fn wrong_type(&mut self, node: &Node, expected: impl Into<Value>, cell: &Cell) {
         let actual = match cell.kind {
             Kind::Null => "null",

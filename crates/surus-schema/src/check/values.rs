@@ -39,10 +39,10 @@ impl Checker<'_> {
             return self.wrong_type(node, "string", cell);
         }
         let before = self.violations.len();
-        let text = self.text(cell);
         // A character has one to four bytes: most texts need not be counted.
-        if text.len() > rules.max || text.len() < rules.min.saturating_mul(4) {
-            let count = text.chars().count();
+        let length = cell.len as usize;
+        if length > rules.max || length < rules.min.saturating_mul(4) {
+            let count = characters(cell.bytes(self.body, &self.tree.arena));
             if count < rules.min {
                 let parameters = vec![parameter("min", rules.min), parameter("actual", count)];
                 self.violate(Some(node), "minLength", parameters);
@@ -53,12 +53,12 @@ impl Checker<'_> {
             }
         }
         if let Some(format) = rules.format {
-            if !formats::is(format, text, &rules.schemes) {
+            if !formats::is(format, self.text(cell), &rules.schemes) {
                 self.wrong_format(node, format.name());
             }
         }
         if let Some(pattern) = &rules.pattern {
-            if !pattern.is_match(text) {
+            if !pattern.is_match(self.text(cell)) {
                 let parameters = vec![parameter("pattern", pattern.as_str())];
                 self.violate(Some(node), "pattern", parameters);
             }
@@ -201,6 +201,11 @@ impl Checker<'_> {
             }
         }
     }
+}
+
+/// Bytes that begin a character.
+fn characters(text: &[u8]) -> usize {
+    text.iter().filter(|&&byte| byte & 0xc0 != 0x80).count()
 }
 
 /// A decimal number as JSON and HTML write it: no "inf", no "nan", no hexadecimal.
