@@ -13,26 +13,52 @@ typedef struct {
 	size_t at;
 } reader;
 
-static bool build(reader *from, zval *to);
-
-static void text_of(const reader *from, const surus_cell *cell, zval *to)
+static inline void text_of(const reader *from, const surus_cell *cell, zval *to)
 {
 	const char *text = from->input.text[cell->source] + cell->bits;
 	ZVAL_STRINGL_FAST(to, text, cell->len);
+}
+
+static bool build_other(reader *from, const surus_cell *cell, zval *to);
+
+/* The value that begins at `from->at`, which then is behind it. After false an exception is on its way; `to` is nothing
+ * that needs to be freed. */
+static inline bool build(reader *from, zval *to)
+{
+	const surus_cell *cell = &from->input.cells[from->at++];
+	switch (cell->kind) {
+		case SURUS_CELL_STRING:
+			text_of(from, cell, to);
+			return true;
+		case SURUS_CELL_INTEGER:
+			ZVAL_LONG(to, (zend_long)cell->bits);
+			return true;
+		case SURUS_CELL_NUMBER: {
+			double number;
+			memcpy(&number, &cell->bits, sizeof number);
+			ZVAL_DOUBLE(to, number);
+			return true;
+		}
+		default:
+			return build_other(from, cell, to);
+	}
 }
 
 static bool build_list(reader *from, uint32_t count, zval *to)
 {
 	array_init_size(to, count);
 	zend_hash_real_init_packed(Z_ARRVAL_P(to));
-	for (uint32_t i = 0; i < count; i++) {
-		zval item;
-		if (!build(from, &item)) {
-			return false;
+	bool good = true;
+	ZEND_HASH_FILL_PACKED(Z_ARRVAL_P(to)) {
+		for (uint32_t i = 0; good && i < count; i++) {
+			zval item;
+			good = build(from, &item);
+			if (good) {
+				ZEND_HASH_FILL_ADD(&item);
+			}
 		}
-		zend_hash_next_index_insert_new(Z_ARRVAL_P(to), &item);
-	}
-	return true;
+	} ZEND_HASH_FILL_END();
+	return good;
 }
 
 static bool build_map(reader *from, uint32_t count, zval *to)
@@ -167,11 +193,9 @@ static bool build_object(reader *from, const surus_cell *cell, zval *to)
 	return good;
 }
 
-/* The value that begins at `from->at`, which then is behind it. After false an exception is on its way; `to` is nothing
- * that needs to be freed. */
-static bool build(reader *from, zval *to)
+/* What is neither text nor number. */
+static bool build_other(reader *from, const surus_cell *cell, zval *to)
 {
-	const surus_cell *cell = &from->input.cells[from->at++];
 	bool good = true;
 	switch (cell->kind) {
 		case SURUS_CELL_FALSE:
@@ -179,18 +203,6 @@ static bool build(reader *from, zval *to)
 			return true;
 		case SURUS_CELL_TRUE:
 			ZVAL_TRUE(to);
-			return true;
-		case SURUS_CELL_INTEGER:
-			ZVAL_LONG(to, (zend_long)cell->bits);
-			return true;
-		case SURUS_CELL_NUMBER: {
-			double number;
-			memcpy(&number, &cell->bits, sizeof number);
-			ZVAL_DOUBLE(to, number);
-			return true;
-		}
-		case SURUS_CELL_STRING:
-			text_of(from, cell, to);
 			return true;
 		case SURUS_CELL_ENUM:
 			ZVAL_OBJ_COPY(to, from->hydrator->classes[cell->class_index].cases[cell->bits]);

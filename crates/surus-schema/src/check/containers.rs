@@ -14,6 +14,17 @@ impl<'a> Checker<'a> {
         if cell.kind != Kind::Map {
             return self.wrong_type(node, "object", cell);
         }
+        if cell.len as usize == fields.len() && self.is_in_order(fields, at + 1) {
+            self.open(class, fields);
+            let mut key = at + 1;
+            for field in fields {
+                self.path.push(Step::Name(&field.name));
+                self.check(&field.node, key + 1);
+                self.path.pop();
+                key = tree.after(key + 1);
+            }
+            return;
+        }
         let base = self.places.len();
         self.places.resize(base + fields.len(), 0);
         let end = tree.after(at);
@@ -44,12 +55,7 @@ impl<'a> Checker<'a> {
             }
             key = tree.after(value);
         }
-        self.push(
-            Kind::Object,
-            class,
-            u32::try_from(fields.len()).unwrap_or(0),
-            0,
-        );
+        self.open(class, fields);
         for (i, field) in fields.iter().enumerate() {
             let place = self.places[base + i] as usize;
             if place == 0 && !field.required {
@@ -65,6 +71,22 @@ impl<'a> Checker<'a> {
             self.path.pop();
         }
         self.places.truncate(base);
+    }
+
+    fn open(&mut self, class: u16, fields: &[Field]) {
+        let count = u32::try_from(fields.len()).unwrap_or(0);
+        self.push(Kind::Object, class, count, 0);
+    }
+
+    /// As many clients send objects: each member is the property that the class has at its place. `key` is the first one's.
+    fn is_in_order(&self, fields: &[Field], key: usize) -> bool {
+        let tree = self.tree;
+        let mut key = key;
+        fields.iter().all(|field| {
+            let name = tree.cells[key].bytes(self.body, &tree.arena);
+            key = tree.after(key + 1);
+            name == field.name.as_bytes()
+        })
     }
 
     pub(super) fn list(&mut self, node: &'a Node, rules: &'a Lists, at: usize) {

@@ -94,6 +94,34 @@ fn values() {
 }
 
 #[test]
+fn decimals_are_as_near_as_they_can_be() {
+    let schema = one(json!({"type": "mixed"}));
+    let mut state = 1_u64;
+    for _ in 0..20_000 {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        // One to twenty digits, with a point somewhere.
+        let digits = (state >> 20).to_string() + &(state >> 50).to_string();
+        let digits = &digits[..1 + (state >> 58) as usize % digits.len()];
+        let point = (state >> 54) as usize % (digits.len() + 1);
+        let (whole, fraction) = digits.split_at(point);
+        let whole = whole.trim_start_matches('0');
+        let sign = ["", "-"][(state >> 40) as usize & 1];
+        let mut text = format!("{sign}{}", if whole.is_empty() { "0" } else { whole });
+        if !fraction.is_empty() {
+            text = format!("{text}.{fraction}");
+        }
+        let got = read(&schema, &format!("{{\"v\":{text}}}")).unwrap();
+        let number = got["0"].as_f64().unwrap();
+        let expected: f64 = text.parse().unwrap();
+        assert_eq!(number.to_bits(), expected.to_bits(), "{text}");
+        let integer = text.parse::<i64>().ok().filter(|_| text != "-0");
+        assert_eq!(got["0"].as_i64(), integer, "{text}");
+    }
+}
+
+#[test]
 fn bounds() {
     let description = |extra: &str| {
         format!(
