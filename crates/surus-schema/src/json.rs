@@ -209,9 +209,12 @@ impl Parser<'_> {
             _ if exponent || count > EXACT_DIGITS => self.long_number(start),
             None if negative && digits == 0 => Some((Kind::Number, (-0.0_f64).to_bits())),
             None => {
-                let number = digits.cast_signed();
-                let number = if negative { -number } else { number };
-                Some((Kind::Integer, number.cast_unsigned()))
+                let bits = if negative {
+                    digits.wrapping_neg()
+                } else {
+                    digits
+                };
+                Some((Kind::Integer, bits))
             }
             Some(places) if digits < 1 << f64::MANTISSA_DIGITS => {
                 // Both are exact, so their quotient is rounded once: Clinger, "How to read floating point numbers
@@ -249,7 +252,7 @@ impl Parser<'_> {
     fn long_number(&self, start: usize) -> Option<(Kind, u64)> {
         let text = std::str::from_utf8(&self.text[start..self.at]).ok()?;
         if let Ok(integer) = text.parse::<i64>() {
-            return Some((Kind::Integer, integer.cast_unsigned()));
+            return Some((Kind::Integer, integer as u64));
         }
         let number = text.parse::<f64>().ok().filter(|n| n.is_finite())?;
         Some((Kind::Number, number.to_bits()))
