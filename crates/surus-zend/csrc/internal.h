@@ -174,8 +174,6 @@ void surus_body_stream(zval *to, zend_object *request);
 /* ---- response.c ---- */
 /* Sends what a handler returned: the return contract. */
 void surus_render(surus_task *task, zval *result);
-/* File and line of the handler of the task's route; NULL if it is none of PHP's functions. The caller's to release. */
-zend_string *surus_handler_place(surus_task *task);
 /* Adds it to the head of the response; what HTTP does not allow is left out, and the log says so. */
 void surus_add_header(surus_task *task, surus_str name, surus_str value);
 /* Starts and ends the output of one request of a fiber. */
@@ -196,14 +194,20 @@ bool surus_plan_fill(const surus_plan *plan, void *exchange, zval *request, zval
 /* Throws a Surus\Http\HttpException; takes the message. */
 void surus_throw_http(int status, zend_string *message);
 
+/* ---- boot.c ---- */
+surus_outcome surus_run_boot(surus_task *task);
+surus_outcome surus_run_unboot(surus_task *task);
+
+/* ---- refresh.c ---- */
+surus_outcome surus_run_refresh(surus_task *task);
+
 /* ---- application.c ---- */
 void surus_application_start(void);
-surus_outcome surus_run_boot(surus_task *task);
-surus_outcome surus_run_refresh(surus_task *task);
 surus_outcome surus_run_call(surus_task *task);
-surus_outcome surus_run_unboot(surus_task *task);
 /* Writes an exception to the log. */
 void surus_log_exception(zend_object *exception);
+/* File and line of the handler of the task's route; NULL if it is none of PHP's functions. The caller's to release. */
+zend_string *surus_handler_place(surus_task *task);
 /* Calls the handler of the running request's route with its planned arguments. */
 void surus_call_handler(zval *request, zval *result);
 
