@@ -1,7 +1,7 @@
 <?php
 
 /**
- * What Surus adds to PHP natively: csrc/ implements it (request_class.c, response_class.c, functions.c, in_process.c). Editors and analysers read this file; PHP does not.
+ * What Surus adds to PHP natively: csrc/ implements it (request_class.c, response_class.c, functions.c, internal_functions.c, in_process.c). Editors and analysers read this file; PHP does not.
  */
 
 namespace Surus {
