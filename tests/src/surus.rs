@@ -22,16 +22,29 @@ pub const CONTROL: &str = "surus.run";
 pub enum Mode {
     Classic,
     Coroutine,
+    /// As classic, in processes that have one request at a time.
+    Process,
 }
 
 impl Mode {
-    pub const ALL: [Self; 2] = [Self::Classic, Self::Coroutine];
+    pub const ALL: [Self; 3] = [Self::Classic, Self::Coroutine, Self::Process];
+    /// In which requests share a process.
+    pub const ISOLATES: [Self; 2] = [Self::Classic, Self::Coroutine];
 
     pub fn name(self) -> &'static str {
         match self {
             Self::Classic => "classic",
             Self::Coroutine => "coroutine",
+            Self::Process => "process",
         }
+    }
+
+    /// What is served of a folder that has a script for each way to run.
+    pub fn script(self, folder: &Path) -> PathBuf {
+        folder.join(match self {
+            Self::Coroutine => "app.php",
+            Self::Classic | Self::Process => "index.php",
+        })
     }
 }
 

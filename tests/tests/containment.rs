@@ -3,6 +3,9 @@
 //! request is served, and no client learns more than that something failed.
 #![forbid(unsafe_code)]
 
+#[path = "containment/places.rs"]
+mod places;
+
 use std::thread;
 use std::time::Duration;
 
@@ -34,11 +37,7 @@ enum Answer {
 }
 
 fn server(mode: Mode) -> Options {
-    let path = match mode {
-        Mode::Classic => fixture("containment"),
-        Mode::Coroutine => fixture("containment/app.php"),
-    };
-    Surus::serve(&path).mode(mode)
+    Surus::serve(&mode.script(&fixture("containment"))).mode(mode)
 }
 
 fn ask(server: &Surus, case: &str, id: &str) -> Response {
@@ -184,7 +183,7 @@ fn all_at_once_coroutine() {
 /// What clients do not see is in the log; with `--dev` they see it too.
 #[test]
 fn details_are_for_the_log_and_for_developers() {
-    for mode in Mode::ALL {
+    for mode in Mode::ISOLATES {
         let quiet = server(mode).start();
         ask(&quiet, "exception", "");
         thread::sleep(Duration::from_millis(200));

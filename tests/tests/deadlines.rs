@@ -20,11 +20,7 @@ use surus_tests::surus::{Mode, Options, Surus};
 
 /// The server of this mode with these settings of its application.
 fn server(mode: Mode, app: &str) -> Options {
-    let script = match mode {
-        Mode::Classic => "deadlines/index.php",
-        Mode::Coroutine => "deadlines/app.php",
-    };
-    Surus::serve(&fixture(script))
+    Surus::serve(&mode.script(&fixture("deadlines")))
         .mode(mode)
         .config(&format!("[app.app]\n{app}\n"))
 }

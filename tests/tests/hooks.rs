@@ -19,14 +19,11 @@ const REQUESTS: usize = 50;
 
 /// The server of this mode, for the whole test binary.
 fn server(mode: Mode) -> SocketAddr {
-    static CLASSIC: OnceLock<Surus> = OnceLock::new();
-    static COROUTINE: OnceLock<Surus> = OnceLock::new();
-    let server = match mode {
-        Mode::Classic => CLASSIC.get_or_init(|| Surus::serve(&fixture("hooks")).mode(mode).start()),
-        Mode::Coroutine => {
-            COROUTINE.get_or_init(|| Surus::serve(&fixture("hooks/app.php")).mode(mode).start())
-        }
-    };
+    static SERVERS: [OnceLock<Surus>; 3] = [const { OnceLock::new() }; 3];
+    let server = SERVERS[mode as usize].get_or_init(|| {
+        let script = mode.script(&fixture("hooks"));
+        Surus::serve(&script).mode(mode).start()
+    });
     server.address()
 }
 

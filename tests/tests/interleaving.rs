@@ -15,44 +15,26 @@ use serde_json::Value;
 use surus_tests::fixture;
 use surus_tests::http::{encode, Request};
 use surus_tests::postgres::Postgres;
-use surus_tests::surus::Surus;
+use surus_tests::surus::{Mode, Surus};
 use surus_tests::temp::TempDir;
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How PHP runs: the two modes, and processes, in which nothing can be shared: what fails there is wrong in the script.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Runs {
-    Classic,
-    Coroutine,
-    Process,
+fn serve(mode: Mode) -> Surus {
+    let port = Postgres::shared().port();
+    let place = format!("host=127.0.0.1 port={port} dbname=postgres");
+    Surus::serve(&mode.script(&fixture("interleave")))
+        .mode(mode)
+        .env("LOCPATH", &locales().display().to_string())
+        .env("INTERLEAVE_PDO", &format!("pgsql:{place}"))
+        .env("INTERLEAVE_PGSQL", &format!("{place} user=postgres"))
+        .start()
 }
 
-impl Runs {
-    fn serve(self) -> Surus {
-        let (mode, path) = match self {
-            Runs::Classic => ("classic", fixture("interleave")),
-            Runs::Coroutine => ("coroutine", fixture("interleave/app.php")),
-            Runs::Process => ("process", fixture("interleave")),
-        };
-        let port = Postgres::shared().port();
-        let place = format!("host=127.0.0.1 port={port} dbname=postgres");
-        Surus::serve(&path)
-            .argument("--mode")
-            .argument(mode)
-            .env("LOCPATH", &locales().display().to_string())
-            .env("INTERLEAVE_PDO", &format!("pgsql:{place}"))
-            .env("INTERLEAVE_PGSQL", &format!("{place} user=postgres"))
-            .start()
-    }
-
-    /// One server for all the tests of a mode.
-    fn server(self) -> SocketAddr {
-        static SERVERS: [OnceLock<Surus>; 3] = [const { OnceLock::new() }; 3];
-        SERVERS[self as usize]
-            .get_or_init(|| self.serve())
-            .address()
-    }
+/// One server for all the tests of a mode.
+fn server(mode: Mode) -> SocketAddr {
+    static SERVERS: [OnceLock<Surus>; 3] = [const { OnceLock::new() }; 3];
+    SERVERS[mode as usize].get_or_init(|| serve(mode)).address()
 }
 
 /// A folder with a locale in which bytes above 127 are letters.
@@ -133,11 +115,11 @@ fn assert_found(name: &str, answers: &[Value; 2]) {
     }
 }
 
-fn check(runs: Runs, name: &str) {
-    let server = runs.server();
+fn check(mode: Mode, name: &str) {
+    let server = server(mode);
     let folder = TempDir::new(name);
     let before = ask(server, name, 0, folder.path());
-    if runs == Runs::Coroutine && before["shared"] == true {
+    if mode == Mode::Coroutine && before["shared"] == true {
         return;
     }
     let (answers, meanwhile) = interleave(server, name, &folder);
@@ -154,19 +136,19 @@ fn check(runs: Runs, name: &str) {
 #[test]
 fn opcache_reset() {
     const NAME: &str = "opcache_reset";
-    for runs in [Runs::Classic, Runs::Process] {
-        let server = runs.serve();
+    for mode in [Mode::Classic, Mode::Process] {
+        let server = serve(mode);
         let folder = TempDir::new(NAME);
         let restarts = || ask(server.address(), NAME, 0, folder.path())["look"].clone();
         assert_eq!(restarts(), 0);
         let (answers, meanwhile) = interleave(server.address(), NAME, &folder);
         assert_found(NAME, &answers);
-        assert_eq!(meanwhile["look"], 0, "{runs:?}");
+        assert_eq!(meanwhile["look"], 0, "{mode:?}");
         let end = Instant::now() + PATIENCE;
         while restarts() == 0 {
-            assert!(Instant::now() < end, "{runs:?}: it does not begin anew");
+            assert!(Instant::now() < end, "{mode:?}: it does not begin anew");
         }
-        assert_eq!(restarts(), 1, "{runs:?}");
+        assert_eq!(restarts(), 1, "{mode:?}");
     }
 }
 
@@ -220,15 +202,15 @@ macro_rules! scripts {
     ($($name:ident)*) => {
         mod classic {
             use super::*;
-            $(#[test] fn $name() { check(Runs::Classic, stringify!($name)); })*
+            $(#[test] fn $name() { check(Mode::Classic, stringify!($name)); })*
         }
         mod coroutine {
             use super::*;
-            $(#[test] fn $name() { check(Runs::Coroutine, stringify!($name)); })*
+            $(#[test] fn $name() { check(Mode::Coroutine, stringify!($name)); })*
         }
         mod process {
             use super::*;
-            $(#[test] fn $name() { check(Runs::Process, stringify!($name)); })*
+            $(#[test] fn $name() { check(Mode::Process, stringify!($name)); })*
         }
 
         #[test]

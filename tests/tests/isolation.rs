@@ -37,11 +37,8 @@ fn check(mode: Mode) {
     const REQUESTS: usize = 12;
     const LOOKS: usize = 6;
     const WAIT: Duration = Duration::from_millis(400);
-    let path = match mode {
-        Mode::Classic => fixture("isolation"),
-        Mode::Coroutine => fixture("isolation/app.php"),
-    };
-    let server = Surus::serve(&path).mode(mode).start();
+    let script = mode.script(&fixture("isolation"));
+    let server = Surus::serve(&script).mode(mode).start();
     let address = server.address();
     let store = TempDir::new("isolation");
     let defaults = ask(address, &store, 0, Duration::ZERO)["before"].clone();
@@ -110,9 +107,9 @@ fn the_name_in_the_log() {
         "app.php",
         &format!("<?php return function () {{ {code} }};"),
     );
-    for mode in Mode::ALL {
+    for mode in Mode::ISOLATES {
         let path = match mode {
-            Mode::Classic => folder.path().to_owned(),
+            Mode::Classic | Mode::Process => folder.path().to_owned(),
             Mode::Coroutine => folder.path().join("app.php"),
         };
         let server = Surus::serve(&path).mode(mode).start();

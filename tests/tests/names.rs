@@ -26,7 +26,7 @@ fn library(folder: &TempDir, name: &str) -> String {
 /// The folder or the script of a mode, both with this code.
 fn site(folder: &TempDir, mode: Mode, code: &str) -> PathBuf {
     match mode {
-        Mode::Classic => {
+        Mode::Classic | Mode::Process => {
             folder.file("index.php", &format!("<?php {code}"));
             folder.path().to_owned()
         }
@@ -45,7 +45,7 @@ fn lookups_wait_side_by_side() {
         $host = $_GET['host'];
         $stream = @stream_socket_client(\"tcp://{$host}:1\", $number, $message, 5);
         echo getmypid(), ' ', $number === SOCKET_ECONNREFUSED ? 'refused' : \"{$number} {$message}\";";
-    for mode in Mode::ALL {
+    for mode in Mode::ISOLATES {
         let server = Surus::serve(&site(&folder, mode, code))
             .mode(mode)
             .env("LD_PRELOAD", &library)
@@ -82,7 +82,7 @@ fn a_lookup_may_read_the_environment() {
             }
         }
         echo getmypid();";
-    for mode in Mode::ALL {
+    for mode in Mode::ISOLATES {
         let server = Surus::serve(&site(&folder, mode, code))
             .mode(mode)
             .workers(1)

@@ -15,11 +15,7 @@ use surus_tests::surus::{Mode, Options, Surus};
 const NEIGHBOURS: usize = 10;
 
 fn server(mode: Mode) -> Options {
-    let script = match mode {
-        Mode::Classic => "process/index.php",
-        Mode::Coroutine => "process/app.php",
-    };
-    Surus::serve(&fixture(script)).mode(mode)
+    Surus::serve(&mode.script(&fixture("process"))).mode(mode)
 }
 
 fn try_ask(server: &Surus, query: &str) -> io::Result<Response> {
@@ -98,7 +94,7 @@ macro_rules! recursions {
     };
 }
 
-recursions! { closures strings properties patterns serialize comparison freeing fiber }
+recursions! { closures fiber }
 
 /// After the death of `process` its clients' connections are closed, and another process serves the next request.
 fn assert_replaced(server: &Surus, process: &str, lost: Vec<io::Result<Response>>) {
@@ -111,7 +107,7 @@ fn assert_replaced(server: &Surus, process: &str, lost: Vec<io::Result<Response>
 /// Where the stack ends in code that all requests share, it is the process that ends.
 #[test]
 fn a_stack_that_ends_in_libc_ends_the_worker() {
-    for mode in Mode::ALL {
+    for mode in Mode::ISOLATES {
         let server = server(mode).start();
         let process = pid(&server);
         let (response, mut lost) = among_neighbours(&server, "case=recurse&how=libc");
@@ -123,7 +119,7 @@ fn a_stack_that_ends_in_libc_ends_the_worker() {
 
 #[test]
 fn a_worker_that_dies_is_replaced() {
-    for mode in Mode::ALL {
+    for mode in Mode::ISOLATES {
         for signal in [Signal::SIGKILL, Signal::SIGSEGV, Signal::SIGABRT] {
             let server = server(mode).start();
             let process = pid(&server);
@@ -167,7 +163,7 @@ fn send(server: &Surus, connection: &mut Connection, query: &str) -> Response {
 
 #[test]
 fn the_other_workers_do_not_notice() {
-    for mode in Mode::ALL {
+    for mode in Mode::ISOLATES {
         let server = server(mode).workers(2).start();
         let (mut one, first) = connect(&server);
         let start = Instant::now();

@@ -11,6 +11,7 @@ static zend_class_entry *(*next_autoload)(zend_string *, zend_string *);
  * them. */
 static zend_class_entry *autoload(zend_string *name, zend_string *lower_name)
 {
+	surus_need_stack();
 	zend_class_entry *class = next_autoload ? next_autoload(name, lower_name) : NULL;
 	bool ours = strncmp(ZSTR_VAL(lower_name), "surus\\", 6) == 0 || strncmp(ZSTR_VAL(lower_name), "psr\\", 4) == 0;
 	if (class || EG(exception) || !ours) {
@@ -37,10 +38,14 @@ static zend_class_entry *autoload(zend_string *name, zend_string *lower_name)
 	return class;
 }
 
+/* The function of the frame below a handler. Its name is empty, not missing: C code that warns asks for it. */
+static zend_function call_function = {ZEND_INTERNAL_FUNCTION};
+
 void surus_application_start(void)
 {
 	next_autoload = zend_autoload;
 	zend_autoload = autoload;
+	call_function.common.function_name = ZSTR_EMPTY_ALLOC();
 }
 
 void surus_mark_destructed(zend_objects_store *objects)
@@ -62,6 +67,22 @@ ZEND_API void ZEND_FASTCALL zend_objects_store_mark_destructed(zend_objects_stor
 	}
 }
 
+void surus_report_exception(void)
+{
+	if (!EG(exception)) {
+		return;
+	}
+	zend_object *exception = EG(exception);
+	zend_try {
+		bool is_end = zend_is_unwind_exit(exception) || zend_is_graceful_exit(exception);
+		surus_log_exception(exception);
+		if (!is_end && !SG(headers_sent)) {
+			SG(sapi_headers).http_response_code = 500;
+		}
+		OBJ_RELEASE(exception);
+	} zend_end_try();
+}
+
 void surus_log_exception(zend_object *exception)
 {
 	zval object, text;
@@ -81,8 +102,6 @@ void surus_log_exception(zend_object *exception)
 }
 
 /* ---- requests ---- */
-
-static zend_function call_function = {ZEND_INTERNAL_FUNCTION};
 
 /* The status that an exception asks for with getStatusCode(). */
 static int exception_status(zend_object *exception)
@@ -144,6 +163,27 @@ static bool answer_exception(surus_task *task, zend_object *exception, zval *req
 	return !EG(exception);
 }
 
+/* The request's own handler, as zend_user_exception_handler() calls it, which drops what is thrown there: an exception
+ * above a frame. That one is pending then. */
+static void call_exception_handler(void)
+{
+	zend_object *exception = EG(exception);
+	EG(exception) = NULL;
+	zval handler, argument, result;
+	ZVAL_COPY_VALUE(&handler, &EG(user_exception_handler));
+	zend_stack_push(&EG(user_exception_handlers), &handler);
+	ZVAL_UNDEF(&EG(user_exception_handler));
+	ZVAL_OBJ(&argument, exception);
+	ZVAL_UNDEF(&result);
+	call_user_function(NULL, NULL, &handler, &result, 1, &argument);
+	zval_ptr_dtor(&result);
+	if (Z_TYPE(EG(user_exception_handler)) == IS_UNDEF && !zend_stack_is_empty(&EG(user_exception_handlers))) {
+		ZVAL_COPY_VALUE(&EG(user_exception_handler), (zval *)zend_stack_top(&EG(user_exception_handlers)));
+		zend_stack_del_top(&EG(user_exception_handlers));
+	}
+	OBJ_RELEASE(exception);
+}
+
 /* An exception that nobody caught. True when it was exit() or the end of a cancelled request. */
 static bool handle_exception(surus_task *task, zval *request)
 {
@@ -152,7 +192,7 @@ static bool handle_exception(surus_task *task, zval *request)
 		return true;
 	}
 	if (Z_TYPE(EG(user_exception_handler)) != IS_UNDEF) {
-		zend_user_exception_handler();
+		call_exception_handler();
 		if (!EG(exception)) {
 			return true;
 		}
@@ -264,7 +304,7 @@ static void note_fatal(surus_task *task)
 {
 	task->isolate->had_fatal = true;
 	surus_memory_forgive(task->isolate);
-	surus_clear_marks();
+	surus_clear_marks(task->isolate);
 }
 
 surus_outcome surus_run_call(surus_task *task)
@@ -307,13 +347,7 @@ surus_outcome surus_run_call(surus_task *task)
 		php_free_shutdown_functions();
 		BG(user_shutdown_function_names) = NULL;
 	}
-	if (EG(exception)) {
-		zend_object *exception = EG(exception);
-		zend_try {
-			surus_log_exception(exception);
-			OBJ_RELEASE(exception);
-		} zend_end_try();
-	}
+	surus_report_exception();
 	surus_output_end(task);
 	if (Z_TYPE(request) != IS_UNDEF) {
 		surus_request_detach(&request);

@@ -68,7 +68,8 @@ typedef enum {
 	SURUS_PARKED = 1,    /* waits for what the parking function told Rust before */
 	SURUS_PREEMPTED = 2, /* used up its time slice: resume after others had a turn */
 	SURUS_ABANDONED = 3, /* C stack overflow: the task cannot go on, its isolate must be freed unclean */
-	SURUS_YIELDED = 4    /* calls again and again for what it is refused: resume after others had a turn */
+	SURUS_YIELDED = 4,   /* calls again and again for what it is refused: resume after others had a turn */
+	SURUS_EXHAUSTED = 5  /* PHP's hard memory limit: as SURUS_ABANDONED */
 } surus_event;
 
 typedef enum {

@@ -151,6 +151,9 @@ bool surus_fiber_reset(surus_task *task)
 		zend_try {
 			end_all(task, idle);
 		} zend_end_try();
+		/* Session handlers and destructors may have printed: that is the response's, too. */
+		surus_report_exception();
+		surus_output_end(task);
 	}
 	if (task->fiber->os) {
 		surus_os_enter(task->isolate->os);

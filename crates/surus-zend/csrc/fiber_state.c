@@ -213,7 +213,7 @@ void surus_fiber_state_free(surus_task *task)
 		idle->installed = NULL;
 		surus_memory_limit(task->isolate);
 	}
-	if (task->event != SURUS_ABANDONED) {
+	if (!surus_is_abandoned(task)) {
 		zend_try {
 			surus_parts_free(state->parts);
 			free_output(&state->values.output.handlers);

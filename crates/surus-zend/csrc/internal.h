@@ -31,6 +31,7 @@ struct surus_isolate {
 	bool booted;
 	zend_long time_limit; /* of each request of a booted isolate, seconds of CPU time */
 	bool had_fatal;       /* of a booted isolate: it takes no new requests */
+	bool collector_left;  /* in the middle of its work, for good: cycles are not collected any more */
 	bool starting;        /* inside request startup: nothing may be thrown */
 	struct surus_application *application; /* application.c, once booted */
 	struct surus_idle *idle;               /* fiber_state.c, once booted */
@@ -81,9 +82,16 @@ extern __thread surus_task *surus_running;
 
 /* No task of the entered isolate is inside a destructor, the compiler or the collector of cycles: one that was has ended
  * without leaving it. */
-void surus_clear_marks(void);
+void surus_clear_marks(surus_isolate *isolate);
 /* Leaves the running task's stack for the event loop with `event`; returns when it is resumed. */
 void surus_task_leave(surus_event event);
+/* The same for good: SURUS_ABANDONED or SURUS_EXHAUSTED. Does not return. */
+void surus_task_abandon(surus_task *task, surus_event event);
+/* Its stack must not be used again, nor what it was in the middle of. */
+static inline bool surus_is_abandoned(const surus_task *task)
+{
+	return task->event == SURUS_ABANDONED || task->event == SURUS_EXHAUSTED;
+}
 /* The same where the engine may be left; else nothing. */
 void surus_yield(surus_event event);
 
@@ -101,6 +109,15 @@ extern volatile uint32_t surus_ticks;
 extern uint32_t surus_ticks_per_slice;
 void surus_interrupts_start(void);
 void surus_interrupts_enter_worker(uint64_t slice_us);
+
+/* ---- overflow.c ---- */
+void surus_overflow_start(void);
+void surus_overflow_enter_worker(void);
+/* The bytes that are left of the C stack that runs; SIZE_MAX on one that is not PHP's. */
+size_t surus_stack_left(void);
+/* Where PHP calls Surus at any depth: leaves the task for good if there is little left of its C stack, while it still
+ * can be left. An overflow in our own code is the worker's end. */
+void surus_need_stack(void);
 
 /* ---- backtrace.c ---- */
 void surus_log_backtrace(const zend_execute_data *frame, const char *title);
@@ -208,6 +225,8 @@ surus_outcome surus_run_call(surus_task *task);
 void surus_log_exception(zend_object *exception);
 /* File and line of the handler of the task's route; NULL if it is none of PHP's functions. The caller's to release. */
 zend_string *surus_handler_place(surus_task *task);
+/* The same of one that is pending in what follows a request's body; the answer is 500 if it is not on its way. */
+void surus_report_exception(void);
 /* Calls the handler of the running request's route with its planned arguments. */
 void surus_call_handler(zval *request, zval *result);
 

@@ -1,28 +1,23 @@
-/* Time slices, CPU limits and C stack overflow: what happens to PHP code that does not wait.
+/* Time slices and CPU limits: what happens to PHP code that does not wait.
  *
  * A timer on the thread's own CPU clock ticks while the worker computes and never while it is idle. A tick sets
  * EG(vm_interrupt); the VM then calls the interrupt function at a place where the engine may be left.
  */
 #include "internal.h"
-#include "hidden.h"
 
 #include "Zend/zend_atomic.h"
 
 #include <signal.h>
 #include <time.h>
-#include <ucontext.h>
 #include <unistd.h>
-#include <dlfcn.h>
 #include <sys/syscall.h>
 
 #define TICK_SIGNAL (SIGRTMIN + 5)
-#define ALT_STACK_SIZE (64 * 1024)
 #define TICKS_PER_SLICE 2
 
 volatile uint32_t surus_ticks;
 static uint64_t tick_us;
 
-void surus_task_abandon(surus_task *task);
 static void (*next_interrupt)(zend_execute_data *);
 
 static void on_tick(int signal)
@@ -119,71 +114,8 @@ void zend_unset_timeout(void)
 	}
 }
 
-/* The engine's struct _zend_fiber_stack begins like this; one guard page lies below. */
-typedef struct {
-	char *pointer;
-	size_t size;
-} fiber_stack;
-
-/* Whether the task has used up its stack, or that of a Fiber that PHP code has made. */
-static bool is_overflow(const surus_task *task, const void *address)
-{
-	if (surus_stack_guards(&task->stack, address)) {
-		return true;
-	}
-	const zend_fiber_context *context = EG(current_fiber_context);
-	const fiber_stack *stack = context ? (const fiber_stack *)context->stack : NULL;
-	const char *at = address;
-	return stack && at < stack->pointer && at >= stack->pointer - sysconf(_SC_PAGESIZE);
-}
-
-/* Code that others of the process share and that may be in the middle of something: libc (an allocator's lock may be
- * held), the event loop, and PHP where it holds a lock of OPcache. */
-static bool is_shared_code(void *at)
-{
-	Dl_info where, own;
-	if (!surus_hidden_may_park() || !dladdr(at, &where) || !where.dli_fname) {
-		return true;
-	}
-	dladdr((void *)is_shared_code, &own);
-	return where.dli_fbase == own.dli_fbase || strstr(where.dli_fname, "/libc.so") || strstr(where.dli_fname, "/ld-linux");
-}
-
-/* A fault in a guard page is a C stack overflow. The stack cannot be unwound, but it can be left for good: nothing of
- * other isolates is on it. Inside shared code that is not safe, and the process dies as it would have. */
-static void on_fault(int signal, siginfo_t *info, void *context)
-{
-	surus_task *task = surus_running;
-	if (task && is_overflow(task, info->si_addr)) {
-		ucontext_t *machine = context;
-#if defined(__x86_64__)
-		void *at = (void *)machine->uc_mcontext.gregs[REG_RIP];
-#else
-		void *at = (void *)machine->uc_mcontext.pc;
-#endif
-		if (!is_shared_code(at)) {
-			surus_task_abandon(task);
-		}
-		static const char message[] = "surus: C stack overflow in code that all requests share: the worker ends\n";
-		if (write(STDERR_FILENO, message, sizeof message - 1) < 0) {
-			/* nothing can be done about it */
-		}
-	}
-	struct sigaction plain = {.sa_handler = SIG_DFL};
-	sigaction(signal, &plain, NULL);
-	raise(signal);
-}
-
 void surus_interrupts_enter_worker(uint64_t slice_us)
 {
-	static char alternative[ALT_STACK_SIZE];
-	stack_t stack = {.ss_sp = alternative, .ss_size = sizeof alternative};
-	sigaltstack(&stack, NULL);
-
-	struct sigaction fault = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER};
-	sigaction(SIGSEGV, &fault, NULL);
-	sigaction(SIGBUS, &fault, NULL);
-
 	tick_us = slice_us / TICKS_PER_SLICE;
 	if (tick_us == 0) {
 		tick_us = 1000;

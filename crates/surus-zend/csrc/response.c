@@ -43,6 +43,21 @@ static void reset_base(surus_task *task)
 	OG(flags) = PHP_OUTPUT_ACTIVATED;
 }
 
+/* A callback has thrown, left or died: what was to go through it is dropped, as in any PHP, and callbacks below it are
+ * not called. */
+static void drop_output(surus_task *task)
+{
+	surus_report_exception();
+	OG(running) = NULL;
+	zend_try {
+		php_output_deactivate();
+	} zend_end_try();
+	zend_stack_init(&OG(handlers), sizeof(php_output_handler *));
+	OG(active) = NULL;
+	task->output = NULL;
+	OG(flags) = PHP_OUTPUT_ACTIVATED;
+}
+
 /* Ends what the request has started, sends what is left, and keeps the base buffer for the next request. */
 void surus_output_end(surus_task *task)
 {
@@ -50,30 +65,32 @@ void surus_output_end(surus_task *task)
 		reset_base(task);
 		return;
 	}
+	volatile bool whole = false;
 	zend_try {
-		while (OG(active) && OG(active) != task->output) {
+		while (OG(active) && OG(active) != task->output && !EG(exception)) {
 			if (php_output_end() == FAILURE) {
 				break;
 			}
 		}
-		if (OG(active) && (OG(active)->buffer.used > 0)) {
+		if (OG(active) && OG(active)->buffer.used > 0 && !EG(exception)) {
 			php_output_flush();
 		}
-		if (!SG(headers_sent)) {
+		if (!SG(headers_sent) && !EG(exception)) {
 			sapi_send_headers();
 		}
-	} zend_catch {
-		task->output = NULL;
+		whole = !EG(exception);
 	} zend_end_try();
-	if (surus_output_is_base(task)) {
+	if (!whole) {
+		drop_output(task);
+	} else if (surus_output_is_base(task)) {
 		reset_base(task);
-		return;
+	} else {
+		zend_try {
+			php_output_end_all();
+		} zend_end_try();
+		task->output = NULL;
+		OG(flags) = PHP_OUTPUT_ACTIVATED;
 	}
-	zend_try {
-		php_output_end_all();
-	} zend_end_try();
-	task->output = NULL;
-	OG(flags) = PHP_OUTPUT_ACTIVATED;
 }
 
 static bool has_content_type(void)

@@ -55,6 +55,7 @@ static size_t sapi_ub_write(const char *data, size_t size)
 	if (!task) {
 		return size;
 	}
+	surus_need_stack();
 	if (!surus_rs_write(task->exchange, data, size)) {
 		surus_client_left(task);
 		return 0;
@@ -262,11 +263,13 @@ int surus_engine_start(const char *ini, char *error, size_t error_size)
 	/* The engine knows OPcache's answer by now; scripts see our name. */
 	rename_sapi(final_name);
 	surus_interrupts_start();
+	surus_overflow_start();
 	return surus_isolates_start(error, error_size);
 }
 
 void surus_engine_enter_worker(uint64_t slice_us)
 {
+	surus_overflow_enter_worker();
 	surus_interrupts_enter_worker(slice_us);
 }
 

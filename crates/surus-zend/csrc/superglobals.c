@@ -79,6 +79,7 @@ static zend_op_array *scanned(zend_op_array *code)
 
 static zend_op_array *compile_file_and_scan(zend_file_handle *file, int type)
 {
+	surus_need_stack();
 	return scanned(next_compile_file(file, type));
 }
 

@@ -90,21 +90,25 @@ surus_event surus_task_resume(surus_task *task)
 	surus_running = task;
 	surus_stack_switch(&loop_sp, task->sp);
 	surus_running = NULL;
-	if (task->event == SURUS_ABANDONED) {
-		surus_clear_marks();
+	if (surus_is_abandoned(task)) {
+		surus_clear_marks(task->isolate);
+		if (task->fiber) {
+			surus_memory_forgive(task->isolate);
+		}
 	}
 	return task->event;
 }
 
-void surus_clear_marks(void)
+void surus_clear_marks(surus_isolate *isolate)
 {
 	while (zend_fiber_switch_blocked()) {
 		zend_fiber_switch_unblock();
 	}
 	CG(in_compilation) = false;
 	language_scanner_globals.yy_start = NULL;
-	surus_gc->gc_active = false;
-	gc_protect(false);
+	/* What the collector was at is not to be touched again: it stays active, which it takes as a reason to do nothing. */
+	isolate->collector_left = isolate->collector_left || surus_gc->gc_active;
+	gc_protect(isolate->collector_left);
 }
 
 void surus_task_leave(surus_event event)
@@ -114,9 +118,9 @@ void surus_task_leave(surus_event event)
 	surus_stack_switch(&task->sp, loop_sp);
 }
 
-void surus_task_abandon(surus_task *task)
+void surus_task_abandon(surus_task *task, surus_event event)
 {
-	task->event = SURUS_ABANDONED;
+	task->event = event;
 	void *dead;
 	surus_stack_switch(&dead, loop_sp);
 }
@@ -157,12 +161,17 @@ static bool is_compiling(void)
 	return CG(in_compilation) || language_scanner_globals.yy_start;
 }
 
+static bool is_collecting(const surus_task *task)
+{
+	return surus_gc->gc_active && !task->isolate->collector_left;
+}
+
 /* Whether the engine may be left here. PHP forbids its Fibers to switch in destructors and while cycles are collected.
  * A whole isolate may stop anywhere; where others run in the same one, only the collector must not be left. */
 static bool may_leave(const surus_task *task)
 {
 	/* Fibers share the compiler's state: one that is compiling finishes first. */
-	return may_stop(task) && !(task->fiber && (is_compiling() || surus_gc->gc_active));
+	return may_stop(task) && !(task->fiber && (is_compiling() || is_collecting(task)));
 }
 
 bool surus_can_park(void)

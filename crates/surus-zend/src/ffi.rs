@@ -64,6 +64,7 @@ pub(crate) const DONE: c_int = 0;
 pub(crate) const PARKED: c_int = 1;
 pub(crate) const PREEMPTED: c_int = 2;
 pub(crate) const YIELDED: c_int = 4;
+pub(crate) const EXHAUSTED: c_int = 5;
 
 pub(crate) const OUTCOME_FATAL: c_int = 1;
 pub(crate) const OUTCOME_CANCELLED: c_int = 2;

@@ -105,7 +105,12 @@ impl Task {
             _ => self.isolate.release(self.raw),
         }
         if event != ffi::DONE {
-            tracing::error!("C stack overflow: what ran cannot go on");
+            let reason = if event == ffi::EXHAUSTED {
+                "hard memory limit"
+            } else {
+                "C stack overflow"
+            };
+            tracing::error!("{reason}: what ran cannot go on");
             self.isolate.mark_unclean();
             note_given_up();
             return Turn::Done(Outcome::Abandoned);

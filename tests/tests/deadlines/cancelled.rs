@@ -95,7 +95,7 @@ calls! {
 /// Neighbours of the isolate and of the process do not notice.
 #[test]
 fn neighbours_of_a_cancelled_request_finish() {
-    for mode in Mode::ALL {
+    for mode in Mode::ISOLATES {
         let server = server(mode, "request_timeout = \"1500ms\"").start();
         thread::scope(|scope| {
             let late = scope.spawn(|| ask(&server, "case=wait&call=sleep&id=late").expect(504));
@@ -114,7 +114,7 @@ fn neighbours_of_a_cancelled_request_finish() {
 /// `ignore_user_abort(true)`: the wait is not cut short, and the request learns what has happened.
 #[test]
 fn a_request_may_go_on_without_its_client() {
-    for mode in Mode::ALL {
+    for mode in Mode::ISOLATES {
         let server = server(mode, "request_timeout = \"30s\"").start();
         let client = begin(&server, "case=ignore&id=ignore").expect("a connection");
         expect_notes(&server, "ignore", "begun;", 2 * SOON);
@@ -126,7 +126,7 @@ fn a_request_may_go_on_without_its_client() {
 
 #[test]
 fn a_stream_may_go_on_without_its_client() {
-    for mode in Mode::ALL {
+    for mode in Mode::ISOLATES {
         let server = server(mode, "request_timeout = \"30s\"").start();
         let client = begin(&server, "case=ignore_streaming&id=stream").expect("a connection");
         thread::sleep(Duration::from_millis(300));
@@ -138,7 +138,7 @@ fn a_stream_may_go_on_without_its_client() {
 /// What has to be done after the answer is done, as under php-fpm.
 #[test]
 fn a_shutdown_function_is_not_cut_short_by_the_client() {
-    for mode in Mode::ALL {
+    for mode in Mode::ISOLATES {
         let server = server(mode, "request_timeout = \"30s\"").start();
         let client = begin(&server, "case=long_shutdown&id=shutdown").expect("a connection");
         expect_notes(&server, "shutdown", "begun;", SOON);
@@ -150,7 +150,7 @@ fn a_shutdown_function_is_not_cut_short_by_the_client() {
 /// Its deadline ends also a request that goes on without its client.
 #[test]
 fn a_request_without_client_has_a_deadline() {
-    for mode in Mode::ALL {
+    for mode in Mode::ISOLATES {
         let server = server(mode, "request_timeout = \"700ms\"").start();
         let client = begin(&server, "case=ignore&id=ignore").expect("a connection");
         expect_notes(&server, "ignore", "begun;", SOON);
@@ -164,7 +164,7 @@ fn a_request_without_client_has_a_deadline() {
 /// A client that leaves while it is being sent a stream.
 #[test]
 fn a_stream_ends_with_its_client() {
-    for mode in Mode::ALL {
+    for mode in Mode::ISOLATES {
         let server = server(mode, "request_timeout = \"30s\"").start();
         let client = begin(&server, "case=stream&id=stream").expect("a connection");
         thread::sleep(Duration::from_millis(300));
@@ -178,7 +178,7 @@ fn a_stream_ends_with_its_client() {
 /// The deadline in the middle of a stream: the client can tell that it has not got the whole.
 #[test]
 fn a_stream_that_is_cut_off_looks_so() {
-    for mode in Mode::ALL {
+    for mode in Mode::ISOLATES {
         let server = server(mode, "request_timeout = \"500ms\"").start();
         let mut client = begin(&server, "case=stream&id=stream").expect("a connection");
         let error = client.response("GET").expect_err("no end of the body");
@@ -194,7 +194,7 @@ fn a_stream_that_is_cut_off_looks_so() {
 /// A client that has stopped reading: the request waits for it, and its deadline ends that.
 #[test]
 fn a_request_whose_client_does_not_read_ends() {
-    for mode in Mode::ALL {
+    for mode in Mode::ISOLATES {
         let server = server(mode, "request_timeout = \"700ms\"").start();
         let client = begin(&server, "case=flood&id=flood").expect("a connection");
         thread::sleep(Duration::from_millis(300));
@@ -224,7 +224,7 @@ fn slow_requests_are_logged_with_their_backtrace() {
             ],
         ),
     ];
-    for mode in Mode::ALL {
+    for mode in Mode::ISOLATES {
         for (call, frames) in FRAMES {
             let app = "request_timeout = \"800ms\"\nslow_log = \"200ms\"";
             let server = server(mode, app).start();
@@ -258,7 +258,7 @@ fn slow_requests_are_logged_with_their_backtrace() {
 /// A request that is slow in a call that cannot be left is known when it ends.
 #[test]
 fn slow_calls_that_cannot_be_left_are_logged_at_the_end() {
-    for mode in Mode::ALL {
+    for mode in Mode::ISOLATES {
         let server = server(mode, "slow_log = \"200ms\"").start();
         ask(&server, "case=sleep&seconds=0.05").expect(200);
         ask(&server, "case=child").expect(200);

@@ -14,7 +14,7 @@ const SECOND: Duration = Duration::from_secs(1);
 /// `set_time_limit()` counts the time that the request computes. The others do not notice.
 #[test]
 fn a_time_limit_ends_a_loop() {
-    for mode in Mode::ALL {
+    for mode in Mode::ISOLATES {
         let server = server(mode, "preempt_fibers = true").start();
         thread::scope(|scope| {
             let neighbour = scope.spawn(|| ask(&server, "case=sleep&seconds=2").expect(200));
@@ -33,7 +33,7 @@ fn a_time_limit_ends_a_loop() {
 
 #[test]
 fn waiting_does_not_count_for_a_time_limit() {
-    for mode in Mode::ALL {
+    for mode in Mode::ISOLATES {
         let server = server(mode, "").start();
         let response = ask(&server, "case=parked_limit&seconds=2").expect(200);
         assert_eq!(response.text(), "not counted", "{mode:?}");
@@ -43,7 +43,7 @@ fn waiting_does_not_count_for_a_time_limit() {
 /// One request's limit is not another's.
 #[test]
 fn a_time_limit_is_one_requests_own() {
-    for mode in Mode::ALL {
+    for mode in Mode::ISOLATES {
         let server = server(mode, "preempt_fibers = true").start();
         thread::scope(|scope| {
             let other = scope.spawn(|| ask(&server, "case=compute&seconds=2.5").expect(200));
@@ -57,7 +57,7 @@ fn a_time_limit_is_one_requests_own() {
 
 #[test]
 fn max_execution_time_is_the_limit_of_each_request() {
-    for mode in Mode::ALL {
+    for mode in Mode::ISOLATES {
         let server = server(mode, "\n[php]\nmax_execution_time = 1").start();
         for _ in 0..2 {
             ask(&server, "case=compute&seconds=0").expect(500);
@@ -188,7 +188,7 @@ fn expect_busy(response: Response) {
 
 #[test]
 fn too_many_requests_in_flight_are_refused() {
-    for mode in Mode::ALL {
+    for mode in Mode::ISOLATES {
         let server = server(mode, "max_requests_in_flight = 2\nmax_queue = 0").start();
         thread::scope(|scope| {
             let running: Vec<_> = (0..2)

@@ -30,14 +30,14 @@ fn end(mode: Mode, call: &str, expected: &str, forced: bool) -> Duration {
 }
 
 fn ends_by_itself(call: &str, expected: &str) {
-    for mode in Mode::ALL {
+    for mode in Mode::ISOLATES {
         let took = end(mode, call, expected, false);
         assert!(took < UNWIND_TIME, "{mode:?} {call}: {took:?}");
     }
 }
 
 fn ends_by_force(call: &str, expected: &str) {
-    for mode in Mode::ALL {
+    for mode in Mode::ISOLATES {
         let took = end(mode, call, expected, true);
         assert!(took > UNWIND_TIME - SOON, "{mode:?} {call}: {took:?}");
     }
@@ -55,7 +55,7 @@ fn a_finally_block_may_not_wait_for_ever() {
 
 #[test]
 fn a_loop_in_a_finally_block_is_stopped() {
-    for mode in Mode::ALL {
+    for mode in Mode::ISOLATES {
         // In a coroutine application its own requests wait for a fiber that computes.
         let server = server(mode, "request_timeout = \"500ms\"\npreempt_fibers = true").start();
         ask(&server, "case=end&call=finally_loops&id=loops").expect(504);
@@ -89,7 +89,7 @@ fn a_shutdown_function_may_not_wait_for_ever() {
 
 #[test]
 fn a_loop_in_a_shutdown_function_is_stopped() {
-    for mode in Mode::ALL {
+    for mode in Mode::ISOLATES {
         let server = server(mode, "request_timeout = \"500ms\"\npreempt_fibers = true").start();
         ask(&server, "case=end&call=shutdown_loops&id=loops").expect(504);
         expect_notes(&server, "loops", "begun;shutdown;loops;", SOON);

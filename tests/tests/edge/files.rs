@@ -46,7 +46,7 @@ impl Site {
         stale.set_modified(hour_ago).expect("set a time");
         let root = folder.path().join("files");
         let server = match mode {
-            Mode::Classic => Surus::serve(&root).mode(mode).start(),
+            Mode::Classic | Mode::Process => Surus::serve(&root).mode(mode).start(),
             Mode::Coroutine => {
                 let config = format!("[app.app]\npublic = \"{}\"\n", root.display());
                 server(mode, &config).start()
@@ -59,7 +59,7 @@ impl Site {
     }
 
     fn each(test: impl Fn(&Self)) {
-        for mode in Mode::ALL {
+        for mode in Mode::ISOLATES {
             test(&Self::new(mode));
         }
     }
@@ -267,7 +267,7 @@ fn a_file_that_php_has_sent() {
     std::os::unix::fs::symlink(&outside, folder.path().join("sent/link")).expect("a link");
     let sent = folder.path().join("sent");
     let config = format!("[app.app]\nsendfile = [\"{}\"]\n", sent.display());
-    for mode in Mode::ALL {
+    for mode in Mode::ISOLATES {
         let server = server(mode, &config).start();
         let get = |file: &Path, range: Option<&str>| {
             let request = Request::get(&format!("/sendfile?file={}", file.display()));

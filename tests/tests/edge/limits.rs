@@ -102,7 +102,7 @@ fn headers_are_bounded() {
 
 #[test]
 fn bodies_are_bounded_announced_or_not() {
-    for mode in Mode::ALL {
+    for mode in Mode::ISOLATES {
         let server = server(mode, "[app.app]\nmax_body = \"400K\"").start();
         for (size, status) in [(300_000, 200), (500_000, 413)] {
             let body = vec![b'x'; size];
@@ -159,7 +159,7 @@ fn a_drip_of_headers_is_cut_with_408() {
 
 #[test]
 fn a_drip_of_a_body_is_cut_with_408() {
-    for mode in Mode::ALL {
+    for mode in Mode::ISOLATES {
         let server = server(mode, HASTY).start();
         // Read before PHP begins, and while it reads.
         for length in [1000, 400_000] {
@@ -193,7 +193,7 @@ fn a_long_body_may_take_long() {
 
 #[test]
 fn a_client_that_does_not_read_is_cut() {
-    for mode in Mode::ALL {
+    for mode in Mode::ISOLATES {
         let server = server(mode, HASTY).start();
         let mut connection = sent(
             &server,
@@ -211,7 +211,7 @@ fn a_client_that_does_not_read_is_cut() {
 /// Also if it asks for many small things and reads none of them: what waits for it is bounded, and then it is not read from.
 #[test]
 fn a_client_that_asks_on_and_does_not_read_is_cut() {
-    for mode in Mode::ALL {
+    for mode in Mode::ISOLATES {
         let mut server = server(mode, HASTY).start();
         let before = server.process().memory();
         let requests = "GET / HTTP/1.1\r\nHost: a\r\n\r\n".repeat(1000);

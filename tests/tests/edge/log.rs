@@ -28,7 +28,7 @@ fn lines(server: &mut Surus, count: usize) -> Vec<String> {
 
 #[test]
 fn a_line_for_each_request() {
-    for mode in Mode::ALL {
+    for mode in Mode::ISOLATES {
         let mut server = server(mode, "[server]\naccess_log = true\nrequest_ids = true\n").start();
         Request::get("/large?kilobytes=64")
             .header("User-Agent", "a \"b\"")
@@ -70,7 +70,7 @@ fn a_line_for_each_request() {
 #[test]
 fn ids_are_accepted_made_and_passed_on() {
     const PARENT: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
-    for mode in Mode::ALL {
+    for mode in Mode::ISOLATES {
         let server = server(mode, "[server]\nrequest_ids = true\n").start();
         let made = get(&server, "/vars");
         let id = made.header("x-request-id").expect("an id").to_owned();
@@ -97,7 +97,7 @@ fn ids_are_accepted_made_and_passed_on() {
 #[test]
 fn liveness_and_readiness_need_no_php() {
     let config = "[server]\nliveness = \"/livez\"\nreadiness = \"/readyz\"\n[app.app]\nmax_requests_in_flight = 1\nmax_queue = 0\n";
-    for mode in Mode::ALL {
+    for mode in Mode::ISOLATES {
         let server = server(mode, config).start();
         thread::scope(|scope| {
             let busy = scope.spawn(|| get(&server, "/sleep?seconds=1").expect(200));

@@ -23,11 +23,8 @@ use surus_tests::surus::{Mode, Options, Surus};
 
 /// The server of this mode with this configuration.
 fn server(mode: Mode, config: &str) -> Options {
-    let script = match mode {
-        Mode::Classic => "edge/index.php",
-        Mode::Coroutine => "edge/app.php",
-    };
-    Surus::serve(&fixture(script)).mode(mode).config(config)
+    let script = mode.script(&fixture("edge"));
+    Surus::serve(&script).mode(mode).config(config)
 }
 
 fn get(server: &Surus, target: &str) -> Response {

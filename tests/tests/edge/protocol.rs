@@ -20,7 +20,7 @@ fn raw(server: &Surus, bytes: &str) -> String {
 
 #[test]
 fn early_hints() -> io::Result<()> {
-    for mode in Mode::ALL {
+    for mode in Mode::ISOLATES {
         let server = server(mode, "").start();
         let mut connection = sent(&server, "GET /hints HTTP/1.1\r\nHost: a\r\n\r\n")?;
         let (status, headers) = connection.interim_head()?;
@@ -48,7 +48,7 @@ fn early_hints() -> io::Result<()> {
 
 #[test]
 fn responses_without_a_body_have_none() -> io::Result<()> {
-    for mode in Mode::ALL {
+    for mode in Mode::ISOLATES {
         let server = server(mode, "").start();
         let mut connection = Connection::open(server.address())?;
         for (method, target, status) in [
@@ -74,7 +74,7 @@ fn responses_without_a_body_have_none() -> io::Result<()> {
 
 #[test]
 fn framing_that_could_be_read_in_two_ways_is_refused() {
-    for mode in Mode::ALL {
+    for mode in Mode::ISOLATES {
         let server = server(mode, "").start();
         let post = |headers: &str, body: &str| {
             raw(
@@ -127,7 +127,7 @@ fn framing_that_could_be_read_in_two_ways_is_refused() {
 
 #[test]
 fn no_header_comes_of_a_value() {
-    for mode in Mode::ALL {
+    for mode in Mode::ISOLATES {
         let server = server(mode, "").start();
         let response = get(&server, "/inject").expect(200);
         assert_eq!(
@@ -145,7 +145,7 @@ fn no_header_comes_of_a_value() {
 
 #[test]
 fn http_1_0() {
-    for mode in Mode::ALL {
+    for mode in Mode::ISOLATES {
         let server = server(mode, "").start();
         let answer = raw(&server, "GET / HTTP/1.0\r\n\r\n");
         assert!(answer.starts_with("HTTP/1.0 200 OK\r\n"), "{answer}");
@@ -221,7 +221,7 @@ fn curl(server: &Surus, arguments: &[&str], target: &str) -> Output {
 
 #[test]
 fn http_2_by_prior_knowledge() {
-    for mode in Mode::ALL {
+    for mode in Mode::ISOLATES {
         let server = server(mode, "").start();
         let vars = curl(&server, &[], "/vars");
         let vars: serde_json::Value = serde_json::from_slice(&vars.stdout).expect("JSON");
@@ -272,7 +272,7 @@ fn http_2(path: &str, streams: impl Iterator<Item = u8>) -> Vec<u8> {
 
 #[test]
 fn requests_of_an_http_2_connection_run_at_a_time() -> io::Result<()> {
-    for mode in Mode::ALL {
+    for mode in Mode::ISOLATES {
         let server = server(mode, "").start();
         let mut stream = TcpStream::connect(server.address())?;
         stream.set_read_timeout(Some(Duration::from_secs(10)))?;
@@ -300,7 +300,7 @@ fn requests_of_an_http_2_connection_run_at_a_time() -> io::Result<()> {
 #[test]
 fn an_http_2_client_that_does_not_read_is_cut() {
     let config = "[server]\nwrite_timeout = \"1s\"\nkeep_alive = \"1s\"\n";
-    for mode in Mode::ALL {
+    for mode in Mode::ISOLATES {
         let server = server(mode, config).start();
         let mut idle = Connection::open(server.address()).expect("a connection");
         idle.write(&http_2("", std::iter::empty())).expect("write");
@@ -337,7 +337,7 @@ fn who_the_client_is_behind_a_trusted_proxy() {
         ("X-Forwarded-For", "1.1.1.1, 192.0.2.7"),
         ("X-Forwarded-Proto", "https"),
     ];
-    for mode in Mode::ALL {
+    for mode in Mode::ISOLATES {
         let trusting = server(mode, "[server]\ntrusted_proxies = [\"127.0.0.0/8\"]\n").start();
         let seen = vars(&trusting, &claims);
         assert_eq!(seen["REMOTE_ADDR"], "192.0.2.7");

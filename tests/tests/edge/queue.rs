@@ -10,7 +10,7 @@ use super::{get, sent, server};
 #[test]
 fn requests_wait_in_line_first_come_first_served() {
     let config = "[app.app]\nmax_requests_in_flight = 1\nmax_queue = 3\n";
-    for mode in Mode::ALL {
+    for mode in Mode::ISOLATES {
         let server = server(mode, config).start();
         thread::scope(|scope| {
             let start = Instant::now();
@@ -49,7 +49,7 @@ fn requests_wait_in_line_first_come_first_served() {
 fn the_wait_in_line_has_an_end() {
     let config =
         "[app.app]\nmax_requests_in_flight = 1\nmax_queue = 3\nqueue_timeout = \"200ms\"\n";
-    for mode in Mode::ALL {
+    for mode in Mode::ISOLATES {
         let server = server(mode, config).start();
         thread::scope(|scope| {
             let first = scope.spawn(|| get(&server, "/sleep?seconds=1").expect(200));

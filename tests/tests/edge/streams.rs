@@ -10,7 +10,7 @@ use super::{get, sent, server};
 
 #[test]
 fn what_is_flushed_is_there_at_once() {
-    for mode in Mode::ALL {
+    for mode in Mode::ISOLATES {
         let server = server(mode, "").start();
         let response = get(&server, "/steps").expect(200);
         assert_eq!(response.text(), "one;two;three;");
@@ -23,7 +23,7 @@ fn what_is_flushed_is_there_at_once() {
 #[test]
 fn what_is_printed_without_flush_is_streamed_too() {
     let config = "[app.app]\nmemory_limit = \"16M\"\nresponse_disk = \"1M\"\n";
-    for mode in Mode::ALL {
+    for mode in Mode::ISOLATES {
         let mut server = server(mode, config).start();
         get(&server, "/").expect(200);
         let before = server.process().memory();

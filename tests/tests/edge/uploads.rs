@@ -55,7 +55,7 @@ fn assert_file_arrives(server: &Surus, content: &[u8], sum: &str) {
 
 #[test]
 fn bodies_of_every_size_arrive_whole() {
-    for mode in Mode::ALL {
+    for mode in Mode::ISOLATES {
         let server = server(mode, LARGE).start();
         for size in [1, 65_536, 262_144, 262_145, 400_000, 5 * MEGABYTE + 1] {
             let body = noise(size);
@@ -81,7 +81,7 @@ fn bodies_of_every_size_arrive_whole() {
 /// PHP's folder for uploads may be on another file system than that of bodies.
 #[test]
 fn files_of_forms_cross_file_systems() {
-    for mode in Mode::ALL {
+    for mode in Mode::ISOLATES {
         let server = server(mode, "[php]\nupload_tmp_dir = \"/dev/shm\"\n").start();
         let body = noise(MEGABYTE);
         let sum = md5_of(&server, &body);
@@ -111,7 +111,7 @@ fn forms_that_nobody_parses_arrive_whole() {
 #[test]
 fn many_large_uploads_at_a_time() {
     const UPLOADS: usize = 32;
-    for mode in Mode::ALL {
+    for mode in Mode::ISOLATES {
         let mut server = server(mode, LARGE).start();
         let body = noise(20 * MEGABYTE);
         let parts = [Part::file("file", "a.bin", "image/x-noise", &body)];
@@ -222,7 +222,7 @@ fn files_of_bodies_are_bounded_and_leave_nothing() {
 /// A client that breaks off its upload is nobody's problem.
 #[test]
 fn an_upload_that_breaks_off_is_forgotten() {
-    for mode in Mode::ALL {
+    for mode in Mode::ISOLATES {
         let server = server(
             mode,
             "[app.app]\nmax_requests_in_flight = 4\nmax_queue = 0\n",
@@ -241,7 +241,7 @@ fn an_upload_that_breaks_off_is_forgotten() {
 /// Nobody sends a large body before it is asked for it, and it is refused without being sent.
 #[test]
 fn expect_100_continue() -> io::Result<()> {
-    for mode in Mode::ALL {
+    for mode in Mode::ISOLATES {
         let server = server(mode, "[app.app]\nmax_body = \"1M\"\n").start();
         let head = |length: usize| {
             format!("POST /body HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: {length}\r\n\r\n")

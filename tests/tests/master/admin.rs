@@ -71,15 +71,11 @@ fn requests_are_counted_by_their_answers() {
 
 #[test]
 fn requests_in_flight_are_shown_with_what_they_wait_for() {
-    for mode in Mode::ALL {
+    for mode in Mode::ISOLATES {
         let folder = TempDir::new("waiting");
         folder.file("app.php", APP);
         folder.file("index.php", "<?php usleep(3_000_000);");
-        let script = match mode {
-            Mode::Classic => "index.php",
-            Mode::Coroutine => "app.php",
-        };
-        let server = Surus::serve(&folder.path().join(script)).mode(mode).start();
+        let server = Surus::serve(&mode.script(folder.path())).mode(mode).start();
         let address = server.address();
         let target = if mode == Mode::Classic {
             "/?wait"
@@ -97,7 +93,8 @@ fn requests_in_flight_are_shown_with_what_they_wait_for() {
         assert!(request["age_s"].as_f64().unwrap() > 0.3);
         let place = request["waits_for"].as_str().unwrap();
         assert!(place.starts_with("usleep() at "), "{place}");
-        assert!(place.contains(script), "{place}");
+        let script = mode.script(folder.path());
+        assert!(place.contains(&script.display().to_string()), "{place}");
         let (code, text) = server.command(&["top", "-n", "2", "--every", "0.2"]);
         assert_eq!(code, Some(0), "{text}");
         assert!(

@@ -37,13 +37,6 @@ fn replace(folder: &Path, name: &str, text: &str) {
     fs::rename(new, folder.join(name)).unwrap();
 }
 
-fn script(mode: Mode) -> &'static str {
-    match mode {
-        Mode::Classic => "index.php",
-        Mode::Coroutine => "app.php",
-    }
-}
-
 fn get(server: &Surus) -> String {
     Request::get("/").send(server.address()).expect(200).text()
 }
@@ -60,10 +53,10 @@ fn reload(server: &Surus) {
 
 #[test]
 fn a_reload_serves_the_new_code_without_a_lost_request() {
-    for mode in Mode::ALL {
+    for mode in Mode::ISOLATES {
         let folder = TempDir::new("reload");
         write(folder.path(), "v0");
-        let server = Surus::serve(&folder.path().join(script(mode)))
+        let server = Surus::serve(&mode.script(folder.path()))
             .mode(mode)
             .workers(2)
             .start();
@@ -84,7 +77,7 @@ fn a_reload_serves_the_new_code_without_a_lost_request() {
 /// OPcache is told not to look at files, the file keeps its size and its time, and the reload is right after the change.
 #[test]
 fn opcache_never_serves_a_stale_file() {
-    for mode in Mode::ALL {
+    for mode in Mode::ISOLATES {
         let folder = TempDir::new("stale");
         write(folder.path(), "v0");
         let old = fs::File::open("/proc/self/exe")
@@ -101,7 +94,7 @@ fn opcache_never_serves_a_stale_file() {
             }
         };
         age(folder.path());
-        let server = Surus::serve(&folder.path().join(script(mode)))
+        let server = Surus::serve(&mode.script(folder.path()))
             .mode(mode)
             .config(
                 "[php]\n'opcache.validate_timestamps' = 0\n'opcache.file_update_protection' = 0\n",
@@ -119,14 +112,14 @@ fn opcache_never_serves_a_stale_file() {
 
 #[test]
 fn a_switched_release_is_followed() {
-    for mode in Mode::ALL {
+    for mode in Mode::ISOLATES {
         let folder = TempDir::new("release");
         for version in ["v1", "v2"] {
             write(&folder.folder(version), version);
         }
         let current = folder.path().join("current");
         symlink("v1", &current).unwrap();
-        let server = Surus::serve(&current.join(script(mode)))
+        let server = Surus::serve(&mode.script(&current))
             .mode(mode)
             .workers(2)
             .start();

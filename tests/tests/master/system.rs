@@ -16,7 +16,7 @@ use surus_tests::temp::TempDir;
 
 #[test]
 fn workers_run_as_another_user() {
-    for mode in Mode::ALL {
+    for mode in Mode::ISOLATES {
         let folder = TempDir::new("user");
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
         folder.file(
@@ -27,11 +27,7 @@ fn workers_run_as_another_user() {
             "index.php",
             "<?php echo posix_geteuid(), ' ', posix_getegid();",
         );
-        let script = match mode {
-            Mode::Classic => "index.php",
-            Mode::Coroutine => "app.php",
-        };
-        let server = Surus::serve(&folder.path().join(script))
+        let server = Surus::serve(&mode.script(folder.path()))
             .mode(mode)
             .config("[server]\nuser = 'nobody'\ngroup = 'www-data'\n")
             .start();
