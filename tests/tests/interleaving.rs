@@ -1,7 +1,11 @@
 //! What is in the middle of something: two requests go through the same script step by step, so that each finds its own
 //! state after the other one has set its; a third looks while both wait, and afterwards. The rows of docs/isolates.md
-//! that a table of settings ([`isolation`](isolation.rs)) cannot show.
+//! that a table of settings ([`isolation`](isolation.rs)) cannot show. In processes nothing can be shared: what fails
+//! there is wrong in the script.
 #![forbid(unsafe_code)]
+
+#[path = "interleaving/clients.rs"]
+mod clients;
 
 use std::fs;
 use std::net::SocketAddr;
@@ -13,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use surus_tests::fixture;
-use surus_tests::http::{encode, Request};
+use surus_tests::http::{encode, Part, Request};
 use surus_tests::postgres::Postgres;
 use surus_tests::surus::{Mode, Surus};
 use surus_tests::temp::TempDir;
@@ -53,20 +57,27 @@ fn locales() -> &'static Path {
     folder.path()
 }
 
-fn ask(server: SocketAddr, name: &str, number: usize, folder: &Path) -> Value {
+fn path(name: &str, number: usize, folder: &Path) -> String {
     let folder = encode(&folder.display().to_string());
-    let request = Request::post(&format!("/?name={name}&number={number}&folder={folder}"));
-    let request = if number == 1 {
-        request.header("Accept-Encoding", "gzip")
-    } else {
-        request
+    format!("/?name={name}&number={number}&folder={folder}")
+}
+
+/// The request with number 0 only looks.
+fn ask(server: SocketAddr, name: &str, number: usize, folder: &Path) -> Value {
+    let mut request = Request::post(&path(name, number, folder));
+    if number == 1 {
+        request = request.header("Accept-Encoding", "gzip");
+    }
+    let request = match (name, number) {
+        (_, 0) => request,
+        ("uploaded_file", _) => {
+            let (file, content) = (format!("own{number}.txt"), format!("content of {number}"));
+            let part = Part::file("file", &file, "text/plain", content.as_bytes());
+            request.multipart(&[part])
+        }
+        _ => request.body("text/plain", format!("body of {number}")),
     };
-    let body = if number == 0 {
-        String::new()
-    } else {
-        format!("body of {number}")
-    };
-    let response = request.body("text/plain", body).send(server);
+    let response = request.send(server);
     assert_eq!(response.status, 200, "{name} {number}: {}", response.text());
     response.json()
 }
@@ -219,7 +230,9 @@ macro_rules! scripts {
                 .expect("a folder")
                 .map(|entry| entry.expect("an entry").path())
                 .filter_map(|path| Some(path.file_stem()?.to_str()?.to_owned()))
-                .filter(|name| !["index", "app", "meeting", "opcache_reset"].contains(&name.as_str()))
+                .filter(|name| !["index", "app", "meeting"].contains(&name.as_str()))
+                // These have tests of their own.
+                .filter(|name| !["connection_status", "flush", "opcache_reset"].contains(&name.as_str()))
                 .collect();
             found.sort();
             assert_eq!(found, [$(stringify!($name)),*]);
@@ -235,13 +248,16 @@ scripts! {
     date_errors
     default_connection
     detect_order
+    directory
     dl
+    environment
     fiber_after_shutdown
     file_lock
     header_callback
     include_in_error_handler
     include_path
     intl_error
+    locale
     mb_regex
     multisort
     mysqli_error
@@ -261,7 +277,10 @@ scripts! {
     stat_cache
     stream_filter
     ticks
+    time_zone
     tls_errors
+    umask
+    uploaded_file
     xml_entity_loader
     xslt_defaults
 }

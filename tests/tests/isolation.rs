@@ -38,7 +38,12 @@ fn check(mode: Mode) {
     const LOOKS: usize = 6;
     const WAIT: Duration = Duration::from_millis(400);
     let script = mode.script(&fixture("isolation"));
-    let server = Surus::serve(&script).mode(mode).start();
+    let processes = format!("[app.app]\nprocesses = {}\n", REQUESTS + LOOKS);
+    let options = Surus::serve(&script).mode(mode);
+    let server = match mode {
+        Mode::Classic | Mode::Coroutine => options.start(),
+        Mode::Process => options.config(&processes).start(),
+    };
     let address = server.address();
     let store = TempDir::new("isolation");
     let defaults = ask(address, &store, 0, Duration::ZERO)["before"].clone();
@@ -87,6 +92,11 @@ fn classic() {
 #[test]
 fn coroutine() {
     check(Mode::Coroutine);
+}
+
+#[test]
+fn process() {
+    check(Mode::Process);
 }
 
 /// The name that lines in the system's log carry is each request's own.
