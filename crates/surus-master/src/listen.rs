@@ -83,7 +83,13 @@ impl fmt::Display for BindError {
             io::ErrorKind::AddrInUse => {
                 write!(
                     f,
-                    "cannot listen on {address}: another process does already"
+                    "cannot listen on {address}: another process does already (--listen takes another address)"
+                )
+            }
+            io::ErrorKind::AddrNotAvailable => {
+                write!(
+                    f,
+                    "cannot listen on {address}: this machine has no such address"
                 )
             }
             io::ErrorKind::PermissionDenied => {
@@ -246,7 +252,7 @@ mod tests {
         let first = bind_new(&[any_port()], 2).unwrap();
         let error = bind_new(first.addresses(), 2).unwrap_err();
         let expected = format!(
-            "cannot listen on {}: another process does already",
+            "cannot listen on {}: another process does already (--listen takes another address)",
             first.addresses()[0]
         );
         assert_eq!(error.to_string(), expected);

@@ -1,5 +1,6 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 
@@ -22,13 +23,16 @@ pub(crate) enum Command {
     #[command(after_help = CHECK_HELP)]
     Check(ServeArgs),
     /// Make a folder with a small application that works, and its tests
+    #[command(after_help = NEW_HELP)]
     New(NewArgs),
     /// Print the routes of an application
+    #[command(after_help = ROUTES_HELP)]
     Routes(ServeArgs),
     /// Print the OpenAPI document of an application
     #[command(after_help = OPENAPI_HELP)]
     Openapi(ServeArgs),
     /// Write what Surus adds to PHP as files for editors and analysers
+    #[command(after_help = STUBS_HELP)]
     Stubs(StubsArgs),
     /// Run a PHP script on the command line, with the engine that serves
     #[command(after_help = PHP_HELP)]
@@ -45,7 +49,7 @@ pub(crate) enum Command {
     /// Show what a running server does
     #[command(after_help = CONTROL_HELP)]
     Status(StatusArgs),
-    /// Show it live, in the terminal
+    /// Show what a running server does, live
     #[command(after_help = CONTROL_HELP)]
     Top(TopArgs),
     /// Measure what an isolate costs on this machine
@@ -64,7 +68,7 @@ pub(crate) struct ServeArgs {
     pub(crate) listen: Vec<String>,
 
     /// Worker processes; "auto" is one per processor [default: auto]
-    #[arg(long, value_name = "N|auto")]
+    #[arg(long, value_name = "N|auto", allow_negative_numbers = true)]
     pub(crate) workers: Option<Workers>,
 
     /// How PHP runs. classic: a PHP request for each HTTP request, as under php-fpm. coroutine: the script boots once
@@ -81,14 +85,14 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
 
-    /// For development: errors are shown to the client
+    /// For development: errors are shown to the client, and changed code is loaded
     #[arg(long)]
     pub(crate) dev: bool,
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct StubsArgs {
-    /// Where they go; it is made
+    /// Where they go; it is made if it is not there
     pub(crate) folder: PathBuf,
 }
 
@@ -115,14 +119,14 @@ pub(crate) struct PhpArgs {
 /// Which of the running servers is meant.
 #[derive(Args, Debug, Default)]
 pub(crate) struct ControlArgs {
-    /// What it serves: the path that it was given [default: the only server that runs]
+    /// The path that the server was started with [default: the only server that runs]
     pub(crate) path: Option<PathBuf>,
 
-    /// Its process id
+    /// The server's process id
     #[arg(long)]
     pub(crate) pid: Option<u32>,
 
-    /// Its control socket
+    /// The server's control socket
     #[arg(long, value_name = "SOCKET")]
     pub(crate) control: Option<PathBuf>,
 }
@@ -143,12 +147,19 @@ pub(crate) struct TopArgs {
     pub(crate) server: ControlArgs,
 
     /// Seconds between two looks
-    #[arg(long, value_name = "SECONDS", default_value_t = 1.0)]
-    pub(crate) every: f64,
+    #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = pause, allow_negative_numbers = true)]
+    pub(crate) every: Duration,
 
     /// End after so many looks
     #[arg(short = 'n', long, value_name = "N")]
     pub(crate) looks: Option<u64>,
+}
+
+fn pause(text: &str) -> Result<Duration, String> {
+    match text.parse::<f64>() {
+        Ok(seconds) if (0.1..=3600.0).contains(&seconds) => Ok(Duration::from_secs_f64(seconds)),
+        _ => Err(format!("{text:?} is no number from 0.1 to 3600")),
+    }
 }
 
 #[derive(Args, Debug)]
@@ -191,6 +202,21 @@ Takes what `surus serve` takes and starts nothing. The output is a complete suru
 comes from. Values of passwords and keys are not shown.
 
 Exit codes: 0 the configuration is valid, 2 it is not.";
+
+const ROUTES_HELP: &str = "\
+Takes what `surus serve` takes, boots the application once and serves nothing.
+
+Exit codes: 0 done, 1 the application failed to boot or has no routes, 2 wrong usage or configuration.";
+
+const NEW_HELP: &str = "\
+`surus serve FOLDER --dev` serves it then.
+
+Exit codes: 0 done, 2 wrong usage, or the folder cannot be written.";
+
+const STUBS_HELP: &str = "\
+The Surus\\ classes are part of the binary: to run, PHP needs no such files.
+
+Exit codes: 0 done, 2 wrong usage, or the folder cannot be written.";
 
 const OPENAPI_HELP: &str = "\
 Takes what `surus serve` takes, boots the application once and serves nothing.

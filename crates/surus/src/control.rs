@@ -10,7 +10,7 @@ use serde_json::Value;
 use surus_master::{ask, Request};
 
 use crate::cli::{ControlArgs, StatusArgs, TopArgs};
-use crate::{failed, misconfigured, table};
+use crate::{failed, misconfigured, print, table};
 
 /// A reload or an upgrade takes as long as the application does to boot.
 const BOOT: Duration = Duration::from_secs(15 * 60);
@@ -69,8 +69,16 @@ pub(crate) fn find(arguments: &ControlArgs) -> Result<PathBuf, String> {
         return Ok(socket.clone());
     }
     let folder = folder();
+    let missing = |what: &str| {
+        let folder = folder.display();
+        format!("no server{what} was found in {folder} (is it another user's?)")
+    };
     if let Some(pid) = arguments.pid {
-        return Ok(folder.join(format!("{pid}.sock")));
+        let socket = folder.join(format!("{pid}.sock"));
+        return match socket.try_exists() {
+            Ok(false) => Err(missing(&format!(" with the process id {pid}"))),
+            _ => Ok(socket),
+        };
     }
     let wanted = arguments.path.as_ref().map(|path| full(path));
     let mut names = Vec::new();
@@ -96,10 +104,10 @@ pub(crate) fn find(arguments: &ControlArgs) -> Result<PathBuf, String> {
             "several servers run; which one is meant?\n{}",
             names.join("\n")
         )),
-        (None, _) => Err(format!(
-            "no server was found in {} (is it another user's?)",
-            folder.display()
-        )),
+        (None, _) => Err(missing(&match &arguments.path {
+            Some(path) => format!(" of {}", path.display()),
+            None => String::new(),
+        })),
     }
 }
 
@@ -126,7 +134,7 @@ fn command(arguments: &ControlArgs, request: Request, done: &str) -> ExitCode {
     };
     match ask(&socket, request, BOOT) {
         Ok(answer) if answer["ok"] == true => {
-            println!("{done}");
+            print(&format!("{done}\n"));
             ExitCode::SUCCESS
         }
         Ok(answer) => failed(&answer["error"].as_str().unwrap_or("the server refused")),
@@ -145,11 +153,11 @@ pub(crate) fn status(arguments: &StatusArgs) -> ExitCode {
     };
     match ask(&socket, Request::Status, PROMPT) {
         Ok(status) if arguments.json => {
-            println!("{}", pretty(&status));
+            print(&format!("{}\n", pretty(&status)));
             ExitCode::SUCCESS
         }
         Ok(status) => {
-            print!("{}", table::status(&status));
+            print(&table::status(&status));
             ExitCode::SUCCESS
         }
         Err(error) => unreachable(&socket, &error),
@@ -166,7 +174,7 @@ pub(crate) fn top(arguments: &TopArgs) -> ExitCode {
     } else {
         ""
     };
-    let pause = Duration::from_secs_f64(arguments.every.clamp(0.1, 3600.0));
+    let pause = arguments.every;
     let mut before: Option<(Instant, Value)> = None;
     for look in 1u64.. {
         let status = match ask(&socket, Request::Status, PROMPT) {
@@ -184,7 +192,7 @@ pub(crate) fn top(arguments: &TopArgs) -> ExitCode {
         let rate = before
             .as_ref()
             .map(|(then, status)| (status, now.duration_since(*then)));
-        println!("{clear}{}", table::top(&status, rate));
+        print(&format!("{clear}{}\n", table::top(&status, rate)));
         before = Some((now, status));
         if arguments.looks.is_some_and(|looks| look >= looks) {
             break;

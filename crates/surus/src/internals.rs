@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use surus_zend::{measure, Engine, EngineConfig, Internals};
 
 use crate::cli::InternalsArgs;
-use crate::failed;
+use crate::{failed, print};
 
 pub(crate) fn run(arguments: &InternalsArgs) -> ExitCode {
     let engine = match Engine::start(&EngineConfig {
@@ -20,14 +20,11 @@ pub(crate) fn run(arguments: &InternalsArgs) -> ExitCode {
         Ok(found) => found,
         Err(error) => return failed(&error),
     };
-    print!(
-        "{}",
-        if arguments.json {
-            json(&found)
-        } else {
-            table(&found)
-        }
-    );
+    print(&if arguments.json {
+        json(&found)
+    } else {
+        table(&found)
+    });
     ExitCode::SUCCESS
 }
 

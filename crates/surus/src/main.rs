@@ -34,6 +34,7 @@ mod stubs;
 mod table;
 mod worker;
 
+use std::io::Write;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -56,7 +57,7 @@ fn main() -> ExitCode {
         },
         Command::Check(arguments) => match Config::resolve(&arguments) {
             Ok(config) => {
-                print!("{}", config.to_toml());
+                print(&config.to_toml());
                 ExitCode::SUCCESS
             }
             Err(error) => misconfigured(&error),
@@ -85,6 +86,18 @@ fn main() -> ExitCode {
 fn failed(error: &dyn std::fmt::Display) -> ExitCode {
     eprintln!("surus: {error}");
     ExitCode::from(BOOT_FAILED)
+}
+
+/// Writes to standard output. A reader that has left, such as `head`, has what it wants: then the command is done.
+fn print(text: &str) {
+    let mut output = std::io::stdout();
+    if output
+        .write_all(text.as_bytes())
+        .and_then(|()| output.flush())
+        .is_err()
+    {
+        std::process::exit(0);
+    }
 }
 
 fn misconfigured(error: &dyn std::fmt::Display) -> ExitCode {

@@ -10,8 +10,12 @@ use crate::cli::PhpArgs;
 use crate::{event_loop, failed, misconfigured};
 
 pub(crate) fn run(arguments: &PhpArgs) -> ExitCode {
+    let script = arguments.script.display();
+    if arguments.script.is_dir() {
+        return misconfigured(&format!("{script} is a folder, not a script"));
+    }
     if let Err(error) = std::fs::File::open(&arguments.script) {
-        return misconfigured(&format!("{}: {error}", arguments.script.display()));
+        return misconfigured(&format!("cannot read {script}: {error}"));
     }
     let mut ini = SETTINGS.as_bytes().to_vec();
     for define in &arguments.define {

@@ -285,7 +285,9 @@ fn a_second_server_on_the_same_port_is_refused() {
     let listen = server.address.to_string();
     let other = Folder::with("app.php", HELLO);
     let (code, _, log) = run(&["serve", other.0.to_str().unwrap(), "--listen", &listen]);
-    let expected = format!("surus: cannot listen on {listen}: another process does already\n");
+    let expected = format!(
+        "surus: cannot listen on {listen}: another process does already (--listen takes another address)\n"
+    );
     assert_eq!((code, log), (Some(2), expected));
 }
 
@@ -356,23 +358,178 @@ fn a_worker_that_dies_again_and_again_is_given_up() {
     );
 }
 
+/// Each says what is wrong with which input.
 #[test]
 fn wrong_usage_ends_with_2() {
-    let empty = Folder::with("readme.txt", "");
-    let empty = empty.0.to_str().unwrap();
-    for arguments in [
-        vec!["serve", empty],
-        vec!["serve", "/nonexistent"],
-        vec!["serve", empty, "--workers", "none"],
-        vec!["check", empty],
-        vec!["php", "/nonexistent.php"],
-        vec!["fly"],
-        vec![],
+    let folder = Folder::with("app.php", HELLO);
+    let file = |name: &str| folder.0.join(name).to_str().unwrap().to_owned();
+    fs::create_dir(file("empty")).unwrap();
+    fs::write(file("notes.txt"), "").unwrap();
+    fs::write(file("broken.toml"), "[server]\nworkers = [").unwrap();
+    nix::unistd::mkfifo(Path::new(&file("pipe.php")), nix::sys::stat::Mode::S_IRWXU).unwrap();
+    for (arguments, says) in [
+        (
+            "serve EMPTY",
+            "has no app.php, no public/index.php, no index.php; make one, or name a script",
+        ),
+        ("check EMPTY", "has no app.php"),
+        ("routes EMPTY", "has no app.php"),
+        ("openapi EMPTY", "has no app.php"),
+        (
+            "serve EMPTY --mode coroutine",
+            "empty has no app.php; make one",
+        ),
+        ("serve /nonexistent", "/nonexistent: no such file or folder"),
+        (
+            "serve NOTES",
+            "notes.txt is neither a PHP script nor a folder",
+        ),
+        (
+            "serve PIPE",
+            "pipe.php is neither a PHP script nor a folder",
+        ),
+        (
+            "serve APP --workers none",
+            "\"none\" is not \"auto\" or a number from 1 to 1024",
+        ),
+        ("serve APP --workers 0", "number from 1 to 1024"),
+        ("serve APP --workers -1", "number from 1 to 1024"),
+        (
+            "serve APP --mode fast",
+            "invalid value 'fast' for '--mode <MODE>'",
+        ),
+        (
+            "serve APP --listen nowhere",
+            "cannot listen on \"nowhere\": not ADDRESS:PORT",
+        ),
+        (
+            "serve APP --listen 99999",
+            "cannot listen on \"99999\": not ADDRESS:PORT, and no port up to 65535",
+        ),
+        (
+            "serve APP --listen 192.0.2.1:80",
+            "cannot listen on 192.0.2.1:80: this machine has no such address",
+        ),
+        (
+            "serve APP --config /nonexistent",
+            "cannot read /nonexistent: No such file",
+        ),
+        (
+            "serve APP --config BROKEN",
+            "broken.toml: TOML parse error at line 2, column 12",
+        ),
+        (
+            "serve APP --set max_request=1",
+            "--set max_request: there is no such key; is `--set max_requests` meant?",
+        ),
+        (
+            "serve APP --set max_requests",
+            "--set max_requests: it takes KEY=VALUE",
+        ),
+        (
+            "serve APP --set request_timeout=soon",
+            "\"soon\" is not a duration such as \"30s\"",
+        ),
+        ("serve APP --fast", "unexpected argument '--fast'"),
+        ("serve APP more", "unexpected argument 'more'"),
+        ("php /nonexistent.php", "cannot read /nonexistent.php"),
+        ("php EMPTY", "empty is a folder, not a script"),
+        (
+            "status --pid 999999999",
+            "no server with the process id 999999999 was found in /nonexistent",
+        ),
+        (
+            "stop /var/www",
+            "no server of /var/www was found in /nonexistent",
+        ),
+        ("top --every 0", "\"0\" is no number from 0.1 to 3600"),
+        ("top --every nan", "\"nan\" is no number from 0.1 to 3600"),
+        ("internals --isolates 0", "0 is not in 1..=65535"),
+        ("new /proc", "/proc: the folder is not empty"),
+        ("stubs /proc/nowhere", "/proc/nowhere: "),
+        ("fly", "unrecognized subcommand 'fly'"),
+        ("", "Usage: surus <COMMAND>"),
     ] {
-        let (code, _, log) = run(&arguments);
-        assert_eq!(code, Some(2), "{arguments:?}: {log}");
-        assert!(!log.is_empty(), "{arguments:?}");
+        let words: Vec<String> = arguments
+            .split_whitespace()
+            .map(|word| match word {
+                "APP" => file("app.php"),
+                "EMPTY" => file("empty"),
+                "NOTES" => file("notes.txt"),
+                "PIPE" => file("pipe.php"),
+                "BROKEN" => file("broken.toml"),
+                word => word.to_owned(),
+            })
+            .collect();
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let mut command = surus(&words);
+        let output = command.env("RUNTIME_DIRECTORY", "/nonexistent").output();
+        let output = output.unwrap();
+        let log = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments}: {log}");
+        assert!(log.contains(says), "{arguments}: {log}");
     }
+}
+
+/// What a user may not read is said to be so, not to be missing.
+#[test]
+fn what_may_not_be_read_is_named() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = Folder::with("app.php", HELLO);
+    fs::write(folder.0.join("index.php"), "").unwrap();
+    let forbid = |name: &str, mode: u32| {
+        let path = folder.0.join(name);
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    };
+    // Where anybody may run it.
+    let programs = Folder::with("readme.txt", "");
+    let program = programs.0.join("surus");
+    fs::copy(env!("CARGO_BIN_EXE_surus"), &program).unwrap();
+    let said = |arguments: &[&str]| {
+        let mut command = Command::new(&program);
+        command.args(arguments).stdin(Stdio::null());
+        if nix::unistd::Uid::effective().is_root() {
+            command.uid(65534).gid(65534).current_dir("/");
+        }
+        let output = command.output().unwrap();
+        let log = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {log}");
+        log
+    };
+    let path = folder.0.to_str().unwrap();
+    for script in ["app.php", "index.php"] {
+        let script = format!("{path}/{script}");
+        forbid("", 0o755);
+        forbid("app.php", 0o200);
+        forbid("index.php", 0o200);
+        for arguments in [&["serve", &script][..], &["serve", path]] {
+            let log = said(arguments);
+            assert!(log.contains("surus: cannot read "), "{log}");
+            assert!(log.contains(".php: it is not permitted to user "), "{log}");
+        }
+        forbid("", 0o000);
+        for path in [path, &script] {
+            let log = said(&["serve", path]);
+            let expected = format!("surus: cannot read {path}: it is not permitted to user ");
+            assert!(log.contains(&expected), "{log}");
+        }
+        forbid("", 0o755);
+    }
+}
+
+/// The reader of a command's output may leave before its end.
+#[test]
+fn a_reader_that_leaves_is_no_error() {
+    let folder = Folder::with("app.php", HELLO);
+    let mut child = surus(&["check", folder.0.to_str().unwrap()])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(output.stderr, b"");
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! What a path means that `surus serve` is given.
 
+use std::fs::{self, File, FileType};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use super::units::Mode;
@@ -10,6 +12,41 @@ use super::ConfigError;
 pub(crate) struct Found {
     pub(crate) mode: Mode,
     pub(crate) script: PathBuf,
+}
+
+/// What there is at a path. A folder is one that may be searched.
+pub(crate) fn kind(path: &Path) -> Result<FileType, ConfigError> {
+    let found = fs::metadata(path).and_then(|metadata| match metadata.is_dir() {
+        true => fs::metadata(path.join(".")),
+        false => Ok(metadata),
+    });
+    match found {
+        Ok(metadata) => Ok(metadata.file_type()),
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Err(forbidden(path)),
+        Err(_) => Err(ConfigError::new(format!(
+            "{}: no such file or folder",
+            path.display()
+        ))),
+    }
+}
+
+fn forbidden(path: &Path) -> ConfigError {
+    let user = nix::unistd::Uid::effective();
+    ConfigError::new(format!(
+        "cannot read {}: it is not permitted to user {user}; see the permissions of the file and of its folders",
+        path.display()
+    ))
+}
+
+/// That PHP will be able to read a script, if there is one.
+pub(crate) fn readable(script: &Path) -> Result<(), ConfigError> {
+    if !script.is_file() {
+        return Ok(());
+    }
+    match File::open(script) {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Err(forbidden(script)),
+        _ => Ok(()),
+    }
 }
 
 /// A script: by its name, classic if it is an index.php, unless told otherwise.
@@ -49,7 +86,7 @@ pub(crate) fn folder(folder: &Path, mode: Option<Mode>) -> Result<Found, ConfigE
     }
     let names: Vec<&str> = wanted().map(|(_, name)| *name).collect();
     Err(ConfigError::new(format!(
-        "{} has no {}",
+        "{} has no {}; make one, or name a script",
         folder.display(),
         names.join(", no ")
     )))

@@ -380,14 +380,10 @@ fn entry(
         return Err(ConfigError::new("an app has a script or a root, not both"));
     }
     let path = &arguments.path;
-    if path.is_file() && path.extension().is_some_and(|extension| extension == "php") {
+    let kind = discover::kind(path)?;
+    if kind.is_file() && path.extension().is_some_and(|extension| extension == "php") {
         app.script = Some(path.clone());
         app.root = None;
-    } else if !path.exists() {
-        return Err(ConfigError::new(format!(
-            "{}: no such file or folder",
-            path.display()
-        )));
     }
     let found = match (&app.script, &app.root) {
         (Some(script), _) => discover::script(script, app.mode),
@@ -403,7 +399,7 @@ fn entry(
             }
         }
         (None, None)
-            if path.is_file() && arguments.config.is_none() && *path != base.join("surus.toml") =>
+            if !kind.is_dir() && arguments.config.is_none() && *path != base.join("surus.toml") =>
         {
             return Err(ConfigError::new(format!(
                 "{} is neither a PHP script nor a folder",
@@ -422,6 +418,7 @@ fn entry(
         }
         (None, None) => discover::folder(if path.is_dir() { path } else { base }, app.mode)?,
     };
+    discover::readable(&found.script)?;
     let label = label(base, &found.script);
     let source = match found.mode {
         Mode::Coroutine => named(&found.script)?,
@@ -493,7 +490,7 @@ fn addresses(listen: &Listen) -> Result<Vec<SocketAddr>, ConfigError> {
         }
         let mut resolved = text
             .to_socket_addrs()
-            .map_err(|_| wrong("not ADDRESS:PORT"))?;
+            .map_err(|_| wrong("not ADDRESS:PORT, and no port up to 65535"))?;
         addresses.push(resolved.next().ok_or_else(|| wrong("no such address"))?);
     }
     if addresses.is_empty() {

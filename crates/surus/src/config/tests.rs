@@ -88,7 +88,9 @@ fn a_folder_is_served_by_what_is_in_it() {
     let folder = Folder::with(&[("readme.txt", "")]);
     let error = folder.serve("{}", &[]).unwrap_err();
     assert!(
-        error.ends_with("has no app.php, no public/index.php, no index.php"),
+        error.ends_with(
+            "has no app.php, no public/index.php, no index.php; make one, or name a script"
+        ),
         "{error}"
     );
 }
@@ -104,7 +106,7 @@ fn a_mode_picks_among_what_is_there() {
     assert!(folder
         .serve("{} --mode coroutine", &[])
         .unwrap_err()
-        .ends_with("has no app.php"));
+        .ends_with("has no app.php; make one, or name a script"));
     let folder = Folder::with(&[("page.php", "")]);
     let config = folder.serve("{} --mode classic", &[]).unwrap();
     assert_eq!(config.app.entry, classic(folder.path("")));
