@@ -11,7 +11,7 @@
 //! The phases are noted here with plain cells and judged once a second by [`crate::sweep`]: a timer of its own for each
 //! request would cost an allocation and two visits to the timer wheel.
 
-use std::cell::{Cell, OnceCell, RefCell};
+use std::cell::{Cell, OnceCell, Ref, RefCell};
 use std::future::{poll_fn, Future};
 use std::io::{self, IoSlice};
 use std::pin::pin;
@@ -23,6 +23,7 @@ use http::{HeaderMap, StatusCode};
 use socket2::SockRef;
 use tokio::io::Interest;
 use tokio::net::tcp::OwnedWriteHalf;
+use tokio::net::TcpStream;
 
 use crate::flush::Flusher;
 use crate::output::{write_header, Output};
@@ -53,6 +54,16 @@ impl Phase {
     pub(crate) fn is_between(self) -> bool {
         matches!(self, Phase::New | Phase::Idle)
     }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reader {
+    /// The lane, then hyper.
+    Usual,
+    /// A body: see [`crate::direct`].
+    Body,
+    /// Nobody: what comes is a body that is not wanted any more.
+    Nobody,
 }
 
 /// What the connection's task is asked to do when it is next polled.
@@ -90,6 +101,10 @@ pub(crate) struct State {
     http2: Cell<bool>,
     /// Requests that are being answered.
     requests: Cell<u32>,
+    /// Who reads what the client sends.
+    reader: Cell<Reader>,
+    /// hyper has the connection for one request that the lane has begun.
+    lent: Cell<bool>,
     /// Nothing of what hyper has written is left in hyper: other bytes may follow.
     flushed: Cell<bool>,
     command: Cell<Option<Command>>,
@@ -125,6 +140,8 @@ impl State {
                 stall: Stall::default(),
                 http2: Cell::new(false),
                 requests: Cell::new(0),
+                reader: Cell::new(Reader::Usual),
+                lent: Cell::new(false),
                 flushed: Cell::new(true),
                 command: Cell::new(None),
                 task: RefCell::new(None),
@@ -209,6 +226,44 @@ impl State {
         io::ErrorKind::InvalidData.into()
     }
 
+    pub(crate) fn reader(&self) -> Reader {
+        self.reader.get()
+    }
+
+    /// A body is read from the socket from now on.
+    pub(crate) fn divert(&self) {
+        self.reader.set(Reader::Body);
+    }
+
+    /// The body has been read.
+    pub(crate) fn rejoin(&self) {
+        self.reader.set(Reader::Usual);
+        self.wake();
+    }
+
+    /// The rest of the body will not be read: no request can follow.
+    pub(crate) fn abandon(&self) {
+        self.reader.set(Reader::Nobody);
+        self.linger.set(true);
+        self.order(Command::Finish);
+    }
+
+    /// hyper gets the connection until it has answered the request that has been begun.
+    pub(crate) fn lend(&self) {
+        self.lent.set(true);
+    }
+
+    /// Whether hyper is done with what it was lent the connection for, and it goes on.
+    pub(crate) fn takes_back(&self) -> bool {
+        let is_done = self.phase.get().is_between() && self.flushed.get();
+        let goes_on = self.reader.get() == Reader::Usual && !self.is_closing();
+        is_done && goes_on && self.lent.replace(false)
+    }
+
+    pub(crate) fn stream(&self) -> Ref<'_, TcpStream> {
+        Ref::map(self.output.borrow(), Output::stream)
+    }
+
     /// Takes what hyper writes.
     pub(crate) fn poll_write(
         &self,
@@ -260,6 +315,10 @@ impl State {
     /// True if the client has closed its side. hyper finds that out by reading, but it does not read while there is a
     /// pipelined request in its buffer.
     pub(crate) fn client_has_left(&self) -> bool {
+        if self.reader.get() == Reader::Body {
+            // It may have closed behind the body.
+            return false;
+        }
         let output = self.output.borrow();
         let ready = pin!(output.stream().ready(Interest::READABLE));
         let polled = ready.poll(&mut Context::from_waker(Waker::noop()));
@@ -342,7 +401,7 @@ impl State {
         }
     }
 
-    fn wake(&self) {
+    pub(crate) fn wake(&self) {
         if let Some(waker) = self.task.borrow().as_ref() {
             waker.wake_by_ref();
         }

@@ -81,6 +81,14 @@ impl Keeper {
         output.write()
     }
 
+    /// Bytes of the file that what comes next is part of, or nearly.
+    pub(crate) fn at(&self) -> u64 {
+        match self.output.kept.pieces.last() {
+            Some(Piece::Text(length) | Piece::File(_, length, _)) => *length,
+            None => 0,
+        }
+    }
+
     pub(crate) fn finish(mut self) -> io::Result<Kept> {
         if let Some(form) = &mut self.form {
             let output = &mut self.output;

@@ -32,6 +32,7 @@ mod buffers;
 mod compress;
 mod conditional;
 mod connection;
+mod direct;
 mod encoding;
 mod files;
 mod flush;

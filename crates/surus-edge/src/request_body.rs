@@ -1,6 +1,7 @@
 use std::cell::{Cell, OnceCell};
 use std::fmt;
-use std::future::Future;
+use std::future::{poll_fn, Future};
+use std::io;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
@@ -13,6 +14,7 @@ use hyper::body::Incoming;
 use tokio::time::{Instant, Sleep};
 
 use crate::connection::{Command, State};
+use crate::direct::{Direct, Rest};
 use crate::{BoxError, Limits};
 
 /// A request's body, bounded in bytes and in time. Where it passes a bound it fails with a [`BodyError`], and the edge
@@ -28,6 +30,8 @@ enum Source {
         incoming: Incoming,
         watch: Box<Watch>,
     },
+    /// The same without hyper.
+    Direct { direct: Direct, watch: Box<Watch> },
 }
 
 /// Bytes that are taken from one client before others have their turn.
@@ -63,20 +67,49 @@ impl RequestBody {
         limits: &Limits,
         connection: &Rc<State>,
     ) -> (Self, Verdict) {
-        let verdict = Verdict::default();
-        let watch = Box::new(Watch {
-            left: limits.body_bytes,
-            turn: 0,
-            received: 0,
-            limits: limits.clone(),
-            waited: Duration::ZERO,
-            since: None,
-            timer: None,
-            verdict: Rc::clone(&verdict),
-            trailers: Trailers::default(),
-            connection: Rc::clone(connection),
-        });
+        let (watch, verdict) = Watch::new(limits, connection);
         (RequestBody(Source::Client { incoming, watch }), verdict)
+    }
+
+    /// One that is read from the socket.
+    pub(crate) fn direct(
+        direct: Direct,
+        limits: &Limits,
+        connection: &Rc<State>,
+    ) -> (Self, Verdict) {
+        let (watch, verdict) = Watch::new(limits, connection);
+        (RequestBody(Source::Direct { direct, watch }), verdict)
+    }
+
+    /// What is still in the socket, for a helper thread, where it is read from there. Each time something has come is
+    /// waited for by [`RequestBody::arrival`].
+    pub(crate) fn rest(&self) -> Option<io::Result<Rest>> {
+        match &self.0 {
+            Source::Direct { direct, .. } => Some(direct.rest()),
+            Source::Whole(_) | Source::Client { .. } => None,
+        }
+    }
+
+    /// The next thing to do with [`RequestBody::rest`], of which `taken` bytes were read. False: that was all.
+    pub(crate) async fn arrival(&mut self, taken: u64) -> Result<bool, BoxError> {
+        let Source::Direct { direct, watch } = &mut self.0 else {
+            return Ok(false);
+        };
+        direct.took(taken);
+        if taken > 0 {
+            watch.came(taken)?;
+        }
+        if direct.left() == 0 {
+            return Ok(false);
+        }
+        poll_fn(|cx| match direct.poll_arrival(cx) {
+            Poll::Ready(arrived) => {
+                Poll::Ready(arrived.map_err(|error| watch.broken(error.into())))
+            }
+            Poll::Pending => watch.poll_patience(cx).map(Err),
+        })
+        .await?;
+        Ok(true)
     }
 
     /// One that has come with its head.
@@ -88,7 +121,7 @@ impl RequestBody {
     pub fn at_hand(&self) -> Option<&Bytes> {
         match &self.0 {
             Source::Whole(bytes) => Some(bytes),
-            Source::Client { .. } => None,
+            Source::Client { .. } | Source::Direct { .. } => None,
         }
     }
 
@@ -145,6 +178,38 @@ impl fmt::Display for BodyError {
 impl std::error::Error for BodyError {}
 
 impl Watch {
+    fn new(limits: &Limits, connection: &Rc<State>) -> (Box<Self>, Verdict) {
+        let verdict = Verdict::default();
+        let watch = Box::new(Watch {
+            left: limits.body_bytes,
+            turn: 0,
+            received: 0,
+            limits: limits.clone(),
+            waited: Duration::ZERO,
+            since: None,
+            timer: None,
+            verdict: Rc::clone(&verdict),
+            trailers: Trailers::default(),
+            connection: Rc::clone(connection),
+        });
+        (watch, verdict)
+    }
+
+    fn broken(&self, error: BoxError) -> BoxError {
+        self.verdict.set(Some(BodyError::Broken));
+        error
+    }
+
+    /// True when others are to have their turn first.
+    fn ends_turn(&mut self, cx: &Context<'_>) -> bool {
+        let ends = self.turn >= TURN;
+        if ends {
+            self.turn = 0;
+            cx.waker().wake_by_ref();
+        }
+        ends
+    }
+
     fn fail(&mut self, error: BodyError) -> BoxError {
         self.left = 0;
         self.verdict.set(Some(error));
@@ -213,10 +278,22 @@ impl Body for RequestBody {
                 return Poll::Ready((!bytes.is_empty()).then(|| Ok(Frame::data(bytes))));
             }
             Source::Client { incoming, watch } => (incoming, watch),
+            Source::Direct { direct, watch } => {
+                if watch.ends_turn(cx) {
+                    return Poll::Pending;
+                }
+                return match direct.poll_bytes(cx) {
+                    Poll::Ready(Ok(None)) => Poll::Ready(None),
+                    Poll::Ready(Ok(Some(bytes))) => {
+                        let came = watch.came(bytes.len() as u64);
+                        Poll::Ready(Some(came.map(|()| Frame::data(bytes))))
+                    }
+                    Poll::Ready(Err(error)) => Poll::Ready(Some(Err(watch.broken(error.into())))),
+                    Poll::Pending => watch.poll_patience(cx).map(|error| Some(Err(error))),
+                };
+            }
         };
-        if watch.turn >= TURN {
-            watch.turn = 0;
-            cx.waker().wake_by_ref();
+        if watch.ends_turn(cx) {
             return Poll::Pending;
         }
         match Pin::new(incoming).poll_frame(cx) {
@@ -234,10 +311,7 @@ impl Body for RequestBody {
                 Poll::Ready(Some(watch.came(bytes).map(|()| frame)))
             }
             Poll::Ready(None) => Poll::Ready(None),
-            Poll::Ready(Some(Err(error))) => {
-                watch.verdict.set(Some(BodyError::Broken));
-                Poll::Ready(Some(Err(error.into())))
-            }
+            Poll::Ready(Some(Err(error))) => Poll::Ready(Some(Err(watch.broken(error.into())))),
             Poll::Pending => watch.poll_patience(cx).map(|error| Some(Err(error))),
         }
     }
@@ -246,6 +320,7 @@ impl Body for RequestBody {
         match &self.0 {
             Source::Whole(bytes) => bytes.is_empty(),
             Source::Client { incoming, .. } => incoming.is_end_stream(),
+            Source::Direct { direct, .. } => direct.left() == 0,
         }
     }
 
@@ -253,6 +328,7 @@ impl Body for RequestBody {
         match &self.0 {
             Source::Whole(bytes) => SizeHint::with_exact(bytes.len() as u64),
             Source::Client { incoming, .. } => incoming.size_hint(),
+            Source::Direct { direct, .. } => SizeHint::with_exact(direct.left()),
         }
     }
 }

@@ -17,7 +17,7 @@ use hyper::body::Incoming;
 
 use crate::access_log::Entry;
 use crate::compress::{accepts, compress};
-use crate::connection::State;
+use crate::connection::{Reader, State};
 use crate::ids::{identify, REQUEST_ID};
 use crate::length::correct;
 use crate::request_body::Verdict;
@@ -301,6 +301,10 @@ impl Noted {
             if self.is_head || response.body().is_end_stream() {
                 log.complete();
             }
+        }
+        if self.busy.0.reader() == Reader::Nobody {
+            let close = HeaderValue::from_static("close");
+            response.headers_mut().insert(CONNECTION, close);
         }
         if let Some(id) = self.id.take() {
             response.headers_mut().entry(REQUEST_ID).or_insert(id);

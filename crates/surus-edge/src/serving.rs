@@ -3,7 +3,7 @@
 use std::future::{poll_fn, Future};
 use std::pin::{pin, Pin};
 use std::rc::Rc;
-use std::task::Poll;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use hyper::rt::Executor;
@@ -83,38 +83,66 @@ pub(crate) fn run<B: Backend>(
     }
 }
 
-/// The fast lane as far as it goes, then hyper. `draining`: the first request is the last one.
+/// The fast lane as far as it goes, then hyper: for good, or for one request. `draining`: the first request is the last one.
 async fn serve_http1<B: Backend>(
     edge: &Rc<Edge<B>>,
     mut socket: Socket,
-    service: Service<B>,
+    mut service: Service<B>,
     draining: bool,
 ) -> End {
     let state = Rc::clone(service.state());
-    if !draining {
-        let lane = lane::run(&mut socket, &service);
-        match drive(lane, &state, &edge.flusher, |_| {}).await {
-            Some(Ok(lane::End::Hyper)) => {}
-            Some(Ok(lane::End::Closed) | Err(_)) => return End::Closed,
+    loop {
+        if !draining {
+            let lane = lane::run(&mut socket, &service);
+            match drive(lane, &state, &edge.flusher, |_| {}).await {
+                Some(Ok(lane::End::Hyper)) => {}
+                Some(Ok(lane::End::Closed) | Err(_)) => return End::Closed,
+                None => return End::Aborted,
+            }
+        }
+        // Not by `Finish`, which would close it before its next request is read.
+        let is_last = state.finishing.replace(state.finishing.get() || draining) || draining;
+        let mut connection = edge
+            .http
+            .clone()
+            .keep_alive(!is_last)
+            .serve_connection(TokioIo::new(socket), service);
+        let stay = Stay {
+            connection: &mut connection,
+            state: &state,
+        };
+        let finish = |stay: Pin<&mut Stay<'_, B>>| {
+            Pin::new(&mut *stay.get_mut().connection).graceful_shutdown();
+        };
+        match drive(stay, &state, &edge.flusher, finish).await {
             None => return End::Aborted,
+            Some(Some(result)) => return End::of(Some(result), &state),
+            Some(None) => {
+                let parts = connection.into_parts();
+                socket = parts.io.into_inner();
+                socket.give_back(&parts.read_buf);
+                service = parts.service;
+            }
         }
     }
-    let socket = TokioIo::new(socket);
-    // Not by `Finish`, which would close it before its next request is read.
-    let is_last = state.finishing.replace(state.finishing.get() || draining) || draining;
-    let connection = if is_last {
-        edge.http
-            .clone()
-            .keep_alive(false)
-            .serve_connection(socket, service)
-    } else {
-        edge.http.serve_connection(socket, service)
-    };
-    let finish = http1::Connection::graceful_shutdown;
-    End::of(
-        drive(connection, &state, &edge.flusher, finish).await,
-        &state,
-    )
+}
+
+/// What hyper does with a connection: to its end, or (`None`) until it has answered what it was lent the connection for.
+struct Stay<'a, B: Backend> {
+    connection: &'a mut http1::Connection<TokioIo<Socket>, Service<B>>,
+    state: &'a State,
+}
+
+impl<B: Backend> Future for Stay<'_, B> {
+    type Output = Option<hyper::Result<()>>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        match Pin::new(&mut *self.connection).poll(cx) {
+            Poll::Ready(result) => Poll::Ready(Some(result)),
+            Poll::Pending if self.state.takes_back() => Poll::Ready(None),
+            Poll::Pending => Poll::Pending,
+        }
+    }
 }
 
 /// Runs the requests of an HTTP/2 connection beside it, on this thread.

@@ -11,7 +11,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf};
 use tokio::net::tcp::OwnedReadHalf;
 
 use crate::buffers;
-use crate::connection::{Phase, State};
+use crate::connection::{Phase, Reader, State};
 
 /// Reads from the client; writes go to the connection's output.
 #[derive(Debug)]
@@ -109,6 +109,10 @@ impl Socket {
             if count > 0 {
                 return Poll::Ready(Ok(()));
             }
+        }
+        if self.state.reader() != Reader::Usual {
+            // Its end wakes the connection's task.
+            return Poll::Pending;
         }
         let before = buf.filled().len();
         let polled = Pin::new(&mut self.input).poll_read(cx, buf);

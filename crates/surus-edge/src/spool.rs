@@ -8,13 +8,14 @@ use std::cell::Cell;
 use std::io;
 use std::path::PathBuf;
 use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::{Bytes, BytesMut};
 use http_body::Body;
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 
+use crate::direct::Rest;
 use crate::form::Scanner;
 use crate::kept::{Keeper, Kept};
 use crate::{BodyError, BoxError, RequestBody};
@@ -27,6 +28,9 @@ const PIECE: usize = 8 * 1024;
 
 /// Helper threads that write at a time: more would only wait for each other, and take turns with PHP's thread.
 const WRITERS: usize = 2;
+
+/// Bytes that a helper thread reads from a socket before others have their turn.
+const JOB: u64 = 8 * 1024 * 1024;
 
 /// Files of forms that are kept apart at a time. More are part of their forms.
 const APART: usize = 256;
@@ -61,6 +65,8 @@ pub struct Spool {
     memory: Rc<Cell<u64>>,
     disk: Rc<Cell<u64>>,
     writers: Arc<Semaphore>,
+    /// One for each helper thread that reads from a socket.
+    buffers: Arc<Mutex<Vec<BytesMut>>>,
     apart: Arc<Semaphore>,
 }
 
@@ -155,6 +161,7 @@ impl Spool {
             memory: Rc::default(),
             disk: Rc::default(),
             writers: Arc::new(Semaphore::new(WRITERS)),
+            buffers: Arc::default(),
             apart: Arc::new(Semaphore::new(APART)),
         }
     }
@@ -213,6 +220,16 @@ impl Spool {
         let (folder, apart) = (self.limits.folder.clone(), Arc::clone(&self.apart));
         let begin = self.helper(move || Keeper::new(folder, form, apart));
         let mut keeper = begin.await;
+        if let Some(rest) = body.rest().transpose()? {
+            let length = block.length as u64 + rest.left();
+            self.reserve(&mut share, length.saturating_sub(reserved))?;
+            let kept = self.pass(written(keeper).await?, rest, block, body).await?;
+            return Ok(SpooledFile {
+                kept,
+                length,
+                share,
+            });
+        }
         let mut length = 0;
         // The block that is being written.
         let mut _memory = Share::of(&self.memory);
@@ -252,6 +269,38 @@ impl Spool {
         }
     }
 
+    /// The same where the rest of the body is still in the socket: a helper thread reads it there, and writes each block
+    /// when it has it.
+    async fn pass(
+        &self,
+        mut keeper: Keeper,
+        mut rest: Rest,
+        mut block: Block,
+        mut body: RequestBody,
+    ) -> Result<Kept, BoxError> {
+        block.put_small();
+        let mut taken = 0;
+        while body.arrival(taken).await? {
+            let first = std::mem::take(&mut block.pieces);
+            let buffers = Arc::clone(&self.buffers);
+            let work = self.helper(move || {
+                keeper.keep(&first)?;
+                let mut buffer = lock(&buffers).pop().unwrap_or_default();
+                let passed = rest.keep(&mut keeper, &mut buffer, JOB);
+                lock(&buffers).push(buffer);
+                Ok((keeper, rest, passed?))
+            });
+            (keeper, rest, taken) = written(work.await).await?;
+            block.memory = Share::of(&self.memory);
+        }
+        let last = std::mem::take(&mut block.pieces);
+        let end = self.helper(move || {
+            keeper.keep(&last)?;
+            keeper.finish()
+        });
+        written(end.await).await
+    }
+
     fn block(&self) -> Block {
         Block {
             pieces: Vec::new(),
@@ -286,6 +335,10 @@ impl Spool {
             result
         })
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 async fn written<T>(work: JoinHandle<io::Result<T>>) -> Result<T, BoxError> {

@@ -10,6 +10,8 @@ use http::request::Parts;
 use http::{Method, Uri, Version};
 use httparse::Status;
 
+use crate::direct;
+
 /// More headers than most requests have.
 const MOST_HEADERS: usize = 64;
 
@@ -21,6 +23,13 @@ const LONGEST: usize = 8 * 1024;
 pub(crate) enum Head {
     /// A request for the lane, all of it: so many bytes of head, and of body.
     Complete { head: usize, body: usize },
+    /// The head of a request whose body is long and has not come whole, so many bytes in all. `expects`: the client waits
+    /// to be told to send it.
+    Long {
+        head: usize,
+        body: u64,
+        expects: bool,
+    },
     /// More has to come before it is known.
     Incomplete,
     /// Anything else, wrong or not.
@@ -30,7 +39,7 @@ pub(crate) enum Head {
 /// Fills in `head`, whose headers are empty. What it gets are slices of the block. `most`: headers that a request may have.
 pub(crate) fn read(block: &Bytes, most: usize, head: &mut Parts) -> Head {
     let read = read_request(block, most, head);
-    if !matches!(read, Head::Complete { .. }) {
+    if !matches!(read, Head::Complete { .. } | Head::Long { .. }) {
         head.headers.clear();
     }
     read
@@ -67,7 +76,7 @@ fn read_request(block: &Bytes, most: usize, head: &mut Parts) -> Head {
     head.uri = uri;
     head.version = Version::HTTP_11;
     head.headers.reserve(request.headers.len());
-    let mut body = None;
+    let (mut body, mut expects) = (None, false);
     for header in &*request.headers {
         let name = HeaderName::from_bytes(header.name.as_bytes());
         let value = HeaderValue::from_maybe_shared(block.slice_ref(header.value));
@@ -79,22 +88,32 @@ fn read_request(block: &Bytes, most: usize, head: &mut Parts) -> Head {
                 (None, Some(length)) if may_have_body => body = Some(length),
                 _ => return Head::Unusual,
             }
+        } else if name == EXPECT && value.as_bytes().eq_ignore_ascii_case(b"100-continue") {
+            expects = true;
         } else if has_a_say(&name) && !(name == CONNECTION && is_keep_alive(&value)) {
             return Head::Unusual;
         }
         head.headers.append(name, value);
     }
     let body = body.unwrap_or(0);
-    if body > block.len() - length {
-        return Head::Unusual;
+    match usize::try_from(body) {
+        Ok(body) if body <= block.len() - length && !expects => {
+            Head::Complete { head: length, body }
+        }
+        Ok(come) if come <= block.len() - length => Head::Unusual,
+        _ if body < direct::SHORTEST => Head::Unusual,
+        _ => Head::Long {
+            head: length,
+            body,
+            expects,
+        },
     }
-    Head::Complete { head: length, body }
 }
 
-/// The length of a body that may have come with its head.
-fn as_length(value: &HeaderValue) -> Option<usize> {
+/// The length of a body.
+fn as_length(value: &HeaderValue) -> Option<u64> {
     let digits = value.to_str().ok()?;
-    let is_plain = (1..=5).contains(&digits.len()) && digits.bytes().all(|b| b.is_ascii_digit());
+    let is_plain = (1..=18).contains(&digits.len()) && digits.bytes().all(|b| b.is_ascii_digit());
     digits.parse().ok().filter(|_| is_plain)
 }
 

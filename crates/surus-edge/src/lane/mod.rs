@@ -8,6 +8,9 @@
 //! hyper finds the answer when it has read the request again. The lane refuses nothing and never waits for a backend: what
 //! is wrong or slow is hyper's.
 //!
+//! A long body is read from the socket where it is wanted ([`crate::direct`]). Its response is hyper's to write, which gets
+//! a head without a body to answer, and gives the connection back.
+//!
 //! ```text
 //! bytes ──► head ──► Service ──► response ──► output
 //!             │         │            │
@@ -31,7 +34,8 @@ use http::request::Parts;
 use http::Request;
 
 use crate::buffers;
-use crate::connection::Phase;
+use crate::connection::{Phase, Reader};
+use crate::direct::Direct;
 use crate::service::{Begun, Service};
 use crate::socket::Socket;
 use crate::{Backend, Reply, RequestBody};
@@ -39,6 +43,9 @@ use head::Head;
 
 /// Requests of a client that is not waited for, which are answered before others get a turn.
 const TURN: u32 = 16;
+
+/// What hyper reads in place of a head whose request has been begun, and whose body it is not to read.
+const STAND_IN: &[u8] = b"POST / HTTP/1.1\r\nhost: a\r\n\r\n";
 
 /// How the lane ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,6 +118,18 @@ async fn work<B: Backend>(
                 block.advance(length + body);
                 *answered += 1;
             }
+            Head::Long {
+                head: length,
+                body,
+                expects,
+            } => {
+                let state = service.state();
+                let direct = Direct::new(state, block.slice(length..), body, expects);
+                begin(service, &mut head, direct);
+                socket.give_back(STAND_IN);
+                is_for_lane = false;
+                break;
+            }
             rest => {
                 is_for_lane = rest == Head::Incomplete;
                 socket.give_back(&block);
@@ -155,6 +174,20 @@ fn answer<B: Backend>(service: &Service<B>, head: &mut Parts, body: Bytes) -> bo
     swap(&mut head.headers, answer.headers_mut());
     head.headers.clear();
     true
+}
+
+/// Begins a request whose body is read from the socket. The answer is left to hyper, which gets another head in place of
+/// this one, without a body.
+fn begin<B: Backend>(service: &Service<B>, head: &mut Parts, body: Direct) {
+    let state = service.state();
+    let (body, verdict) = RequestBody::direct(body, service.limits(), state);
+    let (noted, begun) = service.begin(head, Some(body), Some(verdict));
+    service.leave_to_hyper(service.respond(noted, begun));
+    state.lend();
+    if state.reader() == Reader::Nobody {
+        // Not by the order that was given: hyper would close before it has read a request.
+        state.finishing.set(true);
+    }
 }
 
 /// A head to be filled in.

@@ -3,4 +3,5 @@
 mod drain;
 mod files;
 mod http;
+mod long_bodies;
 mod support;

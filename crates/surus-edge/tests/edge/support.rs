@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 use std::future::pending;
-use std::io::{BufReader, Read, Write};
+use std::io::{BufReader, Read, Seek, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -17,7 +17,7 @@ use http::{Response, StatusCode};
 use http_body_util::{BodyExt, Empty};
 use surus_edge::{
     plain, serve, serve_file, Backend, BoxError, Connection, Drained, Edge, Limits, Reply,
-    RequestBody, Settings,
+    RequestBody, Settings, Spool, SpoolLimits, Spooled,
 };
 use tokio::sync::oneshot;
 use tokio::task::LocalSet;
@@ -32,6 +32,7 @@ pub(crate) struct Seen {
 
 struct Script {
     seen: Arc<Seen>,
+    spool: Spool,
     file: PathBuf,
 }
 
@@ -93,6 +94,21 @@ impl Script {
                     Err(_) => plain(StatusCode::BAD_REQUEST),
                 }
             }
+            "/sum" => match body.expect("a body").collect().await {
+                Ok(body) => Response::new(Reply::Bytes(sum(&body.to_bytes()).into())),
+                Err(_) => plain(StatusCode::BAD_REQUEST),
+            },
+            "/kept" => match self.spool.read(body.expect("a body"), None).await {
+                Ok(Spooled::Memory(bytes)) => Response::new(Reply::Bytes(sum(&bytes).into())),
+                Ok(Spooled::File(mut file)) => {
+                    let mut bytes = Vec::new();
+                    file.kept.text.rewind().unwrap();
+                    file.kept.text.read_to_end(&mut bytes).unwrap();
+                    assert_eq!(bytes.len() as u64, file.length);
+                    Response::new(Reply::Bytes(sum(&bytes).into()))
+                }
+                Err(_) => plain(StatusCode::BAD_REQUEST),
+            },
             "/slow" => {
                 tokio::time::sleep(Duration::from_millis(300)).await;
                 Response::new(Reply::Bytes(Bytes::from_static(b"slow")))
@@ -128,11 +144,13 @@ impl Server {
         let address = listener.local_addr().unwrap();
         let (stop, stopped) = oneshot::channel();
         let seen = Arc::new(Seen::default());
-        let backend = Script {
-            seen: Arc::clone(&seen),
-            file,
-        };
+        let shared = Arc::clone(&seen);
         let thread = std::thread::spawn(move || {
+            let backend = Script {
+                seen: shared,
+                spool: Spool::new(SpoolLimits::default()),
+                file,
+            };
             let runtime = tokio::runtime::Builder::new_current_thread()
                 .enable_all()
                 .build()
@@ -187,6 +205,14 @@ impl Drop for Server {
             let _ = thread.join();
         }
     }
+}
+
+/// How long it is, and what tells it from others of its length.
+pub(crate) fn sum(bytes: &[u8]) -> String {
+    let sum = bytes.iter().fold(7_u64, |sum, &byte| {
+        sum.wrapping_mul(31).wrapping_add(u64::from(byte))
+    });
+    format!("{} bytes, {sum:x}", bytes.len())
 }
 
 pub(crate) fn wait_until(condition: impl Fn() -> bool) {
