@@ -18,11 +18,15 @@ use surus_tests::fixture;
 use surus_tests::http::{Connection, Request, Response};
 use surus_tests::surus::{Mode, Options, Surus};
 
-/// The server of this mode with these settings of its application.
+/// The server of this mode with these settings of its application; as many processes as a test has requests.
 fn server(mode: Mode, app: &str) -> Options {
+    let processes = match mode {
+        Mode::Classic | Mode::Coroutine => "",
+        Mode::Process => "processes = 12\n",
+    };
     Surus::serve(&mode.script(&fixture("deadlines")))
         .mode(mode)
-        .config(&format!("[app.app]\n{app}\n"))
+        .config(&format!("[app.app]\n{processes}{app}\n"))
 }
 
 fn ask(server: &Surus, query: &str) -> Response {

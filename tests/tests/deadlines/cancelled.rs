@@ -55,7 +55,8 @@ fn check_end(mode: Mode, call: &str, end: End) {
                 ask(&server, &query).expect(504);
                 let took = start.elapsed();
                 assert!(took >= Duration::from_millis(500), "{call}: {took:?}");
-                assert!(took < Duration::from_secs(3), "{call}: {took:?}");
+                // What it waits for takes ten seconds.
+                assert!(took < Duration::from_secs(8), "{call}: {took:?}");
                 2
             }
             End::Client => {
@@ -69,13 +70,14 @@ fn check_end(mode: Mode, call: &str, end: End) {
         };
         let expected = format!("begun;finally;destructor;shutdown {status};");
         expect_notes(&server, &id, &expected, SOON);
-        assert_eq!(ask(&server, "case=pid").expect(200).text(), pid, "{call}");
+        let next = ask(&server, "case=pid").expect(200).text();
+        assert!(mode == Mode::Process || next == pid, "{call}");
     }
 }
 
-/// A test for each call, in each mode.
+/// A test for each call, in each mode; in processes PHP is told in another way, and does the same.
 macro_rules! calls {
-    ($($name:ident)*) => {
+    ($($name:ident)*; $($in_processes:ident)*) => {
         mod classic {
             use super::*;
             $(#[test] fn $name() { check(Mode::Classic, stringify!($name)); })*
@@ -84,24 +86,29 @@ macro_rules! calls {
             use super::*;
             $(#[test] fn $name() { check(Mode::Coroutine, stringify!($name)); })*
         }
+        mod process {
+            use super::*;
+            $(#[test] fn $in_processes() { check(Mode::Process, stringify!($in_processes)); })*
+        }
     };
 }
 
 calls! {
     endless calls sleep usleep deep pdo_pgsql curl file_get_contents pipe flock fiber loop_in_fiber generator callback sort
-    output_callback destructor
+    output_callback destructor;
+    endless sleep pdo_pgsql fiber output_callback
 }
 
 /// Neighbours of the isolate and of the process do not notice.
 #[test]
 fn neighbours_of_a_cancelled_request_finish() {
-    for mode in Mode::ISOLATES {
-        let server = server(mode, "request_timeout = \"1500ms\"").start();
+    for mode in Mode::ALL {
+        let server = server(mode, "request_timeout = \"3s\"").start();
         thread::scope(|scope| {
             let late = scope.spawn(|| ask(&server, "case=wait&call=sleep&id=late").expect(504));
-            thread::sleep(Duration::from_millis(700));
+            thread::sleep(Duration::from_millis(1700));
             let neighbours: Vec<_> = (0..10)
-                .map(|_| scope.spawn(|| ask(&server, "case=sleep&seconds=1.2").expect(200)))
+                .map(|_| scope.spawn(|| ask(&server, "case=sleep&seconds=1.6").expect(200)))
                 .collect();
             late.join().expect("the late request");
             for neighbour in neighbours {
@@ -114,7 +121,7 @@ fn neighbours_of_a_cancelled_request_finish() {
 /// `ignore_user_abort(true)`: the wait is not cut short, and the request learns what has happened.
 #[test]
 fn a_request_may_go_on_without_its_client() {
-    for mode in Mode::ISOLATES {
+    for mode in Mode::ALL {
         let server = server(mode, "request_timeout = \"30s\"").start();
         let client = begin(&server, "case=ignore&id=ignore").expect("a connection");
         expect_notes(&server, "ignore", "begun;", 2 * SOON);
@@ -126,7 +133,7 @@ fn a_request_may_go_on_without_its_client() {
 
 #[test]
 fn a_stream_may_go_on_without_its_client() {
-    for mode in Mode::ISOLATES {
+    for mode in Mode::ALL {
         let server = server(mode, "request_timeout = \"30s\"").start();
         let client = begin(&server, "case=ignore_streaming&id=stream").expect("a connection");
         thread::sleep(Duration::from_millis(300));
@@ -138,7 +145,7 @@ fn a_stream_may_go_on_without_its_client() {
 /// What has to be done after the answer is done, as under php-fpm.
 #[test]
 fn a_shutdown_function_is_not_cut_short_by_the_client() {
-    for mode in Mode::ISOLATES {
+    for mode in Mode::ALL {
         let server = server(mode, "request_timeout = \"30s\"").start();
         let client = begin(&server, "case=long_shutdown&id=shutdown").expect("a connection");
         expect_notes(&server, "shutdown", "begun;", SOON);
@@ -150,7 +157,7 @@ fn a_shutdown_function_is_not_cut_short_by_the_client() {
 /// Its deadline ends also a request that goes on without its client.
 #[test]
 fn a_request_without_client_has_a_deadline() {
-    for mode in Mode::ISOLATES {
+    for mode in Mode::ALL {
         let server = server(mode, "request_timeout = \"700ms\"").start();
         let client = begin(&server, "case=ignore&id=ignore").expect("a connection");
         expect_notes(&server, "ignore", "begun;", SOON);
@@ -164,7 +171,7 @@ fn a_request_without_client_has_a_deadline() {
 /// A client that leaves while it is being sent a stream.
 #[test]
 fn a_stream_ends_with_its_client() {
-    for mode in Mode::ISOLATES {
+    for mode in Mode::ALL {
         let server = server(mode, "request_timeout = \"30s\"").start();
         let client = begin(&server, "case=stream&id=stream").expect("a connection");
         thread::sleep(Duration::from_millis(300));
@@ -178,7 +185,7 @@ fn a_stream_ends_with_its_client() {
 /// The deadline in the middle of a stream: the client can tell that it has not got the whole.
 #[test]
 fn a_stream_that_is_cut_off_looks_so() {
-    for mode in Mode::ISOLATES {
+    for mode in Mode::ALL {
         let server = server(mode, "request_timeout = \"500ms\"").start();
         let mut client = begin(&server, "case=stream&id=stream").expect("a connection");
         let error = client.response("GET").expect_err("no end of the body");
@@ -194,7 +201,7 @@ fn a_stream_that_is_cut_off_looks_so() {
 /// A client that has stopped reading: the request waits for it, and its deadline ends that.
 #[test]
 fn a_request_whose_client_does_not_read_ends() {
-    for mode in Mode::ISOLATES {
+    for mode in Mode::ALL {
         let server = server(mode, "request_timeout = \"700ms\"").start();
         let client = begin(&server, "case=flood&id=flood").expect("a connection");
         thread::sleep(Duration::from_millis(300));
@@ -224,7 +231,7 @@ fn slow_requests_are_logged_with_their_backtrace() {
             ],
         ),
     ];
-    for mode in Mode::ISOLATES {
+    for mode in Mode::ALL {
         for (call, frames) in FRAMES {
             let app = "request_timeout = \"800ms\"\nslow_log = \"200ms\"";
             let server = server(mode, app).start();
@@ -258,7 +265,7 @@ fn slow_requests_are_logged_with_their_backtrace() {
 /// A request that is slow in a call that cannot be left is known when it ends.
 #[test]
 fn slow_calls_that_cannot_be_left_are_logged_at_the_end() {
-    for mode in Mode::ISOLATES {
+    for mode in Mode::ALL {
         let server = server(mode, "slow_log = \"200ms\"").start();
         ask(&server, "case=sleep&seconds=0.05").expect(200);
         ask(&server, "case=child").expect(200);

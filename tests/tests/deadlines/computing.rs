@@ -1,21 +1,21 @@
 //! Requests that compute: PHP's own limit, time slices, and the bounds on requests at a time.
 
+use std::fs;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use surus_tests::http::{Request, Response};
-use surus_tests::parallel::together;
 use surus_tests::surus::{Mode, Surus};
 
-use super::{ask, begin, expect_log, expect_notes, server, SOON};
+use super::{ask, begin, expect_log, expect_notes, notes, server, SOON};
 
 const SECOND: Duration = Duration::from_secs(1);
 
 /// `set_time_limit()` counts the time that the request computes. The others do not notice.
 #[test]
 fn a_time_limit_ends_a_loop() {
-    for mode in Mode::ISOLATES {
-        let server = server(mode, "preempt_fibers = true").start();
+    for mode in Mode::ALL {
+        let server = server(mode, "preempt_fibers = true\nrequest_timeout = \"0\"").start();
         thread::scope(|scope| {
             let neighbour = scope.spawn(|| ask(&server, "case=sleep&seconds=2").expect(200));
             let start = Instant::now();
@@ -33,7 +33,7 @@ fn a_time_limit_ends_a_loop() {
 
 #[test]
 fn waiting_does_not_count_for_a_time_limit() {
-    for mode in Mode::ISOLATES {
+    for mode in Mode::ALL {
         let server = server(mode, "").start();
         let response = ask(&server, "case=parked_limit&seconds=2").expect(200);
         assert_eq!(response.text(), "not counted", "{mode:?}");
@@ -43,8 +43,8 @@ fn waiting_does_not_count_for_a_time_limit() {
 /// One request's limit is not another's.
 #[test]
 fn a_time_limit_is_one_requests_own() {
-    for mode in Mode::ISOLATES {
-        let server = server(mode, "preempt_fibers = true").start();
+    for mode in Mode::ALL {
+        let server = server(mode, "preempt_fibers = true\nrequest_timeout = \"0\"").start();
         thread::scope(|scope| {
             let other = scope.spawn(|| ask(&server, "case=compute&seconds=2.5").expect(200));
             ask(&server, "case=limit&seconds=0&id=limit").expect(500);
@@ -57,7 +57,7 @@ fn a_time_limit_is_one_requests_own() {
 
 #[test]
 fn max_execution_time_is_the_limit_of_each_request() {
-    for mode in Mode::ISOLATES {
+    for mode in Mode::ALL {
         let server = server(mode, "\n[php]\nmax_execution_time = 1").start();
         for _ in 0..2 {
             ask(&server, "case=compute&seconds=0").expect(500);
@@ -67,74 +67,99 @@ fn max_execution_time_is_the_limit_of_each_request() {
     }
 }
 
-/// The answers that `get` got while one request computed for a second, slowest first, and how long that one took.
-fn while_computing(server: &Surus, get: impl Fn() -> Response) -> (Vec<Duration>, Duration) {
+/// CPU time that this process has used: other than the time, it does not depend on what else the machine does.
+fn used(pid: &str) -> Duration {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).expect("a process");
+    // After the name: state, then ten more fields before the two of time, in ticks of 10 ms.
+    let (_, fields) = stat.rsplit_once(')').expect("a name");
+    let fields: Vec<_> = fields.split_whitespace().collect();
+    let ticks = |at: usize| fields[at].parse::<u64>().expect("ticks");
+    Duration::from_millis(10 * (ticks(11) + ticks(12)))
+}
+
+/// What the worker computed from asking to the answer, for each answer that `get` got while one request computed for a
+/// second; the most first.
+fn while_computing(server: &Surus, get: impl Fn() -> Response) -> Vec<Duration> {
+    let pid = ask(server, "case=pid").expect(200).text();
+    let id = format!("computing{:?}", Instant::now());
+    let id: String = id.chars().filter(char::is_ascii_alphanumeric).collect();
     thread::scope(|scope| {
-        let computing = scope.spawn(|| {
-            let start = Instant::now();
-            ask(server, "case=compute&seconds=1").expect(200);
-            start.elapsed()
-        });
-        thread::sleep(Duration::from_millis(50));
+        let query = format!("case=compute&seconds=1&id={id}");
+        let computing = scope.spawn(move || ask(server, &query).expect(200));
+        expect_notes(server, &id, "begun;", SOON);
         let mut times = Vec::new();
         while !computing.is_finished() {
-            let start = Instant::now();
+            let before = used(&pid);
             get();
-            times.push(start.elapsed());
+            times.push(used(&pid).saturating_sub(before));
             thread::sleep(Duration::from_millis(5));
         }
+        computing.join().expect("the computing request");
         times.sort_by(|a, b| b.cmp(a));
-        (times, computing.join().expect("the computing request"))
+        times
     })
 }
 
-/// An answer takes a few slices of the other's time; on a machine that has nothing else to do that is some 20 ms.
-fn assert_served(what: &str, times: &[Duration], computed: Duration) {
+/// An answer takes a few slices of the other's time, and what that one gets until the client wakes up: on a machine that
+/// has nothing else to do that is some 20 ms. Who has to wait for the end waits for a second.
+fn assert_served(what: &str, times: &[Duration]) {
     let median = times[times.len() / 2];
+    let slowest = times[0];
     println!(
-        "{what}: {} answers, median {median:?}, slowest {:?}, computing {computed:?}",
-        times.len(),
-        times[0]
+        "{what}: {} answers, median {median:?}, slowest {slowest:?}",
+        times.len()
     );
-    assert!(times.len() >= 10, "{what}: {} answers", times.len());
-    assert!(median < computed / 15, "{what}: {median:?}");
-    assert!(times[0] < computed / 2, "{what}: {times:?}");
+    assert!(times.len() >= 5, "{what}: {} answers", times.len());
+    assert!(median < SECOND / 4, "{what}: {median:?}");
+    assert!(slowest < SECOND * 3 / 4, "{what}: {times:?}");
 }
 
 #[test]
 fn a_computing_isolate_gives_way_to_others() {
     let server = server(Mode::Classic, "").start();
     for query in ["case=pid", "case=sleep&seconds=0.001"] {
-        let (times, computed) = while_computing(&server, || ask(&server, query).expect(200));
-        assert_served(query, &times, computed);
+        let times = while_computing(&server, || ask(&server, query).expect(200));
+        assert_served(query, &times);
     }
 }
 
 #[test]
 fn a_computing_isolate_gives_way_to_files() {
     let server = server(Mode::Classic, "").start();
-    let (times, computed) = while_computing(&server, || {
+    let times = while_computing(&server, || {
         Request::get("/static.txt")
             .send(server.address())
             .expect(200)
     });
-    assert_served("files", &times, computed);
+    assert_served("files", &times);
 }
 
+/// When the first of three has done all of the same work, the others have done about as much.
 #[test]
 fn computing_isolates_share_the_time() {
     for slice in ["10ms", "2ms"] {
         let server = server(Mode::Classic, &format!("preempt_after = \"{slice}\"")).start();
-        let start = Instant::now();
-        let (mut ends, _) = together(3, |_| {
-            ask(&server, "case=work").expect(200);
-            start.elapsed()
+        thread::scope(|scope| {
+            let all = [1, 2, 3].map(|number| {
+                let query = format!("case=work&id=work{number}");
+                let server = &server;
+                scope.spawn(move || ask(server, &query).expect(200))
+            });
+            for number in 1..=3 {
+                expect_notes(&server, &format!("work{number}"), "waits;", SOON);
+            }
+            fs::write(server.folder().join("go"), "").expect("a sign");
+            for one in all {
+                one.join().expect("work");
+            }
         });
-        ends.sort();
-        assert!(
-            ends[0] > ends[2] / 2,
-            "{slice}: one after the other: {ends:?}"
-        );
+        let log = notes(&server, "work");
+        let end = log.find("10 of 10;").expect("an end");
+        for number in 1..=3 {
+            let half = format!("work{number} 5 of 10;");
+            let half = log.find(&half).expect("the half of its work");
+            assert!(half < end, "{slice}: one after the other: {log}");
+        }
     }
 }
 
@@ -142,16 +167,16 @@ fn computing_isolates_share_the_time() {
 #[test]
 fn a_computing_fiber_gives_way_when_asked_for() {
     let without = server(Mode::Coroutine, "").start();
-    let (times, computed) = while_computing(&without, || {
+    let times = while_computing(&without, || {
         Request::get("/nowhere").send(without.address()).expect(404)
     });
-    assert_served("404", &times, computed);
-    let (times, computed) = while_computing(&without, || ask(&without, "case=pid").expect(200));
-    assert!(times[0] > computed / 2, "served meanwhile: {times:?}");
+    assert_served("404", &times);
+    let times = while_computing(&without, || ask(&without, "case=pid").expect(200));
+    assert!(times[0] > SECOND / 2, "served meanwhile: {times:?}");
 
     let with = server(Mode::Coroutine, "preempt_fibers = true").start();
-    let (times, computed) = while_computing(&with, || ask(&with, "case=pid").expect(200));
-    assert_served("fibers", &times, computed);
+    let times = while_computing(&with, || ask(&with, "case=pid").expect(200));
+    assert_served("fibers", &times);
 }
 
 /// A request that has to wait for a computing fiber until its own deadline is not begun any more.
@@ -168,7 +193,7 @@ fn a_deadline_counts_from_the_start_of_the_wait() {
         let response = ask(&server, &format!("case=wait&call=sleep&id={id}"));
         let took = start.elapsed();
         response.expect(504);
-        assert!(took > SECOND / 2 && took < SECOND * 2, "{took:?}");
+        assert!(took > SECOND / 2 && took < SECOND * 8, "{took:?}");
         for each in computing {
             each.join().expect("a computing request");
         }
@@ -192,9 +217,15 @@ fn too_many_requests_in_flight_are_refused() {
         let server = server(mode, "max_requests_in_flight = 2\nmax_queue = 0").start();
         thread::scope(|scope| {
             let running: Vec<_> = (0..2)
-                .map(|_| scope.spawn(|| ask(&server, "case=sleep&seconds=1").expect(200)))
+                .map(|number| {
+                    let query = format!("case=sleep&seconds=2&id=running{number}");
+                    let server = &server;
+                    scope.spawn(move || ask(server, &query).expect(200))
+                })
                 .collect();
-            thread::sleep(Duration::from_millis(400));
+            for number in 0..2 {
+                expect_notes(&server, &format!("running{number}"), "begun;", SOON);
+            }
             expect_busy(ask(&server, "case=pid"));
             for each in running {
                 each.join().expect("a running request");
@@ -209,33 +240,32 @@ fn too_many_requests_in_flight_are_refused() {
 fn classic_requests_wait_in_line() {
     let app = "isolates = { min = 1, max = 1 }\nmax_requests_in_flight = 1\nmax_queue = 3";
     let server = server(Mode::Classic, app).start();
-    thread::scope(|scope| {
-        let start = Instant::now();
-        let mut waiting = Vec::new();
-        for number in 1..=3u32 {
-            let server = &server;
-            waiting.push(scope.spawn(move || {
-                ask(server, "case=sleep&seconds=0.5").expect(200);
-                (number, start.elapsed())
-            }));
+    let mut waiting: Vec<_> = (1..=3)
+        .map(|number| {
+            let query = format!("case=sleep&seconds=0.5&id=line{number}");
+            let connection = begin(&server, &query).expect("a connection");
             thread::sleep(Duration::from_millis(60));
-        }
-        // The fourth leaves while it waits: nobody waits for it.
-        let left = begin(&server, "case=sleep&seconds=0.5").expect("a connection");
-        thread::sleep(Duration::from_millis(60));
-        expect_busy(ask(&server, "case=pid"));
-        drop(left);
-        for each in waiting {
-            let (number, took) = each.join().expect("a waiting request");
-            let turn = Duration::from_millis(500) * number;
-            assert!(took >= turn, "{number}: {took:?}");
-            assert!(
-                took < turn + Duration::from_millis(450),
-                "{number}: {took:?}"
+            connection
+        })
+        .collect();
+    expect_notes(&server, "line1", "begun;", SOON);
+    // The fourth leaves while it waits: nobody waits for it.
+    let left = begin(&server, "case=sleep&seconds=0.5&id=line4").expect("a connection");
+    thread::sleep(Duration::from_millis(60));
+    expect_busy(ask(&server, "case=pid"));
+    drop(left);
+    for (number, each) in (1..).zip(&mut waiting) {
+        each.response("GET").expect("an answer").expect(200);
+        for later in number + 2..=3 {
+            assert_eq!(
+                notes(&server, &format!("line{later}")),
+                "",
+                "before {number}"
             );
         }
-    });
+    }
     ask(&server, "case=pid").expect(200);
+    assert_eq!(notes(&server, "line4"), "");
 }
 
 #[test]
@@ -243,12 +273,13 @@ fn waiting_in_line_has_an_end() {
     let app = "isolates = { min = 1, max = 1 }\nrequest_timeout = \"600ms\"";
     let server = server(Mode::Classic, app).start();
     thread::scope(|scope| {
-        let end = scope.spawn(|| ask(&server, "case=end&call=finally_waits&id=end").expect(504));
-        thread::sleep(Duration::from_millis(200));
+        let query = "case=end&call=finally_waits_long&id=end";
+        let end = scope.spawn(|| ask(&server, query).expect(504));
+        expect_notes(&server, "end", "begun;", SOON);
         let start = Instant::now();
         // Its deadline passes while the first one is still in its finally block.
         expect_busy(ask(&server, "case=pid"));
-        assert!(start.elapsed() < SECOND, "{:?}", start.elapsed());
+        assert!(start.elapsed() < SOON, "{:?}", start.elapsed());
         end.join().expect("the first one");
     });
 }
