@@ -163,51 +163,6 @@ fn opcache_reset() {
     }
 }
 
-/// Everything below a folder of this crate's repository that ends like this, as one text.
-fn sources(folder: &str, ending: &str) -> String {
-    let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join(folder)];
-    let mut text = String::new();
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder).expect("a folder") {
-            let path = entry.expect("an entry").path();
-            if path.is_dir() {
-                folders.push(path);
-            } else if path.to_string_lossy().ends_with(ending) {
-                text += &fs::read_to_string(path).expect("a source");
-            }
-        }
-    }
-    text
-}
-
-/// Each row of the inventory of state names a test first, or has a dash in its place.
-#[test]
-fn the_inventory_names_tests_that_exist() {
-    let inventory = sources("../docs", "isolates.md");
-    let tests = sources("tests", ".rs") + &sources("../crates/surus-zend/tests", ".rs");
-    let settings = sources("fixtures/isolation", "rows.php");
-    let exists = |name: &str| {
-        let function = name.rsplit("::").next().unwrap_or(name);
-        settings.contains(&format!("'{name}' => new Row"))
-            || tests.contains(&format!("fn {function}("))
-            || tests.contains(&format!("\n    {name}\n"))
-    };
-    let (_, state) = inventory.split_once("\n## State\n").expect("a heading");
-    let (state, _) = state.split_once("\n## ").expect("the next heading");
-    let mut rows = 0;
-    for row in state.lines().filter(|line| line.starts_with("| ")) {
-        let test = row.trim_end_matches(" |").rsplit(" | ").next();
-        let test = test.expect("the last cell");
-        if test == "–" || test == "test" || row.matches(" | ").count() < 3 {
-            continue;
-        }
-        let name = test.split('`').nth(1).unwrap_or_default();
-        assert!(exists(name), "no test {name:?}: {row}");
-        rows += 1;
-    }
-    assert!(rows > 40, "{rows} rows");
-}
-
 /// A test for each script, in each mode.
 macro_rules! scripts {
     ($($name:ident)*) => {

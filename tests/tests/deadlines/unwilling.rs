@@ -1,5 +1,6 @@
 //! Requests that were told to end and do not want to: five seconds for what they have to do, then it is over.
 
+use std::thread;
 use std::time::{Duration, Instant};
 
 use surus_tests::surus::Mode;
@@ -97,4 +98,31 @@ fn a_loop_in_a_shutdown_function_is_stopped() {
         expect_log(&server, FORCED);
         ask(&server, "case=pid").expect(200);
     }
+}
+
+/// What cannot be unwound is left for good, with its isolate; the worker is replaced.
+#[test]
+fn c_code_that_does_not_end_is_given_up() {
+    thread::scope(|scope| {
+        for mode in Mode::ALL {
+            scope.spawn(move || {
+                let server = server(mode, "request_timeout = \"500ms\"").start();
+                let pid = ask(&server, "case=pid").expect(200).text();
+                ask(&server, "case=end&call=sqlite&id=sqlite").expect(504);
+                let start = Instant::now();
+                ask(&server, "case=pid").expect(200);
+                expect_log(&server, "does not end: its isolate is given up");
+                assert!(start.elapsed() > 2 * UNWIND_TIME - SOON, "{mode:?}");
+                assert_eq!(notes(&server, "sqlite"), "begun;", "{mode:?}");
+                while ask(&server, "case=pid").expect(200).text() == pid {
+                    assert!(
+                        start.elapsed() < 6 * UNWIND_TIME,
+                        "{mode:?}: {}",
+                        server.log()
+                    );
+                    thread::sleep(Duration::from_millis(20));
+                }
+            });
+        }
+    });
 }
