@@ -2,15 +2,17 @@
 //! what is promised.
 #![forbid(unsafe_code)]
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
+use std::fs;
 use std::io;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use nix::sys::signal::Signal;
 use surus_tests::fixture;
 use surus_tests::http::{Connection, Request, Response};
 use surus_tests::surus::{Mode, Options, Surus};
+use surus_tests::temp::TempDir;
 
 const NEIGHBOURS: usize = 10;
 
@@ -129,6 +131,61 @@ fn a_worker_that_dies_is_replaced() {
             assert_replaced(&server, &process, lost);
             let log = server.log();
             assert!(log.contains(signal.as_str()), "{mode:?}: {log}");
+        }
+    }
+}
+
+/// OPcache is on, and what one worker has compiled is there for the others. The JIT is off. Scripts see Surus' name.
+#[test]
+fn workers_share_compiled_scripts() {
+    const LOOK: &str = "$other = __DIR__ . '/other.php'; \
+        $before = opcache_is_script_cached($other); \
+        require $other; \
+        $status = opcache_get_status(false); \
+        $found = [getmypid(), PHP_SAPI, $status['opcache_enabled'], $status['jit']['on'] ?? false, $before];";
+    for mode in Mode::ISOLATES {
+        let folder = TempDir::new("compiled");
+        let scripts = [
+            folder.file("other.php", "<?php return 1;"),
+            folder.file(
+                "index.php",
+                &format!("<?php {LOOK} echo json_encode($found);"),
+            ),
+            folder.file(
+                "app.php",
+                &format!("<?php return function () {{ {LOOK} return $found; }};"),
+            ),
+        ];
+        let hour_ago = SystemTime::now() - Duration::from_secs(3600);
+        for script in scripts {
+            // OPcache leaves files alone that are younger than two seconds.
+            let file = fs::File::options().append(true).open(script);
+            file.and_then(|file| file.set_modified(hour_ago))
+                .expect("an older file");
+        }
+        let server = Surus::serve(&mode.script(folder.path()))
+            .mode(mode)
+            .workers(2)
+            .start();
+        let mut seen = HashMap::new();
+        let start = Instant::now();
+        while seen.len() < 2 {
+            let found = Request::get("/").send(server.address()).expect(200).json();
+            assert_eq!(found[1], "surus", "{mode:?}");
+            assert_eq!(found[2], true, "{mode:?}: OPcache is off");
+            assert_eq!(found[3], false, "{mode:?}: the JIT is on");
+            let pid = found[0].as_i64().expect("a process id");
+            let first = seen.is_empty();
+            seen.entry(pid).or_insert_with(|| {
+                assert_eq!(
+                    found[4], !first,
+                    "{mode:?}: compiled before, by the other one"
+                );
+            });
+            assert!(
+                start.elapsed() < Duration::from_secs(20),
+                "{mode:?}: one worker answers"
+            );
         }
     }
 }

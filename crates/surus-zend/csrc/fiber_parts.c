@@ -325,14 +325,13 @@ void surus_parts_reset(const char *idle)
 	}
 }
 
-#if PHP_VERSION_ID < 80400
 void *surus_random_save(void)
 {
 	if (!RANDOM_G(mt19937_seeded)) {
 		return NULL;
 	}
-	void *saved = emalloc(php_random_algo_mt19937.state_size);
-	memcpy(saved, RANDOM_G(mt19937)->state, php_random_algo_mt19937.state_size);
+	void *saved = emalloc(SURUS_RANDOM_SIZE);
+	memcpy(saved, SURUS_RANDOM_STATE(), SURUS_RANDOM_SIZE);
 	RANDOM_G(mt19937_seeded) = false;
 	return saved;
 }
@@ -341,7 +340,7 @@ void surus_random_load(void *saved)
 {
 	RANDOM_G(mt19937_seeded) = saved != NULL;
 	if (saved) {
-		memcpy(RANDOM_G(mt19937)->state, saved, php_random_algo_mt19937.state_size);
+		memcpy(SURUS_RANDOM_STATE(), saved, SURUS_RANDOM_SIZE);
 		efree(saved);
 	}
 }
@@ -350,29 +349,3 @@ void surus_random_reset(void)
 {
 	RANDOM_G(mt19937_seeded) = false;
 }
-#else
-void *surus_random_save(void)
-{
-	if (!RANDOM_G(mt19937_seeded)) {
-		return NULL;
-	}
-	php_random_status_state_mt19937 *saved = emalloc(sizeof *saved);
-	*saved = RANDOM_G(mt19937);
-	RANDOM_G(mt19937_seeded) = false;
-	return saved;
-}
-
-void surus_random_load(void *saved)
-{
-	RANDOM_G(mt19937_seeded) = saved != NULL;
-	if (saved) {
-		RANDOM_G(mt19937) = *(php_random_status_state_mt19937 *)saved;
-		efree(saved);
-	}
-}
-
-void surus_random_reset(void)
-{
-	RANDOM_G(mt19937_seeded) = false;
-}
-#endif

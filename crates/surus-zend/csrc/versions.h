@@ -1,4 +1,5 @@
-/* Every difference between the PHP versions that Surus is built against (8.2 to 8.5), and nothing else. */
+/* Every difference between the PHP versions that Surus is built against (8.2 to 8.5), and nothing else; those between
+ * layouts of hidden structs are in hidden_layout.h. */
 #ifndef SURUS_VERSIONS_H
 #define SURUS_VERSIONS_H
 
@@ -49,6 +50,15 @@
 #define SURUS_PCRE_CACHE_IS_OF_REQUEST(globals) ((void)(globals), false)
 #else
 #define SURUS_PCRE_CACHE_IS_OF_REQUEST(globals) ((globals)->per_request_cache)
+#endif
+
+/* What mt_srand() has seeded: on the heap up to 8.3. */
+#if PHP_VERSION_ID >= 80400
+#define SURUS_RANDOM_STATE() ((void *)&RANDOM_G(mt19937))
+#define SURUS_RANDOM_SIZE sizeof(php_random_status_state_mt19937)
+#else
+#define SURUS_RANDOM_STATE() (RANDOM_G(mt19937)->state)
+#define SURUS_RANDOM_SIZE (php_random_algo_mt19937.state_size)
 #endif
 
 /* Properties with hooks are not written at their place. */

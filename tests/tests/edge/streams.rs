@@ -4,7 +4,9 @@ use std::io;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use surus_tests::surus::Mode;
+use surus_tests::http::{Connection, Request};
+use surus_tests::surus::{Mode, Surus};
+use surus_tests::temp::TempDir;
 
 use super::{get, sent, server};
 
@@ -64,4 +66,30 @@ fn clients_that_do_not_read_do_not_occupy_isolates() -> io::Result<()> {
             .all(|chunk| chunk == b"0123456789abcdef"));
     }
     Ok(())
+}
+
+/// Small pieces do not wait until the client has acknowledged the ones before (`TCP_NODELAY`), which takes it 40 ms.
+#[test]
+fn small_pieces_do_not_wait_for_each_other() {
+    let folder = TempDir::new("pieces");
+    let piece = "flush(); usleep(2000);";
+    let app = format!(
+        "<?php return function () {{ echo 'a'; {piece} echo 'b'; {piece} echo 'c'; return ''; }};"
+    );
+    let script = folder.file("app.php", &app);
+    let server = Surus::serve(&script).start();
+    let mut connection = Connection::open(server.address()).expect("a connection");
+    let request = Request::get("/").bytes(server.address());
+    // The first answers are acknowledged at once, since the connection is new.
+    let quickest = (0..30)
+        .map(|_| {
+            let start = Instant::now();
+            connection.write(&request).expect("sent");
+            let response = connection.response("GET").expect("an answer");
+            assert_eq!(response.text(), "abc");
+            start.elapsed()
+        })
+        .skip(20)
+        .min();
+    assert!(quickest < Some(Duration::from_millis(30)), "{quickest:?}");
 }
