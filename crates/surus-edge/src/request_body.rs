@@ -81,6 +81,10 @@ impl RequestBody {
         (RequestBody(Source::Direct { direct, watch }), verdict)
     }
 
+    pub(crate) fn is_direct(&self) -> bool {
+        matches!(self.0, Source::Direct { .. })
+    }
+
     /// What is still in the socket, for a helper thread, where it is read from there. Each time something has come is
     /// waited for by [`RequestBody::arrival`].
     pub(crate) fn rest(&self) -> Option<io::Result<Rest>> {

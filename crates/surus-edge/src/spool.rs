@@ -182,6 +182,8 @@ impl Spool {
         mut body: RequestBody,
         form: Option<Scanner>,
     ) -> Result<Spooled, BoxError> {
+        // The event loop need not read what is not for memory.
+        let is_for_file = body.is_direct() && !self.holds(&body);
         let Some(first) = next(&mut body).await? else {
             return Ok(Spooled::Memory(Bytes::new()));
         };
@@ -195,7 +197,7 @@ impl Spool {
             let length = block.length + piece.len();
             let fits = length <= self.limits.memory_each && self.counts(&mut block, &piece);
             block.add(piece);
-            if !fits {
+            if !fits || is_for_file {
                 return self.to_file(block, body, form).await.map(Spooled::File);
             }
             match next(&mut body).await? {
