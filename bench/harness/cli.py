@@ -176,11 +176,12 @@ def _first_requests(peers: list[Peer], servers: dict[str, Server], found: OneOff
 
 
 def _uploads(servers: dict[str, Server]) -> list[uploads.Row]:
-    """Raw bodies in coroutine mode, forms with a file in classic mode, and both to bare hyper, which keeps nothing."""
+    """Raw bodies in coroutine mode, both kinds in classic mode, and to bare hyper, which forgets them or writes them to files."""
+    sites = [("surus-classic", "/upload.php", True), ("nginx-fpm", "/upload.php", True), ("mod_php", "/upload.php", True)]
     loads = [
-        uploads.Load(servers[name], "form" if form else "raw body", "/upload.php" if classic else "/upload", form, name == "limit")
+        uploads.Load(servers[name], "form" if form else "raw body", path, form, name == "limit", keeps)
         for form in (False, True)
-        for name, classic in (("limit", False), ("surus", False), ("surus-classic", True), ("nginx-fpm", True), ("mod_php", True))
+        for name, path, keeps in [("limit", "/upload", False), ("limit", "/keep", True), ("surus", "/upload", False), *sites]
         if name in servers and not (form and name == "surus")
     ]
     return [uploads.Row(load) for load in loads]

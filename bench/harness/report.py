@@ -140,26 +140,30 @@ def latency(milliseconds: float) -> str:
 
 def _uploads(run: Run) -> str:
     lines = [
-        "Bare hyper reads the bodies and keeps nothing; the others give PHP a file, except Surus in coroutine mode, which streams raw"
-        f" bodies to PHP. A visitor asks for the plaintext {PER_SECOND} times a second, alone and beside the uploads.",
+        "Bare hyper forgets what it has read, or writes it to a file; the others give PHP a file, except Surus in coroutine mode, which"
+        f" streams raw bodies to PHP. A visitor asks for the plaintext {PER_SECOND} times a second, alone and beside the uploads.",
         "",
-        "| Server | body | MB/s | to limit | CPU ms/upload | visitor's p99 ms | beside uploads |",
-        "|---|---|---:|---:|---:|---:|---:|",
+        "| Server | body | MB/s | to limit | to limit with files | CPU ms/upload | visitor's p99 ms | beside uploads |",
+        "|---|---|---:|---:|---:|---:|---:|---:|",
     ]
     marks: set[str] = set()
     for row in run.oneoff.uploads:
         title = run.titles[row.load.server.name]
+        if row.load.counts_all and row.load.keeps:
+            title += ", to a file"
         found = list(row.results.values())
         if row.failure is not None or not found:
-            lines.append(f"| {title} | {row.load.title} | failed | | | | |")
+            lines.append(f"| {title} | {row.load.title} | failed | | | | | |")
             continue
         ratio = row.ratio(limit_of(run.oneoff.uploads, row))
+        with_files = row.ratio(limit_of(run.oneoff.uploads, row, keeps=True)) if row.load.keeps else None
         figures = [[each.rate / 1e6, each.cpu * 1000, each.alone.p99, each.beside.p99] for each in found]
         rate, cpu, alone, beside = (median(column) for column in zip(*figures))
         if row.disturbed():
             marks.add(f"Other processes took more than {DISTURBED:.0%} of a core in some rounds: read with care.")
         lines.append(
-            f"| {title} | {row.load.title} | {rate:,.0f} | {times(ratio) if ratio else ''} | {cpu:.1f} | {alone:.2f} | {beside:.2f} |"
+            f"| {title} | {row.load.title} | {rate:,.0f} | {times(ratio) if ratio else ''} | {times(with_files) if with_files else ''} "
+            f"| {cpu:.1f} | {alone:.2f} | {beside:.2f} |"
         )
     return "\n".join(lines + [""] + sorted(marks)).rstrip()
 

@@ -64,6 +64,10 @@ def verdicts(rows: list[Row], oneoff: OneOff) -> list[Verdict]:
             mode = "classic" if upload.load.server.name.endswith("classic") else "coroutine"
             what = f"Uploads ({upload.load.title}, {mode} mode): MB/s to bare hyper"
             found.append(Verdict(what, f"≥ {UPLOADS_TO_LIMIT:g}", times(ratio), ratio.median >= UPLOADS_TO_LIMIT))
+            with_files = upload.ratio(limit_of(oneoff.uploads, upload, keeps=True))
+            if upload.load.keeps and with_files is not None:
+                passed = with_files.median >= UPLOADS_TO_LIMIT
+                found.append(Verdict(f"{what} that writes files", f"≥ {UPLOADS_TO_LIMIT:g}", times(with_files), passed))
     if (start := oneoff.startup) is not None:
         measured = f"{start.median:.0f} ms ({start.low:.0f}–{start.high:.0f})"
         what = "exec to first 200, `examples/hello`"

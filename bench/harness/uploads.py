@@ -43,6 +43,8 @@ class Load:
     form: bool
     #: bare hyper takes any body, and says how long all of it was
     counts_all: bool = False
+    #: bodies are written to files
+    keeps: bool = False
 
     def request(self) -> tuple[bytes, bytes]:
         """The request and the only right body of its answer."""
@@ -90,10 +92,10 @@ class Row:
         return any(result.disturbance > DISTURBED for result in self.results.values())
 
 
-def limit_of(rows: list[Row], row: Row) -> Row | None:
-    """The yardstick of a row: bare hyper's with the same kind of body."""
-    same = (other for other in rows if other.load.counts_all and other.load.form == row.load.form)
-    return next(same, None)
+def limit_of(rows: list[Row], row: Row, keeps: bool = False) -> Row | None:
+    """The yardstick of a row: bare hyper's with the same kind of body, which it forgets or writes to a file."""
+    limits = (other for other in rows if other.load.counts_all and other.load.keeps == keeps)
+    return next((other for other in limits if other.load.form == row.load.form), None)
 
 
 def measure(rows: list[Row], cores: tuple[int, int], rounds: int, seconds: int) -> None:

@@ -95,8 +95,8 @@ class BesideTest(unittest.TestCase):
         self.assertIn("its log", row.failure or "")
 
     def test_targets_of_uploads(self) -> None:
-        def row(name: str, rates: list[float], counts_all: bool = False) -> uploads.Row:
-            load = uploads.Load(SimpleNamespace(name=name), "form", "/", True, counts_all)  # type: ignore[arg-type]
+        def row(name: str, rates: list[float], counts_all: bool = False, keeps: bool = False) -> uploads.Row:
+            load = uploads.Load(SimpleNamespace(name=name), "form", "/", True, counts_all, keeps)  # type: ignore[arg-type]
             quiet = pace.Pace(1.0, 2.0, 3.0, 100)
             return uploads.Row(load, {n: uploads.Result(rate, 0.01, quiet, quiet, 0.0) for n, rate in enumerate(rates)})
 
@@ -104,6 +104,10 @@ class BesideTest(unittest.TestCase):
         rows = [limit, row("surus-classic", [60.0, 30.0]), row("surus", [40.0, 20.0]), row("nginx-fpm", [1.0, 1.0])]
         found = targets.verdicts([], oneoff.OneOff(uploads=rows))
         self.assertEqual([verdict.passed for verdict in found], [True, False])
+        rows = [limit, row("limit", [60.0], counts_all=True, keeps=True), row("surus-classic", [40.0], keeps=True)]
+        found = targets.verdicts([], oneoff.OneOff(uploads=rows))
+        self.assertEqual([verdict.passed for verdict in found], [False, True])
+        self.assertIn("writes files", found[1].what)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@
 //! Usage: `surus-limit 127.0.0.1:8080`; prints `limit ready ADDRESS` once it listens.
 #![forbid(unsafe_code)]
 
+use std::io::Write;
 use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::sync::LazyLock;
@@ -74,10 +75,15 @@ async fn serve(address: SocketAddr) -> std::io::Result<()> {
     }
 }
 
-async fn answer(request: Request<Incoming>) -> Result<Response<Full<Bytes>>, hyper::Error> {
+type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+async fn answer(request: Request<Incoming>) -> Result<Response<Full<Bytes>>, BoxError> {
     if request.method() == Method::POST {
-        let length = length(request.into_body()).await?.to_string();
-        return Ok(response("text/plain", length.into()));
+        let length = match request.uri().path() {
+            "/keep" => keep(request.into_body()).await?,
+            _ => length(request.into_body()).await?,
+        };
+        return Ok(response("text/plain", length.to_string().into()));
     }
     let path = request.uri().path();
     Ok(match path {
@@ -104,6 +110,20 @@ async fn length(mut body: Incoming) -> Result<usize, hyper::Error> {
     let mut length = 0;
     while let Some(frame) = body.frame().await {
         length += frame?.data_ref().map_or(0, Bytes::len);
+    }
+    Ok(length)
+}
+
+/// Writes a body to a file without a name, off the event loop.
+async fn keep(mut body: Incoming) -> Result<usize, BoxError> {
+    let mut file = tempfile::tempfile()?;
+    let mut length = 0;
+    while let Some(frame) = body.frame().await {
+        if let Ok(data) = frame?.into_data() {
+            length += data.len();
+            let write = move || file.write_all(&data).map(|()| file);
+            file = tokio::task::spawn_blocking(write).await??;
+        }
     }
     Ok(length)
 }
