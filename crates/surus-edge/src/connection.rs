@@ -315,10 +315,6 @@ impl State {
     /// True if the client has closed its side. hyper finds that out by reading, but it does not read while there is a
     /// pipelined request in its buffer.
     pub(crate) fn client_has_left(&self) -> bool {
-        if self.reader.get() == Reader::Body {
-            // It may have closed behind the body.
-            return false;
-        }
         let output = self.output.borrow();
         let ready = pin!(output.stream().ready(Interest::READABLE));
         let polled = ready.poll(&mut Context::from_waker(Waker::noop()));

@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::Shutdown;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use surus_edge::Limits;
@@ -163,4 +164,20 @@ fn a_client_that_breaks_off_leaves_nothing_behind() {
         server.wait_for_running(0);
     }
     assert_eq!(server.connect().get("/hello").text(), "hello");
+}
+
+#[test]
+fn a_client_that_leaves_is_noticed_also_while_nobody_reads() {
+    let server = Server::start(Limits::default());
+    let client = server.connect();
+    let mut stream = &client.stream;
+    stream
+        .write_all(head("/hang", MEGABYTE, "").as_bytes())
+        .unwrap();
+    // No more than the socket takes: what it does not hides the end.
+    stream.write_all(&body(1000)).unwrap();
+    server.wait_for_running(1);
+    drop(client);
+    server.wait_for_running(0);
+    assert_eq!(server.seen.dropped.load(Ordering::SeqCst), 1);
 }
