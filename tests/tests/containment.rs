@@ -6,13 +6,15 @@
 #[path = "containment/places.rs"]
 mod places;
 
+use std::fs;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use surus_tests::fixture;
 use surus_tests::http::{Request, Response};
 use surus_tests::parallel::together;
 use surus_tests::surus::{Mode, Options, Surus};
+use surus_tests::temp::TempDir;
 
 const NEIGHBOURS: usize = 20;
 
@@ -178,6 +180,57 @@ fn all_at_once_classic() {
 #[test]
 fn all_at_once_coroutine() {
     check_all_at_once(Mode::Coroutine);
+}
+
+/// What goes wrong in the middle of a stream: the client can tell that it has not got the whole.
+#[test]
+fn a_stream_that_fails_looks_so() {
+    let folder = TempDir::new("stream");
+    let app = format!(
+        "<?php require '{}'; \
+         return function ($request) {{ yield 'one;'; act($request->query('act')); yield 'two;'; }};",
+        fixture("containment/places.php").display()
+    );
+    let server = Surus::serve(&folder.file("app.php", &app)).start();
+    for act in ["throw", "fatal", "compile", "memory", "overflow"] {
+        let request = Request::get(&format!("/?act={act}"));
+        let answer = request.try_send(server.address());
+        assert!(answer.is_err(), "{act}: {answer:?}");
+    }
+    let answer = Request::get("/?act=exit").send(server.address());
+    assert_eq!(answer.expect(200).text(), "one;left;");
+}
+
+/// After a fatal error the application boots anew. If it cannot, each request has it try again.
+#[test]
+fn an_application_that_does_not_boot_again() {
+    let folder = TempDir::new("reboot");
+    let app = "<?php require __DIR__ . '/part.php'; \
+               return fn ($request) => $request->query('fail') ? trigger_error('inner-detail', E_USER_ERROR) : 'fine';";
+    let script = folder.file("app.php", app);
+    folder.file("part.php", "<?php");
+    let server = Surus::serve(&script).start();
+    let get = |target: &str| Request::get(target).send(server.address());
+    assert_eq!(get("/").expect(200).text(), "fine");
+    let part = folder.path().join("part.php");
+    fs::remove_file(&part).expect("part of the application");
+    get("/?fail=1").expect(500);
+    for _ in 0..3 {
+        let response = get("/").expect(503);
+        assert!(response.header("retry-after").is_some());
+        assert!(!response.text().contains("part.php"), "{}", response.text());
+    }
+    assert!(server.log().contains("did not boot again"));
+    fs::write(part, "<?php").expect("part of the application");
+    // One that is on its way may still fail.
+    let start = Instant::now();
+    while get("/").status != 200 {
+        assert!(
+            start.elapsed() < Duration::from_secs(10),
+            "{}",
+            server.log()
+        );
+    }
 }
 
 /// What clients do not see is in the log; with `--dev` they see it too.

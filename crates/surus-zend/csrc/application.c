@@ -312,6 +312,7 @@ surus_outcome surus_run_call(surus_task *task)
 	zval request;
 	ZVAL_UNDEF(&request);
 	volatile surus_outcome outcome = SURUS_OK;
+	volatile bool whole = true;
 	if (!task->fiber || !task->isolate->application || !task->isolate->application->count) {
 		return SURUS_FATAL;
 	}
@@ -329,10 +330,15 @@ surus_outcome surus_run_call(surus_task *task)
 		if (SURUS_HAS_OOM()) {
 			SURUS_CLEAR_OOM();
 			task->isolate->had_fatal = true;
+			whole = false;
 		}
 	} zend_catch {
 		outcome = SURUS_FATAL;
+		whole = false;
 	} zend_end_try();
+	if (!whole) {
+		surus_rs_cut_off(task->exchange);
+	}
 	EG(current_execute_data) = &bottom;
 	if (outcome == SURUS_FATAL) {
 		note_fatal(task);

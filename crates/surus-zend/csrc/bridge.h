@@ -201,6 +201,8 @@ void surus_rs_finish(void *exchange);
 
 /* An uncaught exception of a coroutine application; `trace` is empty outside of development. */
 void surus_rs_exception(void *exchange, int status, surus_str class_name, surus_str message, surus_str trace);
+/* The body ended before it was whole: one that is being sent is cut off, so that the client can tell. */
+void surus_rs_cut_off(void *exchange);
 
 /* At boot: one route of the application. `methods` has commas or is "*"; `headers` has a line for each condition; `about`
  * is for people, `origin` the file and line where it is declared.

@@ -505,6 +505,13 @@ impl Exchange {
         wake(&self.waiter);
     }
 
+    /// A stream is cut off; anything else stays as it is.
+    pub(crate) fn cut_off(&self) {
+        if matches!(self.response.borrow().state, State::Streaming(_)) {
+            self.answer_instead(|| http::Response::new(ResponseBody::empty()));
+        }
+    }
+
     // ---- the response, the server's side
 
     pub(crate) fn take_ready(&self) -> Option<http::Response<ResponseBody>> {

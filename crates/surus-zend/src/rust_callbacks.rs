@@ -356,6 +356,12 @@ unsafe extern "C" fn surus_rs_exception(
 }
 
 #[no_mangle]
+unsafe extern "C" fn surus_rs_cut_off(raw: *mut c_void) {
+    // SAFETY: as above.
+    unsafe { exchange(raw) }.cut_off();
+}
+
+#[no_mangle]
 unsafe extern "C" fn surus_rs_class_source(
     class_name: Str,
     file_name: *mut Str,
