@@ -14,6 +14,7 @@ thread_local! {
 }
 
 /// Adds the header line of the second that `now` is in.
+#[inline(always)]
 pub(super) fn write(output: &mut Vec<u8>, now: Instant) {
     LINE.with_borrow_mut(|line| {
         let line = match line {

@@ -119,7 +119,7 @@ fn as_length(value: &HeaderValue) -> Option<u64> {
 
 /// A header that changes how the request is read, or what follows it on the connection.
 fn has_a_say(name: &HeaderName) -> bool {
-    [CONNECTION, TRANSFER_ENCODING, EXPECT, UPGRADE].contains(name)
+    *name == CONNECTION || *name == TRANSFER_ENCODING || *name == EXPECT || *name == UPGRADE
 }
 
 /// What is so anyway, and browsers say all the same.

@@ -178,6 +178,8 @@ fn answer<B: Backend>(service: &Service<B>, head: &mut Parts, body: Bytes) -> bo
 
 /// Begins a request whose body is read from the socket. The answer is left to hyper, which gets another head in place of
 /// this one, without a body.
+#[cold]
+#[inline(never)]
 fn begin<B: Backend>(service: &Service<B>, head: &mut Parts, body: Direct) {
     let state = service.state();
     let (body, verdict) = RequestBody::direct(body, service.limits(), state);

@@ -65,6 +65,7 @@ impl Coroutine {
 }
 
 /// What is whole can be sent without asking for it.
+#[inline(always)]
 fn reply(body: ResponseBody) -> Reply<ResponseBody> {
     match body.into_whole() {
         Ok(bytes) => Reply::Bytes(bytes),
