@@ -18,8 +18,8 @@ use crate::kept::Keeper;
 /// Shorter bodies gain nothing.
 pub(crate) const SHORTEST: u64 = 256 * 1024;
 
-/// Bytes that are read at once.
-const BLOCK: usize = 256 * 1024;
+/// Bytes that the event loop reads at once: others wait meanwhile.
+const BLOCK: usize = 64 * 1024;
 
 /// Bytes that a helper thread reads at once: writing fewer costs the kernel more.
 const HELPER_BLOCK: usize = 512 * 1024;

@@ -45,6 +45,14 @@ surus_isolate_stats surus_isolate_memory(surus_isolate *isolate);
 /* Enter `a`, then `b` and so on: for measuring a switch. */
 void surus_isolate_touch(surus_isolate *isolate);
 
+/* How often state was swapped since the process began: none is while the same isolate, or the same fiber, goes on. */
+typedef struct {
+	uint64_t isolates; /* entered */
+	uint64_t fibers;   /* whose state was put aside */
+} surus_swaps;
+
+surus_swaps surus_count_swaps(void);
+
 /* The first loaded extension that must not run in isolates, unread ones among them, and why; NULL when there is none.
  * `next` starts at 0 and is moved on, so that all can be listed. */
 const char *surus_extension_for_processes(unsigned *next, const char **why);

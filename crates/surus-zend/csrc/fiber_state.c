@@ -91,6 +91,7 @@ static void load_superglobals(struct surus_fiber_state *state)
  * come again before the modules do. */
 static void save_state(struct surus_fiber_state *state, struct surus_idle *idle)
 {
+	surus_swapped.fibers++;
 	/* What it knows of the last file: the other one asks for itself. */
 	if (BG(CurrentStatFile) || BG(CurrentLStatFile)) {
 		php_clear_stat_cache(0, NULL, 0);

@@ -46,6 +46,7 @@ extern surus_isolate *surus_entered;
 /* The regions that make up an isolate are known and the image of a fresh one is taken. */
 int surus_isolates_start(char *error, size_t error_size);
 void surus_isolate_enter(surus_isolate *isolate);
+extern surus_swaps surus_swapped;
 /* What a failed request of the entered isolate has left on its heap does not count: others get what they were promised. */
 void surus_memory_forgive(surus_isolate *isolate);
 /* Between the two the entered isolate has no memory limit: for places from which no fatal error could be left. */

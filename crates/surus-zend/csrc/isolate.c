@@ -117,11 +117,19 @@ static void leave(void)
 	}
 }
 
+surus_swaps surus_swapped;
+
+surus_swaps surus_count_swaps(void)
+{
+	return surus_swapped;
+}
+
 void surus_isolate_enter(surus_isolate *isolate)
 {
 	if (surus_entered == isolate) {
 		return;
 	}
+	surus_swapped.isolates++;
 	leave();
 	/* The heap first, then the globals; nothing allocates in between. */
 	zend_mm_set_heap(isolate->heap);

@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use crate::ffi;
+use crate::{ffi, Swaps};
 
 /// Settings for all of PHP.
 #[derive(Debug, Clone, Default)]
@@ -84,6 +84,12 @@ impl Engine {
         assert!(!STARTED.load(Ordering::SeqCst), "PHP has been started");
         // SAFETY: sets a flag that is read when an isolate is made.
         unsafe { ffi::surus_heap_check() };
+    }
+
+    /// How often state was swapped since the process began.
+    pub fn swaps(&self) -> Swaps {
+        // SAFETY: reads two counters, on the thread that PHP belongs to: an engine is not `Send`.
+        unsafe { ffi::surus_count_swaps() }
     }
 
     /// Prepares a forked process to run PHP on the calling thread.

@@ -255,6 +255,11 @@ impl Exchange {
         self.unread.borrow().is_empty() && matches!(*self.body.borrow(), RequestBody::Kept(_))
     }
 
+    /// True where more of a body is asked for that comes from a client.
+    pub(crate) fn is_at_stream(&self) -> bool {
+        self.unread.borrow().is_empty() && matches!(*self.body.borrow(), RequestBody::Stream(_))
+    }
+
     /// Reading the body will give marks in the place of files that the server has kept apart.
     pub(crate) fn mark_files(&self) {
         if let RequestBody::Kept(kept) = &mut *self.body.borrow_mut() {

@@ -129,6 +129,7 @@ extern "C" {
     pub(crate) fn surus_isolate_new(memory_limit: *const c_char) -> *mut Isolate;
     pub(crate) fn surus_isolate_free(isolate: *mut Isolate, clean: bool);
     pub(crate) fn surus_isolate_memory(isolate: *mut Isolate) -> IsolateStats;
+    pub(crate) fn surus_count_swaps() -> crate::Swaps;
     pub(crate) fn surus_isolate_touch(isolate: *mut Isolate);
     pub(crate) fn surus_extension_for_processes(
         next: *mut c_uint,

@@ -130,6 +130,16 @@ impl Drop for Isolate {
     }
 }
 
+/// How often state was swapped since the process began: none is while the same isolate, or the same fiber, goes on.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Swaps {
+    /// Isolates that were entered.
+    pub isolates: u64,
+    /// Fibers whose state was put aside.
+    pub fibers: u64,
+}
+
 /// What isolates cost, measured in this process.
 #[derive(Debug, Clone)]
 pub struct Internals {

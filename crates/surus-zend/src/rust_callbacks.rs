@@ -13,7 +13,7 @@ use std::{
 use http::{HeaderName, HeaderValue};
 
 use crate::{
-    blocking::{hand_over, park_on},
+    blocking::{can_park, hand_over, park_on},
     exchange::Exchange,
     ffi::{self, RequestInfo, Str},
     router::Declared,
@@ -146,9 +146,12 @@ unsafe extern "C" fn surus_rs_read_body(
     if exchange.is_at_block() {
         let _ = park_on(tokio::task::yield_now());
     }
-    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
-    if let Poll::Ready(size) = exchange.poll_body(&mut context, buffer) {
-        return size;
+    // A stream says by waiting that others are to have their turn: it has to be asked from the event loop.
+    if !exchange.is_at_stream() || !can_park() {
+        let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+        if let Poll::Ready(size) = exchange.poll_body(&mut context, buffer) {
+            return size;
+        }
     }
     park_on(poll_fn(|cx| exchange.poll_body(cx, buffer))).unwrap_or(0)
 }

@@ -247,3 +247,54 @@ pub(crate) async fn memory_comes_back(engine: &Engine) {
     // To the byte: blocks are counted one by one.
     assert_eq!(sizes[1].1, sizes[2].1, "{sizes:?}");
 }
+
+pub(crate) async fn state_is_swapped_only_where_another_goes_on(engine: &Engine) {
+    let code = r#"
+        return function (Surus\Http\Request $request): string {
+            if ($request->query('wait')) {
+                usleep((int) $request->query('wait'));
+            }
+            return 'done';
+        };
+    "#;
+    let (app, _site) = boot(engine, code, Limits::default()).await;
+    let (other, _other_site) = boot(engine, code, Limits::default()).await;
+    let done = (200, "done".to_owned());
+    assert_eq!(read(app.call(get("/")).await).await, done);
+    let before = engine.swaps();
+    for _ in 0..100 {
+        assert_eq!(read(app.call(get("/")).await).await, done);
+    }
+    assert_eq!(engine.swaps(), before, "nobody has waited");
+    // Two that wait: each is put aside for the other or for nobody, and no more than that.
+    let calls = (0..2).map(|_| async { read(app.call(get("/?wait=20000")).await).await });
+    assert_eq!(together(calls).await, [done.clone(), done.clone()]);
+    let waited = engine.swaps();
+    assert_eq!(waited.isolates, before.isolates, "one isolate");
+    let aside = waited.fibers - before.fibers;
+    assert!((1..=4).contains(&aside), "{aside} fibers were put aside");
+    for _ in 0..10 {
+        assert_eq!(read(other.call(get("/")).await).await, done);
+        assert_eq!(read(app.call(get("/")).await).await, done);
+    }
+    let turns = engine.swaps().isolates - waited.isolates;
+    assert_eq!(turns, 20, "each turn is the other isolate's");
+}
+
+pub(crate) async fn superglobals_are_built_where_loaded_code_refers_to_them(engine: &Engine) {
+    let code = r#"
+        return function (Surus\Http\Request $request): string {
+            if ($request->path() === '/more') {
+                require __DIR__ . '/more.php';
+            }
+            $built = array_intersect(['_GET', '_POST', '_COOKIE', '_FILES', '_SERVER', '_REQUEST'], array_keys($GLOBALS));
+            return implode(' ', $built);
+        };
+    "#;
+    let (app, site) = boot(engine, code, Limits::default()).await;
+    site.write("more.php", "$GLOBALS['said'] = $_GET['a'];");
+    for (path, expected) in [("/?a=b", ""), ("/more?a=b", "_GET"), ("/?a=b", "_GET")] {
+        let answer = read(app.call(get(path)).await).await;
+        assert_eq!(answer, (200, expected.to_owned()), "{path}");
+    }
+}

@@ -52,5 +52,7 @@ fn the_engine() {
         coroutine::a_fatal_error_boots_the_application_again(&engine).await;
         coroutine::a_boot_that_takes_long_is_a_503(&engine).await;
         coroutine::memory_comes_back(&engine).await;
+        coroutine::state_is_swapped_only_where_another_goes_on(&engine).await;
+        coroutine::superglobals_are_built_where_loaded_code_refers_to_them(&engine).await;
     });
 }
