@@ -15,7 +15,9 @@ typedef struct {
 	const mbfl_encoding *last_used;
 	zend_string *last_used_name;
 	size_t illegal_chars;
-	mbfl_buffer_converter *output;
+#define DECLARE(type, field) type field;
+	SURUS_MB_OUTPUT(DECLARE)
+#undef DECLARE
 	int illegal_mode, illegal_substitute;
 	bool internal_set, http_output_set, http_input_set;
 	/* A list on the request's heap that mb_detect_order() frees. */
@@ -86,7 +88,9 @@ void surus_mb_save(void *to)
 	state->last_used = globals->last_used_encoding;
 	state->last_used_name = globals->last_used_encoding_name;
 	state->illegal_chars = globals->illegalchars;
-	state->output = globals->outconv;
+#define SAVE(type, field) state->field = globals->field;
+	SURUS_MB_OUTPUT(SAVE)
+#undef SAVE
 	state->illegal_mode = globals->current_filter_illegal_mode;
 	state->illegal_substitute = globals->current_filter_illegal_substchar;
 	state->internal_set = globals->internal_encoding_set;
@@ -106,7 +110,9 @@ static void load_fields(const mb_state *state)
 	globals->last_used_encoding = state->last_used;
 	globals->last_used_encoding_name = state->last_used_name;
 	globals->illegalchars = state->illegal_chars;
-	globals->outconv = state->output;
+#define LOAD(type, field) globals->field = state->field;
+	SURUS_MB_OUTPUT(LOAD)
+#undef LOAD
 	globals->current_filter_illegal_mode = state->illegal_mode;
 	globals->current_filter_illegal_substchar = state->illegal_substitute;
 	globals->internal_encoding_set = state->internal_set;
@@ -158,7 +164,10 @@ bool surus_mb_is(const void *from)
 	const mb_state *idle = from;
 	return globals->current_internal_encoding == idle->internal && globals->current_http_output_encoding == idle->http_output
 		&& globals->last_used_encoding_name == idle->last_used_name && globals->illegalchars == idle->illegal_chars
-		&& globals->outconv == idle->output && globals->current_filter_illegal_mode == idle->illegal_mode
+#define IS(type, field) && globals->field == idle->field
+		SURUS_MB_OUTPUT(IS)
+#undef IS
+		&& globals->current_filter_illegal_mode == idle->illegal_mode
 		&& globals->current_filter_illegal_substchar == idle->illegal_substitute
 		&& globals->internal_encoding_set == idle->internal_set && globals->http_output_set == idle->http_output_set
 		&& globals->http_input_set == idle->http_input_set
@@ -179,7 +188,7 @@ static void restart(const mbfl_encoding **order, size_t order_size)
 void surus_mb_reset(const void *from)
 {
 	const mb_state *idle = from;
-	if (globals->outconv || !has_regex(idle) || !has_order(idle)) {
+	if (SURUS_MB_HAS_OUTPUT(globals) || !has_regex(idle) || !has_order(idle)) {
 		restart(copy_order(idle->order, idle->order_size), idle->order_size);
 		memcpy(globals->mb_regex_globals, &idle->fresh, sizeof idle->fresh);
 	} else if (globals->last_used_encoding_name) {
@@ -196,7 +205,9 @@ void surus_mb_settle(void)
 	restart(copy_order(now.order, now.order_size), now.order_size);
 	now.last_used_name = NULL;
 	now.last_used = NULL;
-	now.output = NULL;
+#define CLEAR(type, field) now.field = 0;
+	SURUS_MB_OUTPUT(CLEAR)
+#undef CLEAR
 	load_fields(&now);
 	now.regex->current_type = regex.current_type;
 	now.regex->current_encoding = regex.current_encoding;

@@ -68,4 +68,13 @@
 #define SURUS_IS_PLAIN_PROPERTY(property) true
 #endif
 
+/* What mb_output_handler() keeps from call to call: type and field of mbstring's globals. */
+#if PHP_VERSION_ID >= 80300
+#define SURUS_MB_OUTPUT(X) X(bool, outconv_enabled) X(unsigned int, outconv_state)
+#define SURUS_MB_HAS_OUTPUT(globals) ((globals)->outconv_enabled)
+#else
+#define SURUS_MB_OUTPUT(X) X(mbfl_buffer_converter *, outconv)
+#define SURUS_MB_HAS_OUTPUT(globals) ((globals)->outconv != NULL)
+#endif
+
 #endif
