@@ -18,14 +18,20 @@ typedef struct {
 	size_t size;
 } fiber_stack;
 
+/* That of a Fiber that PHP code has made and that runs; or NULL. */
+static const fiber_stack *running_fiber_stack(void)
+{
+	const zend_fiber_context *context = EG(current_fiber_context);
+	return context ? (const fiber_stack *)context->stack : NULL;
+}
+
 /* Whether the task has used up its stack, or that of a Fiber that PHP code has made. */
 static bool is_overflow(const surus_task *task, const void *address)
 {
 	if (surus_stack_guards(&task->stack, address)) {
 		return true;
 	}
-	const zend_fiber_context *context = EG(current_fiber_context);
-	const fiber_stack *stack = context ? (const fiber_stack *)context->stack : NULL;
+	const fiber_stack *stack = running_fiber_stack();
 	const char *at = address;
 	return stack && at < stack->pointer && at >= stack->pointer - sysconf(_SC_PAGESIZE);
 }
@@ -40,8 +46,7 @@ size_t surus_stack_left(void)
 	if (at >= task->stack.base && at < task->stack.top) {
 		return (size_t)(at - task->stack.base);
 	}
-	const zend_fiber_context *context = EG(current_fiber_context);
-	const fiber_stack *fiber = context ? (const fiber_stack *)context->stack : NULL;
+	const fiber_stack *fiber = running_fiber_stack();
 	return fiber && at >= fiber->pointer ? (size_t)(at - fiber->pointer) : SIZE_MAX;
 }
 
