@@ -107,10 +107,7 @@ impl Direct {
     /// For a helper thread, which says by [`Direct::took`] how much it has read.
     pub(crate) fn rest(&self) -> io::Result<Rest> {
         let stream = self.state.stream().as_fd().try_clone_to_owned()?;
-        Ok(Rest {
-            stream: stream.into(),
-            left: self.left,
-        })
+        Ok(Rest(stream.into()))
     }
 
     /// So many bytes were read.
@@ -138,21 +135,13 @@ impl Drop for Direct {
     }
 }
 
-/// The rest of a body, for a helper thread.
+/// Where the rest of a body comes from, for a helper thread.
 #[derive(Debug)]
-pub(crate) struct Rest {
-    stream: TcpStream,
-    left: u64,
-}
+pub(crate) struct Rest(TcpStream);
 
 impl Rest {
-    /// Bytes that are still to be read.
-    pub(crate) fn left(&self) -> u64 {
-        self.left
-    }
-
-    /// Writes down what has come, until there is no more, or `most` bytes and a block. How many it was. Who waits for more
-    /// is told if the client has left.
+    /// Writes down what has come, until there is no more, or `most` bytes. How many it was. Who waits for more is told if
+    /// the client has left.
     ///
     /// # Errors
     /// The keeper's.
@@ -163,19 +152,18 @@ impl Rest {
         most: u64,
     ) -> io::Result<u64> {
         let mut count = 0;
-        while self.left > 0 && count < most {
+        while count < most {
             // Zeroed once.
             buffer.resize(HELPER_BLOCK, 0);
             // To the end of a block of the file: pages that belong together are had together.
             let room = HELPER_BLOCK - at_most(keeper.at() % HELPER_BLOCK as u64);
-            let room = at_most(self.left).min(room);
-            match self.stream.read(&mut buffer[..room]) {
+            let room = at_most(most - count).min(room);
+            match self.0.read(&mut buffer[..room]) {
                 Ok(0) => break,
                 Ok(read) => {
                     let block = std::mem::take(buffer).freeze();
                     keeper.keep(&[block.slice(..read)])?;
                     *buffer = block.try_into_mut().unwrap_or_default();
-                    self.left -= read as u64;
                     count += read as u64;
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}

@@ -223,8 +223,9 @@ impl Spool {
         let begin = self.helper(move || Keeper::new(folder, form, apart));
         let mut keeper = begin.await;
         if let Some(rest) = body.rest().transpose()? {
-            let length = block.length as u64 + rest.left();
-            self.reserve(&mut share, length.saturating_sub(reserved))?;
+            // What is announced does not count what has come.
+            self.reserve(&mut share, block.length as u64)?;
+            let length = share.bytes;
             let kept = self.pass(written(keeper).await?, rest, block, body).await?;
             return Ok(SpooledFile {
                 kept,
@@ -285,10 +286,11 @@ impl Spool {
         while body.arrival(taken).await? {
             let first = std::mem::take(&mut block.pieces);
             let buffers = Arc::clone(&self.buffers);
+            let most = body.announced().map_or(0, |left| left.min(JOB));
             let work = self.helper(move || {
                 keeper.keep(&first)?;
                 let mut buffer = lock(&buffers).pop().unwrap_or_default();
-                let passed = rest.keep(&mut keeper, &mut buffer, JOB);
+                let passed = rest.keep(&mut keeper, &mut buffer, most);
                 lock(&buffers).push(buffer);
                 Ok((keeper, rest, passed?))
             });

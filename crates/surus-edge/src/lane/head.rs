@@ -97,16 +97,19 @@ fn read_request(block: &Bytes, most: usize, head: &mut Parts) -> Head {
     }
     let body = body.unwrap_or(0);
     match usize::try_from(body) {
-        Ok(body) if body <= block.len() - length && !expects => {
-            Head::Complete { head: length, body }
-        }
-        Ok(come) if come <= block.len() - length => Head::Unusual,
-        _ if body < direct::SHORTEST => Head::Unusual,
-        _ => Head::Long {
+        Ok(come) if come <= block.len() - length => match expects {
+            false => Head::Complete {
+                head: length,
+                body: come,
+            },
+            true => Head::Unusual,
+        },
+        _ if body >= direct::SHORTEST => Head::Long {
             head: length,
             body,
             expects,
         },
+        _ => Head::Unusual,
     }
 }
 
