@@ -3,7 +3,7 @@
 use serde_json::{json, Map, Value};
 
 use crate::violation::{Rejected, Violation, MAX_VIOLATIONS};
-use crate::{Messages, Schema};
+use crate::Messages;
 
 /// Where the input came from, as OpenAPI calls it: "body" or "query".
 pub type Place = &'static str;
@@ -93,44 +93,4 @@ fn error(violation: &Violation, place: Place, messages: &Messages, language: &st
         error.insert("parameters".into(), Value::Object(parameters));
     }
     Value::Object(error)
-}
-
-impl Schema {
-    /// The answer for violations that rules written in PHP have found: a JSON list of
-    /// `{"pointer", "rule", "message"?, "parameters"?}`.
-    pub fn second_phase(
-        json: &str,
-        place: Place,
-        messages: &Messages,
-        accept_language: Option<&str>,
-    ) -> Result<(u16, String), String> {
-        #[derive(serde::Deserialize)]
-        struct Found {
-            pointer: String,
-            rule: String,
-            message: Option<String>,
-            #[serde(default)]
-            parameters: Map<String, Value>,
-        }
-        let found: Vec<Found> =
-            serde_json::from_str(json).map_err(|error| format!("violations: {error}"))?;
-        let violations = found
-            .into_iter()
-            .map(|each| Violation {
-                pointer: each.pointer,
-                rule: each.rule.into(),
-                message: each.message.map(Into::into),
-                parameters: each
-                    .parameters
-                    .into_iter()
-                    .map(|(name, value)| (name.into(), value))
-                    .collect(),
-            })
-            .collect();
-        let rejected = Rejected::Invalid {
-            violations,
-            truncated: false,
-        };
-        Ok(answer(&[(rejected, place)], messages, accept_language))
-    }
 }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// What a violation says at most, so that an answer is not much longer than what caused it.
 pub const MAX_VIOLATIONS: usize = 100;
@@ -40,6 +40,39 @@ pub enum Rejected {
         /// There are more than [`MAX_VIOLATIONS`].
         truncated: bool,
     },
+}
+
+impl Rejected {
+    /// What rules written in PHP have found: a JSON list of `{"pointer", "rule", "message"?, "parameters"?}`.
+    ///
+    /// # Errors
+    /// If it is no such list.
+    pub fn by_rules(json: &str) -> Result<Rejected, String> {
+        #[derive(serde::Deserialize)]
+        struct Found {
+            pointer: String,
+            rule: String,
+            message: Option<String>,
+            #[serde(default)]
+            parameters: Map<String, Value>,
+        }
+        let found: Vec<Found> =
+            serde_json::from_str(json).map_err(|error| format!("violations: {error}"))?;
+        let violations = found.into_iter().map(|each| Violation {
+            pointer: each.pointer,
+            rule: each.rule.into(),
+            message: each.message.map(Into::into),
+            parameters: each
+                .parameters
+                .into_iter()
+                .map(|(name, value)| (name.into(), value))
+                .collect(),
+        });
+        Ok(Rejected::Invalid {
+            violations: violations.collect(),
+            truncated: false,
+        })
+    }
 }
 
 /// Appends `segment` as one step of a JSON pointer.

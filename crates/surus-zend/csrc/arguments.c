@@ -217,7 +217,16 @@ static bool take_cookie(const argument *a, zval *request, zval *to, bool *found)
 	return good;
 }
 
-static bool fill(const argument *a, void *exchange, zval *request, zval *to)
+/* `broken` becomes true where the input breaks rules. False: an exception was thrown. */
+static bool fill_input(const argument *a, void *exchange, zval *to, bool *broken)
+{
+	surus_hydrated result = surus_hydrate(a->hydrator, exchange, to);
+	*broken |= result == SURUS_HYDRATED_BROKEN;
+	return result != SURUS_HYDRATE_THREW;
+}
+
+/* As fill_input(). */
+static bool fill(const argument *a, void *exchange, zval *request, zval *to, bool *broken)
 {
 	surus_str name, text;
 	bool found = true, good = true;
@@ -231,7 +240,7 @@ static bool fill(const argument *a, void *exchange, zval *request, zval *to)
 			ZVAL_COPY(to, &a->fallback);
 			return true;
 		case FROM_INPUT:
-			return surus_hydrate(a->hydrator, exchange, to);
+			return fill_input(a, exchange, to, broken);
 		case FROM_PATH:
 			found = surus_rs_path_parameter(exchange, a->index, &name, &text) && text.len;
 			good = !found || take(a, text, to);
@@ -273,13 +282,25 @@ bool surus_plan_fill(const surus_plan *plan, void *exchange, zval *request, zval
 	if (plan->has_input && surus_input_is_refused(exchange)) {
 		return false;
 	}
-	for (uint32_t i = 0; i < plan->count; i++) {
-		if (!fill(&plan->arguments[i], exchange, request, &arguments[i])) {
-			while (i-- > 0) {
-				zval_ptr_dtor(&arguments[i]);
-			}
-			return false;
+	/* Once rules are broken only other input is looked at, so that one answer says all that is wrong with it. */
+	bool good = true, broken = false;
+	uint32_t filled = 0;
+	for (; good && filled < plan->count; filled++) {
+		const argument *a = &plan->arguments[filled];
+		ZVAL_UNDEF(&arguments[filled]);
+		if (!broken || a->source == FROM_INPUT) {
+			good = fill(a, exchange, request, &arguments[filled], &broken);
 		}
 	}
-	return true;
+	if (good && !broken) {
+		return true;
+	}
+	/* Where one failed, what is at its place is nothing that needs to be freed. */
+	for (uint32_t i = 0; i < filled - !good; i++) {
+		zval_ptr_dtor(&arguments[i]);
+	}
+	if (good) {
+		surus_input_is_refused(exchange);
+	}
+	return false;
 }

@@ -246,7 +246,7 @@ int surus_rs_add_input(void *exchange, int64_t route, int from, surus_str descri
 bool surus_rs_add_messages(void *exchange, surus_str json);
 /* Valid until the request ends. */
 bool surus_rs_input(void *exchange, uint32_t slot, surus_input *input);
-/* Refuses input that breaks rules written in PHP: a JSON list of violations. */
+/* Refuses input that breaks rules written in PHP: a JSON list of violations, beside those of the route's other input. */
 void surus_rs_refuse_input(void *exchange, uint32_t slot, surus_str violations);
 /* Why the request's input is refused: a status, a problem document, and the media types that the route takes if that is
  * what was wrong. False: it is not. Valid until the request ends. */

@@ -300,8 +300,8 @@ static void defaults_in(reader *from, zval *to)
 	}
 }
 
-/* Asks the rules that are written in PHP about what was sent. False: an exception was thrown. */
-static bool ask_rules(const reader *input, void *exchange, zval *object)
+/* Asks the rules that are written in PHP about what was sent. */
+static surus_hydrated ask_rules(const reader *input, void *exchange, zval *object)
 {
 	const surus_hydrator *hydrator = input->hydrator;
 	reader from = {.hydrator = hydrator, .input = input->input};
@@ -315,30 +315,32 @@ static bool ask_rules(const reader *input, void *exchange, zval *object)
 	zend_call_method_with_2_params(Z_OBJ(rules), Z_OBJCE(rules), NULL, "check", &found, object, &defaults);
 	zval_ptr_dtor(&rules);
 	zval_ptr_dtor(&defaults);
-	bool good = !EG(exception) && Z_TYPE(found) != IS_STRING;
-	if (!EG(exception) && !good) {
+	surus_hydrated result = SURUS_HYDRATED;
+	if (EG(exception)) {
+		result = SURUS_HYDRATE_THREW;
+	} else if (Z_TYPE(found) == IS_STRING) {
 		surus_rs_refuse_input(exchange, hydrator->slot, surus_bytes_of(Z_STR(found)));
-		surus_input_is_refused(exchange);
+		result = SURUS_HYDRATED_BROKEN;
 	}
 	zval_ptr_dtor(&found);
-	return good;
+	return result;
 }
 
-bool surus_hydrate(const surus_hydrator *hydrator, void *exchange, zval *to)
+surus_hydrated surus_hydrate(const surus_hydrator *hydrator, void *exchange, zval *to)
 {
 	reader from = {.hydrator = hydrator};
 	ZVAL_UNDEF(to);
 	if (!surus_rs_input(exchange, hydrator->slot, &from.input)) {
 		zend_throw_error(NULL, "The request has no valid input");
-		return false;
+		return SURUS_HYDRATE_THREW;
 	}
 	if (!build(&from, to)) {
-		return false;
+		return SURUS_HYDRATE_THREW;
 	}
-	if (Z_TYPE(hydrator->rules) == IS_OBJECT && !ask_rules(&from, exchange, to)) {
+	surus_hydrated result = Z_TYPE(hydrator->rules) == IS_OBJECT ? ask_rules(&from, exchange, to) : SURUS_HYDRATED;
+	if (result == SURUS_HYDRATE_THREW) {
 		zval_ptr_dtor(to);
 		ZVAL_UNDEF(to);
-		return false;
 	}
-	return true;
+	return result;
 }

@@ -17,7 +17,9 @@ bool surus_make_openapi(void *exchange, zval *app);
 void surus_hydrator_free(surus_hydrator *hydrator);
 /* Throws a Surus\Schema\InvalidInput if the request's input is refused. */
 bool surus_input_is_refused(void *exchange);
-/* False: an exception was thrown. */
-bool surus_hydrate(const surus_hydrator *hydrator, void *exchange, zval *to);
+/* What has become of an object of input: it breaks rules written in PHP, which the exchange knows then; or there is none,
+ * since an exception was thrown. */
+typedef enum { SURUS_HYDRATED, SURUS_HYDRATED_BROKEN, SURUS_HYDRATE_THREW } surus_hydrated;
+surus_hydrated surus_hydrate(const surus_hydrator *hydrator, void *exchange, zval *to);
 
 #endif

@@ -67,7 +67,9 @@ pub(crate) struct Inputs {
     declared: RefCell<Booting>,
     /// Set once, before PHP sees it.
     read: OnceCell<Vec<Input>>,
-    /// Set instead of `read` on a guarded route, or once rules in PHP are broken.
+    /// Rules in PHP that are broken.
+    broken: RefCell<Vec<(Rejected, problem::Place)>>,
+    /// Set instead of `read` on a guarded route, or made of `broken` when it is asked for.
     refused: OnceCell<Refusal>,
     /// For violations that PHP finds.
     of: Option<Rc<RouteInputs>>,
@@ -172,17 +174,21 @@ impl RouteInputs {
         if rejected.is_empty() {
             return Ok(read);
         }
+        Err(Refused::With(self.refusal(exchange, &rejected)))
+    }
+
+    fn refusal(&self, exchange: &Exchange, rejected: &[(Rejected, problem::Place)]) -> Refusal {
         let language = accept_language(exchange);
-        let (status, text) = problem::answer(&rejected, &self.messages, language);
+        let (status, text) = problem::answer(rejected, &self.messages, language);
         let accepted = rejected.iter().find_map(|(why, _)| match why {
             Rejected::WrongType { accepted } if status == 415 => Some(*accepted),
             _ => None,
         });
-        Err(Refused::With(Refusal {
+        Refusal {
             status,
             text,
             accepted: accepted.unwrap_or(""),
-        }))
+        }
     }
 }
 
@@ -314,35 +320,36 @@ impl Exchange {
 
     /// Why the request's input is refused, if it is.
     pub(crate) fn refusal(&self) -> Option<&Refusal> {
-        self.inputs.get()?.refused.get()
+        let inputs = self.inputs.get()?;
+        if inputs.refused.get().is_none() {
+            let broken = inputs.broken.take();
+            if let Some(routes) = inputs.of.as_ref().filter(|_| !broken.is_empty()) {
+                let _ = inputs.refused.set(routes.refusal(self, &broken));
+            }
+        }
+        inputs.refused.get()
     }
 
-    /// Refuses input that breaks rules of the second phase.
+    /// Refuses input that breaks rules of the second phase, beside what is refused already.
     pub(crate) fn refuse_input(&self, slot: u32, violations: &str) {
-        let Some((inputs, routes)) = self
-            .inputs
-            .get()
-            .and_then(|inputs| Some((inputs, inputs.of.as_ref()?)))
-        else {
+        let Some(inputs) = self.inputs.get() else {
             return;
         };
+        let routes = inputs.of.as_ref();
         let asked = routes
-            .of_route(self)
+            .and_then(|routes| routes.of_route(self))
             .and_then(|route| route.inputs.get(slot as usize));
         let place = asked.map_or("body", |(source, _)| source.place());
-        let language = accept_language(self);
-        let (status, text) = Schema::second_phase(violations, place, &routes.messages, language)
-            .unwrap_or_else(|error| {
+        match Rejected::by_rules(violations) {
+            Ok(rejected) => inputs.broken.borrow_mut().push((rejected, place)),
+            Err(error) => {
                 tracing::error!(%error, "rules of the application");
-                (
-                    500,
-                    r#"{"title":"Internal Server Error","status":500}"#.to_owned(),
-                )
-            });
-        let _ = inputs.refused.set(Refusal {
-            status,
-            text,
-            accepted: "",
-        });
+                let _ = inputs.refused.set(Refusal {
+                    status: 500,
+                    text: r#"{"title":"Internal Server Error","status":500}"#.to_owned(),
+                    accepted: "",
+                });
+            }
+        }
     }
 }

@@ -87,6 +87,79 @@ fn rules_in_php_are_not_asked_about_defaults() {
     );
 }
 
+/// One answer says what is wrong with all input of a handler, also where only rules in PHP are broken; middleware and error
+/// handlers see the same. What stands between the inputs is not made for a request that is refused.
+#[test]
+fn rules_in_php_of_several_inputs_are_told_at_once() {
+    let folder = TempDir::new("several");
+    let script = folder.file(
+        "app.php",
+        r#"<?php
+        use Surus\Attribute\{Body, Query};
+        use Surus\Schema\{InvalidInput, Rule};
+
+        #[Attribute]
+        final class Even implements Rule
+        {
+            public function check(mixed $value, object $subject): ?string { return $value % 2 === 0 ? null : 'is odd'; }
+        }
+        final class Pair { public function __construct(#[Even] public int $a, #[Even] public int $b = 2) {} }
+        final class Page { public function __construct(#[Even] public int $page) {} }
+        final class Service { public static int $made = 0; public function __construct() { self::$made++; } }
+
+        $app = new Surus\App();
+        $app->scoped(Service::class);
+        $handler = fn (#[Body] Pair $pair, Service $service, #[Query] Page $page) => [$pair->a, $page->page];
+        $app->post('/plain', $handler);
+        $app->post('/guarded', $handler)->use(fn ($request, $next) => $next($request)->withHeader('x-seen', 'yes'));
+        $app->get('/made', fn () => ['made' => Service::$made]);
+        $app->post('/mine', fn (#[Query] Page $page, #[Body] Pair $pair) => 1);
+        return $app;"#,
+    );
+    let server = Surus::serve(&script).start();
+    let post = |target: &str, body: Value| {
+        let request = Request::post(target).body(JSON, body.to_string());
+        request.send(server.address())
+    };
+    for target in ["/plain?page=3", "/guarded?page=3"] {
+        let refused = post(target, json!({"a": 1, "b": 5}));
+        assert_eq!(
+            errors(&refused),
+            ["even /a", "even /b", "even /page"],
+            "{target}"
+        );
+        let places = refused.json()["errors"].as_array().map(|errors| {
+            let places = errors.iter().map(|error| error["in"].clone());
+            places.collect::<Vec<_>>()
+        });
+        assert_eq!(
+            places,
+            Some(vec![json!("body"), json!("body"), json!("query")])
+        );
+        let guarded = target.starts_with("/guarded");
+        assert_eq!(refused.header("x-seen").is_some(), guarded, "{target}");
+    }
+    let made = || {
+        Request::get("/made")
+            .send(server.address())
+            .expect(200)
+            .json()["made"]
+            .clone()
+    };
+    assert_eq!(made(), 0);
+    assert_eq!(
+        errors(&post("/plain?page=3", json!({"a": 2}))),
+        ["even /page"]
+    );
+    assert_eq!(errors(&post("/plain?page=2", json!({"a": 3}))), ["even /a"]);
+    assert_eq!(
+        errors(&post("/mine?page=1", json!({"a": 3}))),
+        ["even /page", "even /a"]
+    );
+    let good = post("/plain?page=4", json!({"a": 2})).expect(200).json();
+    assert_eq!(good, json!([2, 4]));
+}
+
 /// The server reads it from where the plan and the document say.
 #[test]
 fn input_of_several_methods_comes_from_one_place() {
