@@ -5,7 +5,7 @@
 mod mistakes;
 
 use surus_tests::fixture;
-use surus_tests::http::{Request, Response};
+use surus_tests::http::{Connection, Request, Response};
 use surus_tests::surus::{Mode, Surus};
 use surus_tests::temp::TempDir;
 
@@ -292,8 +292,8 @@ fn the_command_prints_what_there_is() {
         "GET /kinds/invokable/{what} Shop",
         "GET /photos Photos::index (photos.index)",
         "PUT,PATCH /photos/{id:int} Photos::update (photos.update)",
-        "GET /tenant host {tenant}.example.com app.php:238",
-        "GET /version X-Version: 2 app.php:240",
+        "GET /tenant host {tenant}.example.com app.php:252",
+        "GET /version X-Version: 2 app.php:254",
         "GET,POST /pages/about about.php",
         "GET,POST /pages/braces braces.php",
         "GET,POST /pages/users/{id:int} [id:int].php",
@@ -359,6 +359,33 @@ fn results_are_the_same_through_middleware() {
             .collect();
         assert_eq!(cookies, ["a=1", "b=2"]);
     }
+}
+
+/// PSR-7 knows nothing of trailers: they go with the response that has them, and not with another in its place.
+#[test]
+fn trailers_stay_with_their_response_through_psr_15_middleware() {
+    let server = server();
+    let get = |path: &str| {
+        let mut connection = Connection::open(server.address()).expect("a connection");
+        let head = format!(
+            "GET /other/{path} HTTP/1.1\r\nHost: a\r\nTE: trailers\r\nConnection: close\r\n\r\n"
+        );
+        connection.write(head.as_bytes()).expect("a request");
+        let bytes = connection.rest().expect("an answer");
+        String::from_utf8_lossy(&bytes).into_owned()
+    };
+    for path in ["trailers", "trailers/streamed"] {
+        let answer = get(path);
+        assert!(answer.contains("trailer: x-sum\r\n"), "{path}: {answer}");
+        assert!(answer.contains("x-mark: psr:200\r\n"), "{path}: {answer}");
+        assert!(
+            answer.ends_with("xt\r\n0\r\nx-sum: a sum\r\n\r\n"),
+            "{path}: {answer}"
+        );
+    }
+    let replaced = get("trailers/replaced");
+    assert!(!replaced.contains("x-sum"), "{replaced}");
+    assert!(replaced.ends_with("another"), "{replaced}");
 }
 
 #[test]

@@ -81,11 +81,9 @@ final class Bridge
         );
         $body = $psr->getBody();
         $size = $body->getSize();
-        if ($size === null || $size > 256 * 1024) {
-            return new Response(self::read($psr), $psr->getStatusCode(), $headers);
-        }
+        $content = $size === null || $size > 256 * 1024 ? self::read($psr) : (string) $body;
 
-        return new Response((string) $body, $psr->getStatusCode(), $headers);
+        return new Response($content, $psr->getStatusCode(), $headers, $psr instanceof ResponseWithTrailers ? $psr->trailers : []);
     }
 
     /**
@@ -108,9 +106,11 @@ final class Bridge
         }
         $body = $response->body();
 
-        return $psr->withBody(is_string($body) || $body === null
+        $psr = $psr->withBody(is_string($body) || $body === null
             ? $this->streams->createStream((string) $body)
             : new IterableStream($body));
+
+        return $response->trailers() === [] ? $psr : new ResponseWithTrailers($psr, $response->trailers());
     }
 
     /**
