@@ -209,6 +209,26 @@ static bool execute(zend_file_handle *script, zval *value)
 	return good;
 }
 
+/* Nobody looks at what a boot displays but in the log, where errors are already: shown once is enough. The value to put
+ * back. */
+static zend_uchar hide_errors(void)
+{
+	zend_uchar shown = PG(display_errors);
+	if (PG(log_errors)) {
+		PG(display_errors) = 0;
+	}
+	return shown;
+}
+
+/* Requests show errors as it is set, be it by the application while it booted. */
+static void show_errors(zend_uchar shown)
+{
+	zend_ini_entry *entry = zend_hash_str_find_ptr(EG(ini_directives), ZEND_STRL("display_errors"));
+	if (entry && !entry->modified) {
+		PG(display_errors) = shown;
+	}
+}
+
 surus_outcome surus_run_boot(surus_task *task)
 {
 	surus_isolate *isolate = task->isolate;
@@ -225,6 +245,7 @@ surus_outcome surus_run_boot(surus_task *task)
 	SG(headers_sent) = 1;
 	SG(request_info).no_headers = 1;
 	isolate->scanned_functions = isolate->scanned_classes = 0;
+	zend_uchar shown = hide_errors();
 
 	bool good = false;
 	zval value;
@@ -252,6 +273,7 @@ surus_outcome surus_run_boot(surus_task *task)
 		return SURUS_FATAL;
 	}
 	EG(current_execute_data) = NULL;
+	show_errors(shown);
 	surus_superglobals_scan(isolate);
 	isolate->booted = true;
 	surus_fiber_take_idle(isolate);

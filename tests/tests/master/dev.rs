@@ -106,6 +106,37 @@ fn a_development_server_waits_for_code_that_boots() {
     }
 }
 
+/// What a boot displays has no other reader than the log, which has the error already. Requests show theirs.
+#[test]
+fn an_error_at_boot_is_told_once() {
+    const FATAL: &str = "<?php echo 'printed at boot'; trigger_error('a warning', E_USER_WARNING);
+        eval('function twice() {} function twice() {}');";
+    const THROWN: &str = "<?php throw new RuntimeException('own fault');";
+    const WHOLE: &str = "<?php trigger_error('a warning', E_USER_WARNING);
+        return function () { echo ini_get('display_errors'); trigger_error('another', E_USER_WARNING); };";
+    for place in PLACES {
+        let folder = TempDir::new("dev-told");
+        folder.file("app.php", FATAL);
+        let server = server(&folder, place);
+        until(&server, 500, "Cannot redeclare twice()");
+        let count = |text: &str| server.log().matches(text).count();
+        assert_eq!(count("Cannot redeclare twice()"), 1, "{}", server.log());
+        assert!(count("printed at boot") > 0, "{}", server.log());
+        // Each PHP that boots says it in its own name.
+        assert_eq!(
+            count("a warning"),
+            count("printed at boot"),
+            "{}",
+            server.log()
+        );
+        folder.file("app.php", THROWN);
+        until(&server, 500, "own fault");
+        assert_eq!(count("own fault"), 1, "{}", server.log());
+        folder.file("app.php", WHOLE);
+        until(&server, 200, "1\nWarning: another");
+    }
+}
+
 #[test]
 fn a_site_shows_its_files_as_they_are() {
     for mode in ["classic", "process"] {

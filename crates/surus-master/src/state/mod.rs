@@ -361,6 +361,10 @@ impl State {
             return Vec::new();
         }
         self.boot_error = Some(message.clone());
+        if self.is_reloading_with(id) {
+            // The reload is about to say so.
+            return Vec::new();
+        }
         let mut actions = vec![Action::Log(message)];
         if !self.announced {
             actions.extend(self.end(Outcome::BootFailed));

@@ -145,6 +145,12 @@ impl State {
         self.replaced_seat() == Some(seat)
     }
 
+    /// This process is the successor that the reload waits for.
+    pub(super) fn is_reloading_with(&self, id: Id) -> bool {
+        self.replaced_seat()
+            .is_some_and(|seat| self.seats[seat].next == Some(id))
+    }
+
     /// This process serves in its seat now: as a successor, or because its predecessor has died before it was ready.
     pub(super) fn plain_ready(&mut self, id: Id, now: Now) -> Vec<Action> {
         let Some(process) = self.processes.get(&id) else {
@@ -317,7 +323,7 @@ impl State {
         death: Death,
         now: Now,
     ) -> Vec<Action> {
-        if self.is_reloading(seat) && self.seats[seat].next == Some(id) {
+        if self.is_reloading_with(id) {
             let error = self.boot_error.take();
             let error = error.unwrap_or_else(|| format!("its process {death}"));
             return self.give_up_reload(&error);
