@@ -19,6 +19,13 @@ where
         *response = plain(StatusCode::INTERNAL_SERVER_ERROR);
         return;
     }
+    // RFC 9110, sections 15.3.5, 15.3.6 and 15.4.5: what is written all the same goes nowhere.
+    if matches!(
+        status,
+        StatusCode::NO_CONTENT | StatusCode::RESET_CONTENT | StatusCode::NOT_MODIFIED
+    ) {
+        *response.body_mut() = Reply::Empty;
+    }
     // Most responses have a few headers, and none of these.
     if !response
         .headers()
@@ -36,7 +43,8 @@ where
     let number: Option<u64> = digits.and_then(|text| text.parse().ok());
     let sent = response.body().size_hint().exact();
     let right = match (number, said.next(), sent) {
-        _ if status == StatusCode::NO_CONTENT => false,
+        // One of 205 is said by who writes it: 0, as of any empty body.
+        _ if status == StatusCode::NO_CONTENT || status == StatusCode::RESET_CONTENT => false,
         (Some(_), None, _) if is_head || status == StatusCode::NOT_MODIFIED => true,
         (Some(number), None, Some(sent)) => number == sent,
         // hyper sends no more than that, and closes where it was less.
@@ -80,6 +88,7 @@ mod tests {
             (200, &["x"], true, (200, None)),
             (304, &["99"], false, (304, Some("99"))),
             (204, &["5"], false, (204, None)),
+            (205, &["5"], false, (205, None)),
             (101, &["5"], false, (500, None)),
         ] {
             let (got, length) = corrected(status, lengths, is_head);

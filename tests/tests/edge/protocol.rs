@@ -55,6 +55,9 @@ fn responses_without_a_body_have_none() -> io::Result<()> {
             ("GET", "/status?code=204", 204),
             ("GET", "/status?code=204&text=not+this", 204),
             ("GET", "/status?code=304&text=not+this", 304),
+            ("GET", "/status?code=205", 205),
+            ("GET", "/status?code=205&text=not+this", 205),
+            ("GET", "/status?code=205&text=not+this&flush=1", 205),
             ("HEAD", "/print?kilobytes=1024", 200),
             ("HEAD", "/", 200),
             ("GET", "/", 200),
@@ -66,6 +69,18 @@ fn responses_without_a_body_have_none() -> io::Result<()> {
             if status == 204 {
                 assert_eq!(response.header("content-length"), None, "{target}");
                 assert_eq!(response.header("transfer-encoding"), None, "{target}");
+            }
+            if status == 205 {
+                assert_eq!(response.text(), "", "{target}");
+                assert_eq!(response.header("content-length"), Some("0"), "{target}");
+            }
+        }
+        for status in ["204", "205", "304"] {
+            for more in ["", "&flush=1"] {
+                let target = format!("/status?text=not+this&code={status}{more}");
+                let seen = curl(&server, &["-w", "%{http_version} %{http_code}"], &target);
+                let seen = String::from_utf8_lossy(&seen.stdout).into_owned();
+                assert_eq!(seen, format!("2 {status}"), "{mode:?} {target}");
             }
         }
     }

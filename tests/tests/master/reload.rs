@@ -177,7 +177,13 @@ fn requests_of_the_old_version_finish_in_it() {
     let app = |version: &str| {
         format!(
             "<?php return function ($request) {{
-                if ($request->path() === '/slow') {{ usleep(800_000); }}
+                if ($request->path() === '/slow') {{
+                    touch(__DIR__ . '/begun');
+                    while (!file_exists(__DIR__ . '/go')) {{
+                        usleep(10_000);
+                        clearstatcache();
+                    }}
+                }}
                 return '{version}';
             }};"
         )
@@ -188,11 +194,16 @@ fn requests_of_the_old_version_finish_in_it() {
         let address = server.address();
         move || Request::get("/slow").send(address).expect(200).text()
     });
-    std::thread::sleep(Duration::from_millis(200));
+    let begun = Instant::now();
+    while !folder.path().join("begun").exists() {
+        assert!(begun.elapsed() < Duration::from_secs(20), "no request");
+        std::thread::sleep(Duration::from_millis(5));
+    }
     folder.file("app.php", &app("new"));
     reload(&server);
     assert_eq!(get(&server), "new");
     assert!(!slow.is_finished());
+    folder.file("go", "");
     assert_eq!(slow.join().unwrap(), "old");
 }
 
