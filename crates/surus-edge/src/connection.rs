@@ -28,6 +28,7 @@ use tokio::net::TcpStream;
 use crate::flush::Flusher;
 use crate::output::{write_header, Output};
 use crate::stall::Stall;
+use crate::turn::Turn;
 use crate::{Connection, Limits};
 
 /// Bounds how much of a refused request is read for the sake of the client that is still sending it.
@@ -97,6 +98,7 @@ pub(crate) struct State {
     /// Bytes that hyper has read since its last request began.
     pub(crate) head: Cell<usize>,
     pub(crate) stall: Stall,
+    pub(crate) turn: Turn,
     /// Several requests at a time, and no phases of one.
     http2: Cell<bool>,
     /// Requests that are being answered.
@@ -138,6 +140,7 @@ impl State {
                 header_timed_out: Cell::new(false),
                 head: Cell::new(0),
                 stall: Stall::default(),
+                turn: Turn::default(),
                 http2: Cell::new(false),
                 requests: Cell::new(0),
                 reader: Cell::new(Reader::Usual),

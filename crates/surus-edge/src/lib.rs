@@ -63,6 +63,7 @@ mod socket;
 mod spool;
 mod stall;
 mod sweep;
+mod turn;
 mod wellformed;
 
 pub use access_log::{AccessLog, LogFormat};

@@ -150,6 +150,7 @@ impl<B: Backend> Service<B> {
         verdict: Option<Verdict>,
     ) -> (Noted, Begun<B>) {
         let busy = Busy::begin(Rc::clone(&self.state));
+        self.state.turn.count();
         let settings = &self.edge.settings;
         let malformed = check(head, self.edge.limits.header_bytes).err();
         let forwarded = settings
@@ -270,7 +271,15 @@ impl<B: Backend> hyper::service::Service<Request<Incoming>> for Service<B> {
         }
         let (noted, begun) = self.begin(&mut head, body, verdict);
         self.count();
-        self.respond(noted, begun)
+        let responding = self.respond(noted, begun);
+        if !self.state.turn.is_over() {
+            return responding;
+        }
+        let state = Rc::clone(&self.state);
+        Responding::Passing {
+            pass: Box::pin(async move { state.turn.pass().await }),
+            then: Box::new(responding),
+        }
     }
 }
 
@@ -348,6 +357,11 @@ pub(crate) enum Responding<B: Backend> {
         future: Later<B::Body>,
         pending: Option<Box<Pending<B>>>,
     },
+    /// Its connection's turn is over: hyper would go on with the next request.
+    Passing {
+        pass: Pin<Box<dyn Future<Output = ()>>>,
+        then: Box<Responding<B>>,
+    },
     /// What has been begun with the whole body: hyper is to find it read, too.
     After {
         incoming: Incoming,
@@ -397,6 +411,12 @@ impl<B: Backend> Future for Responding<B> {
                     Some(pending) => Poll::Ready(Ok(pending.complete(response))),
                     None => Poll::Pending,
                 }
+            }
+            Responding::Passing { pass, then } => {
+                ready!(pass.as_mut().poll(cx));
+                let then = std::mem::replace(&mut **then, Responding::Now(None));
+                *self = then;
+                self.poll(cx)
             }
             Responding::After { incoming, then } => {
                 while ready!(Pin::new(&mut *incoming).poll_frame(cx))

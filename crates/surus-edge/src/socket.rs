@@ -71,8 +71,10 @@ impl Socket {
         if self.first.is_empty() {
             buffers::give(std::mem::take(&mut self.first));
         }
-        if matches!(polled, Poll::Ready(Ok(1..))) {
-            self.state.has_read();
+        match polled {
+            Poll::Ready(Ok(1..)) => self.state.has_read(),
+            Poll::Pending => self.state.turn.begin(),
+            _ => {}
         }
         polled
     }
@@ -141,6 +143,8 @@ impl AsyncRead for Socket {
         let polled = self.poll_bounded(cx, buf);
         if buf.filled().len() > before {
             self.state.has_read();
+        } else if polled.is_pending() {
+            self.state.turn.begin();
         }
         polled
     }

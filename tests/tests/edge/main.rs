@@ -3,6 +3,7 @@
 
 mod compression;
 mod conformance;
+mod fairness;
 mod files;
 mod framing;
 mod limits;

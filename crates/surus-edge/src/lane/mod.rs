@@ -41,9 +41,6 @@ use crate::socket::Socket;
 use crate::{Backend, Reply, RequestBody};
 use head::Head;
 
-/// Requests of a client that is not waited for, which are answered before others get a turn.
-const TURN: u32 = 16;
-
 /// What hyper reads in place of a head whose request has been begun, and whose body it is not to read.
 const STAND_IN: &[u8] = b"POST / HTTP/1.1\r\nhost: a\r\n\r\n";
 
@@ -59,9 +56,8 @@ pub(crate) enum End {
 /// Answers the requests that come, as long as they are for the lane.
 pub(crate) async fn run<B: Backend>(socket: &mut Socket, service: &Service<B>) -> io::Result<End> {
     let state = service.state();
-    let mut answered = 0;
     loop {
-        if !work(socket, service, &mut answered).await? {
+        if !work(socket, service).await? {
             return Ok(End::Hyper);
         }
         let is_between = socket.first().is_empty();
@@ -72,11 +68,7 @@ pub(crate) async fn run<B: Backend>(socket: &mut Socket, service: &Service<B>) -
             if state.finishing.get() {
                 return Poll::Ready(Ok(None));
             }
-            let polled = socket.poll_first(cx);
-            if polled.is_pending() {
-                answered = 0;
-            }
-            polled.map_ok(Some)
+            socket.poll_first(cx).map_ok(Some)
         });
         match read.await? {
             None if !is_between => return Ok(End::Hyper),
@@ -87,21 +79,16 @@ pub(crate) async fn run<B: Backend>(socket: &mut Socket, service: &Service<B>) -
 }
 
 /// Answers what has come. False: the first request that is left is not for the lane.
-async fn work<B: Backend>(
-    socket: &mut Socket,
-    service: &Service<B>,
-    answered: &mut u32,
-) -> io::Result<bool> {
+async fn work<B: Backend>(socket: &mut Socket, service: &Service<B>) -> io::Result<bool> {
     let mut block = socket.take_first();
     let mut head = nothing();
     head.headers = buffers::take_headers();
     let most = service.limits().header_count;
     let mut is_for_lane = true;
     while !block.is_empty() {
-        if *answered >= TURN {
-            *answered = 0;
+        if service.state().turn.is_over() {
             service.count();
-            tokio::task::yield_now().await;
+            service.state().turn.pass().await;
         }
         poll_fn(|cx| {
             let room = service.state().poll_room(cx);
@@ -116,7 +103,6 @@ async fn work<B: Backend>(
                 if answer(service, &mut head, block.slice(length..length + body)) =>
             {
                 block.advance(length + body);
-                *answered += 1;
             }
             Head::Long {
                 head: length,
