@@ -19,8 +19,15 @@ pub struct ResponseBody(Kind);
 
 enum Kind {
     Full(Option<Bytes>),
-    Stream(Rc<Pipe>),
+    Stream {
+        pipe: Rc<Pipe>,
+        /// Bytes to come, where that is known.
+        left: Option<u64>,
+    },
 }
+
+/// Bytes that the response of a slow client may keep in memory without being counted.
+const UNCOUNTED: usize = 64 * 1024;
 
 impl ResponseBody {
     #[must_use]
@@ -30,26 +37,28 @@ impl ResponseBody {
 
     #[must_use]
     pub fn full(bytes: Bytes) -> Self {
-        ResponseBody(Kind::Full(if bytes.is_empty() {
-            None
-        } else {
-            Some(bytes)
-        }))
+        if bytes.len() > UNCOUNTED {
+            let left = Some(bytes.len() as u64);
+            return ResponseBody::stream(Pipe::whole(bytes), left);
+        }
+        ResponseBody(Kind::Full((!bytes.is_empty()).then_some(bytes)))
     }
 
-    /// All of it, unless it is a stream.
+    /// All of it, unless it is long or a stream.
     ///
     /// # Errors
     /// The stream.
     pub fn into_whole(mut self) -> Result<Bytes, Self> {
         match &mut self.0 {
             Kind::Full(bytes) => Ok(bytes.take().unwrap_or_default()),
-            Kind::Stream(_) => Err(self),
+            Kind::Stream { .. } => Err(self),
         }
     }
 
-    pub(crate) fn stream(pipe: Rc<Pipe>) -> Self {
-        ResponseBody(Kind::Stream(pipe))
+    /// What comes out of the pipe; `left` bytes, if that is known.
+    #[must_use]
+    pub fn stream(pipe: Rc<Pipe>, left: Option<u64>) -> Self {
+        ResponseBody(Kind::Stream { pipe, left })
     }
 }
 
@@ -63,8 +72,12 @@ impl Body for ResponseBody {
     ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
         match &mut self.0 {
             Kind::Full(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
-            Kind::Stream(pipe) => pipe.poll_read(cx).map(|bytes| match bytes {
-                Some(bytes) => Some(bytes.map(Frame::data).map_err(Into::into)),
+            Kind::Stream { pipe, left } => pipe.poll_read(cx).map(|bytes| match bytes {
+                Some(Ok(bytes)) => {
+                    *left = left.map(|left| left.saturating_sub(bytes.len() as u64));
+                    Some(Ok(Frame::data(bytes)))
+                }
+                Some(Err(error)) => Some(Err(error.into())),
                 None => pipe.take_trailers().map(|all| Ok(Frame::trailers(all))),
             }),
         }
@@ -73,21 +86,21 @@ impl Body for ResponseBody {
     fn is_end_stream(&self) -> bool {
         match &self.0 {
             Kind::Full(bytes) => bytes.is_none(),
-            Kind::Stream(pipe) => pipe.is_finished(),
+            Kind::Stream { pipe, .. } => pipe.is_finished(),
         }
     }
 
     fn size_hint(&self) -> SizeHint {
         match &self.0 {
             Kind::Full(bytes) => SizeHint::with_exact(bytes.as_ref().map_or(0, Bytes::len) as u64),
-            Kind::Stream(_) => SizeHint::default(),
+            Kind::Stream { left, .. } => left.map_or_else(SizeHint::default, SizeHint::with_exact),
         }
     }
 }
 
 impl Drop for ResponseBody {
     fn drop(&mut self) {
-        if let Kind::Stream(pipe) = &self.0 {
+        if let Kind::Stream { pipe, .. } = &self.0 {
             pipe.reader_left();
         }
     }
@@ -97,7 +110,7 @@ impl fmt::Debug for ResponseBody {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
             Kind::Full(bytes) => write!(f, "Full({} bytes)", bytes.as_ref().map_or(0, Bytes::len)),
-            Kind::Stream(_) => f.write_str("Stream"),
+            Kind::Stream { .. } => f.write_str("Stream"),
         }
     }
 }

@@ -16,7 +16,6 @@ use crate::{
     isolate::{Isolate, IsolateLimits},
     line::Line,
     request::{Limits, Request, Script},
-    spill::SpillSpace,
     task::{Outcome, Task, Turn},
     watch::note_slow_end,
     BootError, Engine, ResponseBody,
@@ -37,10 +36,6 @@ pub struct ClassicConfig {
     pub idle: Duration,
     /// When an isolate is replaced.
     pub recycle: IsolateLimits,
-    /// Bytes of responses that wait for slow clients in files, so that their isolates are free.
-    pub spill: u64,
-    /// Where these files are.
-    pub spill_folder: std::path::PathBuf,
 }
 
 /// Runs PHP files as php-fpm does.
@@ -58,7 +53,6 @@ struct Pool {
     /// Requests that wait for an isolate.
     line: Line<Handed>,
     trimming: Cell<bool>,
-    spill: Rc<SpillSpace>,
 }
 
 impl Classic {
@@ -69,7 +63,6 @@ impl Classic {
             replaced: Cell::new(0),
             line: Line::default(),
             trimming: Cell::new(false),
-            spill: SpillSpace::new(config.spill, &config.spill_folder),
             config,
         });
         for _ in 0..pool.config.min_isolates {
@@ -85,7 +78,6 @@ impl Classic {
     /// Runs `script` for the request. Dropping the future tells PHP that the client has left.
     pub async fn call(&self, request: Request, script: Script) -> Response<ResponseBody> {
         let exchange = Exchange::new(request, Some(script), self.dev);
-        let _ = exchange.spill.set(self.pool.spill.clone());
         let task = match self.pool.clone().acquire().await {
             Ok(task) => task,
             Err(answer) => return answer,

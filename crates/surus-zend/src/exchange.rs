@@ -21,11 +21,10 @@ use http::{header, HeaderMap, HeaderName, HeaderValue, StatusCode};
 use crate::{
     ffi, fields,
     inputs::Inputs,
-    pipe::Pipe,
+    pipe::{Pace, Pipe, SMALL_PIECE},
     request::{Request, RequestBody, Script},
     router::Declared,
     server_variables::{CStrings, ServerVariables},
-    spill::{Spill, SpillSpace},
     ResponseBody,
 };
 
@@ -63,8 +62,6 @@ pub(crate) struct Exchange {
     unread: RefCell<Bytes>,
     pub(crate) body_failed: Cell<bool>,
     response: RefCell<Response>,
-    /// Where the response may wait for a slow client.
-    pub(crate) spill: OnceCell<Rc<SpillSpace>>,
     client_left: Cell<bool>,
     /// The future that waits for the response.
     waiter: RefCell<Option<Waker>>,
@@ -138,7 +135,6 @@ impl Exchange {
             unread,
             body_failed,
             response,
-            spill,
             client_left,
             waiter,
             driver,
@@ -157,7 +153,6 @@ impl Exchange {
         *body.get_mut() = RequestBody::Empty;
         *unread.get_mut() = Bytes::new();
         body_failed.set(false);
-        spill.take();
         client_left.set(false);
         *waiter.get_mut() = None;
         *driver.get_mut() = None;
@@ -403,7 +398,7 @@ impl Exchange {
         self.response.borrow_mut().status = u16::try_from(status).unwrap_or(500);
     }
 
-    /// False when nobody wants the bytes any more. The caller parks while [`Exchange::is_full`].
+    /// False when nobody wants the bytes any more. The caller parks before as long as it [`Exchange::is_full`].
     pub(crate) fn write(&self, bytes: &[u8]) -> bool {
         if self.client_left.get() {
             return false;
@@ -434,15 +429,19 @@ impl Exchange {
             return;
         }
         let this = Rc::downgrade(&self.shared());
-        let spill = self.spill.get().cloned().map(Spill::new);
-        let pipe = Pipe::new(spill, move || {
+        // A script has its isolate to itself.
+        let pace = match self.script {
+            Some(_) => Pace::Ahead,
+            None => Pace::WithClient,
+        };
+        let pipe = Pipe::new(pace, move || {
             if let Some(exchange) = this.upgrade() {
                 exchange.client_has_left();
             }
         });
         pipe.push(Bytes::from(std::mem::take(&mut response.buffer)));
         response.state = State::Streaming(pipe.clone());
-        let reply = response.reply(ResponseBody::stream(pipe));
+        let reply = response.reply(ResponseBody::stream(pipe, None));
         response.ready = Some(reply);
         drop(response);
         wake(&self.waiter);
@@ -462,6 +461,14 @@ impl Exchange {
 
     pub(crate) fn is_full(&self) -> bool {
         matches!(&self.response.borrow().state, State::Streaming(pipe) if pipe.is_full())
+    }
+
+    /// Bytes that may be written at once.
+    pub(crate) fn most_at_once(&self) -> usize {
+        match &self.response.borrow().state {
+            State::Streaming(pipe) if pipe.is_short_of_room() => SMALL_PIECE,
+            _ => usize::MAX,
+        }
     }
 
     pub(crate) fn poll_space(&self, cx: &mut Context<'_>) -> Poll<()> {
@@ -586,7 +593,6 @@ impl Default for Exchange {
             unread: RefCell::default(),
             body_failed: Cell::new(false),
             response: RefCell::default(),
-            spill: OnceCell::new(),
             client_left: Cell::new(false),
             waiter: RefCell::default(),
             driver: RefCell::default(),

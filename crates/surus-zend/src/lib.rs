@@ -7,7 +7,7 @@
 //!  - `task` — a stack that runs PHP in an isolate, driven as a future
 //!  - `exchange` — one HTTP request and its response, as PHP sees them
 //!  - `line` — requests that wait for their turn
-//!  - `pipe`, `spill`, `body` — response bytes on their way to the client
+//!  - `pipe`, `room`, `spill`, `body` — response bytes on their way to the client
 //!  - `blocking` — libc calls that would block, as futures
 //!  - `classic`, `coroutine` — the ways to serve: each turns a [`Request`] into a response
 //!  - `refresh` — before a reload: files that have changed are forgotten
@@ -42,6 +42,7 @@ mod pipe;
 mod rate;
 mod refresh;
 mod request;
+mod room;
 mod router;
 mod rust_callbacks;
 mod self_test;
@@ -60,7 +61,9 @@ pub use inspect::{in_flight, watched, InFlight};
 pub use isolate::{measure, Internals, IsolateLimits, Swaps};
 pub use kept_body::{KeptBody, KeptPiece};
 pub use php_classes::{php_sources, NATIVE_STUBS};
+pub use pipe::{Pace, Pipe};
 pub use request::{Interim, Limits, Request, RequestBody, Script};
+pub use room::ResponseRoom;
 pub use self_test::SelfTest;
 pub use shared::shared_counters;
 pub use task::{giving_up, has_given_up};

@@ -1,4 +1,9 @@
 //! Response bytes on their way from PHP to the client: bounded, one thread, one writer, one reader.
+//!
+//! ```text
+//! PHP ──► memory ──────────► client      as long as all responses together take little ([`crate::room`])
+//!    └──► file ──► memory ──► client     else, and behind what is in the file already
+//! ```
 
 use std::{
     cell::{Cell, RefCell},
@@ -11,10 +16,29 @@ use std::{
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue};
 
-use crate::spill::Spill;
+use crate::{room, spill::Spill};
 
-/// Bytes that may wait for a slow client before the writer parks.
+/// Bytes that may wait for a slow client before the writer parks, or has them written to a file.
 const HIGH_WATER: usize = 256 * 1024;
+
+/// Bytes that are read from a file at once.
+const BLOCK: usize = 64 * 1024;
+
+/// The same where memory is short.
+const SMALL_BLOCK: usize = 16 * 1024;
+
+/// Bytes that are handed on at once where memory is short: whoever sends them keeps up to 16 pieces, whatever their size.
+pub(crate) const SMALL_PIECE: usize = 4 * 1024;
+
+/// What happens to PHP when its client is slow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Pace {
+    /// Before it writes more than a little ahead of its client it is parked.
+    #[default]
+    WithClient,
+    /// It goes on, into a file: it has an isolate or a process to itself, which others wait for.
+    Ahead,
+}
 
 /// The response ended before its time.
 #[derive(Debug)]
@@ -28,8 +52,10 @@ impl fmt::Display for CutOff {
 
 impl std::error::Error for CutOff {}
 
+/// Response bytes on their way from PHP to the client.
 #[derive(Default)]
-pub(crate) struct Pipe {
+pub struct Pipe {
+    pace: Pace,
     chunks: RefCell<VecDeque<Bytes>>,
     waiting: Cell<usize>,
     closed: Cell<bool>,
@@ -40,54 +66,87 @@ pub(crate) struct Pipe {
     trailers: RefCell<Option<Box<HeaderMap>>>,
     reader: RefCell<Option<Waker>>,
     writer: RefCell<Option<Waker>>,
-    /// Where bytes go beyond [`HIGH_WATER`], if they may go anywhere.
-    spill: RefCell<Option<Spill>>,
+    spill: RefCell<Spill>,
     /// Called once when the reader goes away before the end.
     on_abort: RefCell<Option<Box<dyn FnOnce()>>>,
 }
 
 impl Pipe {
-    pub(crate) fn new(spill: Option<Spill>, on_abort: impl FnOnce() + 'static) -> Rc<Pipe> {
+    pub fn new(pace: Pace, on_abort: impl FnOnce() + 'static) -> Rc<Pipe> {
+        Rc::new(Pipe {
+            pace,
+            on_abort: RefCell::new(Some(Box::new(on_abort))),
+            ..Pipe::default()
+        })
+    }
+
+    /// One that nothing will be added to.
+    pub(crate) fn whole(bytes: Bytes) -> Rc<Pipe> {
         let pipe = Rc::new(Pipe::default());
-        *pipe.spill.borrow_mut() = spill;
-        *pipe.on_abort.borrow_mut() = Some(Box::new(on_abort));
+        pipe.push(bytes);
+        pipe.close();
         pipe
     }
 
-    /// Adds bytes, over the bound if need be: ask [`Pipe::poll_space`] before or after.
-    pub(crate) fn push(&self, bytes: Bytes) {
+    /// Adds bytes, over the bound if need be: ask [`Pipe::poll_space`] before.
+    pub fn push(&self, bytes: Bytes) {
         if bytes.is_empty() || self.reader_gone.get() {
             return;
         }
-        if let Some(spill) = self.spill.borrow_mut().as_mut() {
-            // Whatever follows what is in the file has to go there, too.
-            if !spill.is_empty() || (self.is_high() && spill.has_room()) {
-                if let Err(error) = spill.write(&bytes) {
+        let mut spill = self.spill.borrow_mut();
+        let is_ahead = self.pace == Pace::Ahead && self.is_high();
+        // Whatever follows what is in the file has to go there, too.
+        if !spill.is_empty()
+            || ((is_ahead || room::is_short_of_memory(bytes.len())) && spill.has_room())
+        {
+            let written = spill.write(&bytes);
+            drop(spill);
+            match written {
+                Ok(()) => wake(&self.reader),
+                Err(error) => {
                     tracing::error!(%error, "a response for a slow client cannot be kept");
                     self.cut_off();
                 }
-                return;
             }
+            return;
         }
-        self.waiting.set(self.waiting.get() + bytes.len());
-        self.chunks.borrow_mut().push_back(bytes);
+        self.keep(bytes);
         wake(&self.reader);
+    }
+
+    fn keep(&self, bytes: Bytes) {
+        self.waiting.set(self.waiting.get() + bytes.len());
+        self.chunks.borrow_mut().push_back(room::counted(bytes));
     }
 
     fn is_high(&self) -> bool {
         self.waiting.get() >= HIGH_WATER
     }
 
+    /// Neither memory nor files have room for more than a little.
+    pub(crate) fn is_short_of_room(&self) -> bool {
+        room::is_short_of_memory(0) && !self.spill.borrow().has_room()
+    }
+
+    /// No more should be added for now.
     pub(crate) fn is_full(&self) -> bool {
-        let full = match self.spill.borrow().as_ref() {
-            Some(spill) => !spill.has_room() && (self.is_high() || !spill.is_empty()),
-            None => self.is_high(),
-        };
-        full && !self.reader_gone.get()
+        if self.reader_gone.get() {
+            return false;
+        }
+        let spill = self.spill.borrow();
+        let waiting = self.waiting.get() as u64 + spill.len();
+        match self.pace {
+            _ if waiting == 0 => false,
+            Pace::Ahead if spill.has_room() => false,
+            Pace::Ahead if !spill.is_empty() => true,
+            Pace::Ahead | Pace::WithClient => {
+                waiting >= HIGH_WATER as u64 || (room::is_short_of_memory(0) && !spill.has_room())
+            }
+        }
     }
 
     /// Ready when there is room, or nobody reads any more.
-    pub(crate) fn poll_space(&self, cx: &mut Context<'_>) -> Poll<()> {
+    pub fn poll_space(&self, cx: &mut Context<'_>) -> Poll<()> {
         if self.is_full() {
             *self.writer.borrow_mut() = Some(cx.waker().clone());
             return Poll::Pending;
@@ -95,13 +154,15 @@ impl Pipe {
         Poll::Ready(())
     }
 
-    pub(crate) fn close(&self) {
+    /// Nothing follows.
+    pub fn close(&self) {
         self.closed.set(true);
         self.on_abort.borrow_mut().take();
         wake(&self.reader);
     }
 
-    pub(crate) fn add_trailer(&self, name: HeaderName, value: HeaderValue) {
+    /// Adds a field that goes behind the last byte.
+    pub fn add_trailer(&self, name: HeaderName, value: HeaderValue) {
         let mut trailers = self.trailers.borrow_mut();
         trailers.get_or_insert_default().append(name, value);
     }
@@ -112,29 +173,29 @@ impl Pipe {
     }
 
     /// Ends it with an error.
-    pub(crate) fn cut_off(&self) {
+    pub fn cut_off(&self) {
         self.cut_off.set(true);
         self.close();
     }
 
     pub(crate) fn poll_read(&self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, CutOff>>> {
-        if let Some(bytes) = self.chunks.borrow_mut().pop_front() {
-            self.waiting.set(self.waiting.get() - bytes.len());
-            wake(&self.writer);
-            return Poll::Ready(Some(Ok(bytes)));
-        }
-        if let Some(spill) = self.spill.borrow_mut().as_mut() {
-            match spill.read() {
+        let is_short = room::is_short_of_memory(0);
+        if self.chunks.borrow().is_empty() {
+            let most = if is_short { SMALL_BLOCK } else { BLOCK };
+            let read = self.spill.borrow_mut().read(most);
+            match read {
                 Ok(bytes) if bytes.is_empty() => {}
-                Ok(bytes) => {
-                    wake(&self.writer);
-                    return Poll::Ready(Some(Ok(bytes)));
-                }
+                Ok(bytes) => self.keep(bytes),
                 Err(error) => {
                     tracing::error!(%error, "a response that was kept for a slow client is lost");
                     self.cut_off();
                 }
             }
+        }
+        if let Some(bytes) = self.next(if is_short { SMALL_PIECE } else { usize::MAX }) {
+            self.waiting.set(self.waiting.get() - bytes.len());
+            wake(&self.writer);
+            return Poll::Ready(Some(Ok(bytes)));
         }
         if self.closed.get() {
             return Poll::Ready(self.cut_off.take().then_some(Err(CutOff)));
@@ -143,24 +204,42 @@ impl Pipe {
         Poll::Pending
     }
 
+    /// So many of the bytes in memory, at most.
+    fn next(&self, most: usize) -> Option<Bytes> {
+        let mut chunks = self.chunks.borrow_mut();
+        match chunks.front_mut() {
+            Some(first) if first.len() > most => Some(first.split_to(most)),
+            _ => chunks.pop_front(),
+        }
+    }
+
     pub(crate) fn is_finished(&self) -> bool {
         self.closed.get()
             && !self.cut_off.get()
             && self.chunks.borrow().is_empty()
             && self.trailers.borrow().is_none()
-            && self.spill.borrow().as_ref().is_none_or(Spill::is_empty)
+            && self.spill.borrow().is_empty()
     }
 
     pub(crate) fn reader_left(&self) {
         self.reader_gone.set(true);
         self.chunks.borrow_mut().clear();
-        self.spill.borrow_mut().take();
+        self.spill.take();
         self.waiting.set(0);
         let on_abort = self.on_abort.borrow_mut().take();
         if let Some(on_abort) = on_abort {
             on_abort();
         }
         wake(&self.writer);
+    }
+}
+
+impl fmt::Debug for Pipe {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pipe")
+            .field("pace", &self.pace)
+            .field("waiting", &self.waiting)
+            .finish_non_exhaustive()
     }
 }
 

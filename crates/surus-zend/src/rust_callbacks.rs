@@ -251,19 +251,26 @@ unsafe extern "C" fn surus_rs_content_type(raw: *mut c_void, value: Str) -> bool
 unsafe extern "C" fn surus_rs_write(raw: *mut c_void, data: *const c_char, size: usize) -> bool {
     // SAFETY: as above.
     let exchange = unsafe { exchange(raw) };
+    let data = Str {
+        ptr: data,
+        len: size,
+    };
     // SAFETY: C passes `size` readable bytes.
-    let alive = exchange.write(unsafe {
-        Str {
-            ptr: data,
-            len: size,
+    let mut rest = unsafe { data.bytes() };
+    while !rest.is_empty() {
+        if exchange.is_full() {
+            let _ = park_on(poll_fn(|cx| exchange.poll_space(cx)));
+            if exchange.has_client_left() {
+                return false;
+            }
         }
-        .bytes()
-    });
-    if exchange.is_full() {
-        let _ = park_on(poll_fn(|cx| exchange.poll_space(cx)));
-        return !exchange.has_client_left();
+        let (piece, others) = rest.split_at(rest.len().min(exchange.most_at_once()));
+        if !exchange.write(piece) {
+            return false;
+        }
+        rest = others;
     }
-    alive
+    !exchange.has_client_left()
 }
 
 #[no_mangle]

@@ -12,6 +12,7 @@ mod pipeline;
 mod protocol;
 mod queue;
 mod slow;
+mod slow_readers;
 mod streaming;
 mod streams;
 mod uploads;

@@ -262,7 +262,7 @@ fn http_2_by_prior_knowledge() {
 pub(super) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
 
 /// The next frame: kind, flags, payload.
-pub(super) fn frame(stream: &mut TcpStream) -> io::Result<(u8, u8, Vec<u8>)> {
+pub(super) fn frame(stream: &mut impl Read) -> io::Result<(u8, u8, Vec<u8>)> {
     let mut head = [0; 9];
     stream.read_exact(&mut head)?;
     let length = u32::from_be_bytes([0, head[0], head[1], head[2]]);
@@ -272,7 +272,7 @@ pub(super) fn frame(stream: &mut TcpStream) -> io::Result<(u8, u8, Vec<u8>)> {
 }
 
 /// The preface, empty settings, and a GET on each of these streams. The windows stay at 64 KB.
-fn http_2(path: &str, streams: impl Iterator<Item = u8>) -> Vec<u8> {
+pub(super) fn http_2(path: &str, streams: impl Iterator<Item = u8>) -> Vec<u8> {
     let mut bytes = PREFACE.to_vec();
     // :method GET and :scheme http from the table; :path and :authority as literals.
     let mut block = vec![0x82, 0x86, 0x04, u8::try_from(path.len()).expect("short")];

@@ -43,27 +43,36 @@ fn what_is_printed_without_flush_is_streamed_too() {
     }
 }
 
-/// Their responses wait in files, and the isolates are free.
+/// Their responses wait in files, and the isolates, or processes, are free.
 #[test]
 fn clients_that_do_not_read_do_not_occupy_isolates() -> io::Result<()> {
-    let config = "[app.app]\nisolates = { min = 1, max = 2 }\nmax_queue = 8\nmax_requests_in_flight = 2\nqueue_timeout = \"2s\"\n";
-    let server = server(Mode::Classic, config).start();
-    let request = "GET /print?kilobytes=16384 HTTP/1.1\r\nHost: a\r\n\r\n";
-    let mut slow = Vec::new();
-    for _ in 0..6 {
-        slow.push(sent(&server, request)?);
-        thread::sleep(Duration::from_millis(50));
-    }
-    let start = Instant::now();
-    get(&server, "/").expect(200);
-    assert!(start.elapsed() < Duration::from_secs(2));
-    for mut connection in slow {
-        let response = connection.response("GET")?.expect(200);
-        assert_eq!(response.body.len(), 16 << 20);
-        assert!(response
-            .body
-            .chunks_exact(16)
-            .all(|chunk| chunk == b"0123456789abcdef"));
+    let places = [
+        (
+            Mode::Classic,
+            "isolates = { min = 1, max = 2 }\nmax_requests_in_flight = 2\n",
+        ),
+        (Mode::Process, "processes = 2\n"),
+    ];
+    for (mode, places) in places {
+        let config = format!("[app.app]\n{places}max_queue = 8\nqueue_timeout = \"5s\"\n");
+        let server = server(mode, &config).start();
+        let request = "GET /print?kilobytes=16384 HTTP/1.1\r\nHost: a\r\n\r\n";
+        let mut slow = Vec::new();
+        for _ in 0..6 {
+            slow.push(sent(&server, request)?);
+            thread::sleep(Duration::from_millis(50));
+        }
+        let start = Instant::now();
+        get(&server, "/").expect(200);
+        assert!(start.elapsed() < Duration::from_secs(4), "{mode:?}");
+        for mut connection in slow {
+            let response = connection.response("GET")?.expect(200);
+            assert_eq!(response.body.len(), 16 << 20);
+            assert!(response
+                .body
+                .chunks_exact(16)
+                .all(|chunk| chunk == b"0123456789abcdef"));
+        }
     }
     Ok(())
 }

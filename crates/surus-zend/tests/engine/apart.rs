@@ -16,8 +16,6 @@ fn classic(engine: &Engine) -> Classic {
         max_isolates: 10,
         idle: Duration::from_secs(1),
         recycle: IsolateLimits::default(),
-        spill: 0,
-        spill_folder: std::env::temp_dir(),
     };
     Classic::new(engine, config).expect("isolates are made")
 }

@@ -16,8 +16,6 @@ fn classic(engine: &Engine, min: usize, max: usize) -> Classic {
         max_isolates: max,
         idle: Duration::from_millis(100),
         recycle: IsolateLimits::default(),
-        spill: 1 << 30,
-        spill_folder: std::env::temp_dir(),
     };
     Classic::new(engine, config).expect("isolates are made")
 }

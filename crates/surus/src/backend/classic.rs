@@ -76,8 +76,6 @@ impl Isolates {
             max_isolates: app.max_isolates,
             idle: app.isolate_idle,
             recycle: app.isolate_limits,
-            spill: app.response_disk,
-            spill_folder: app.spool.folder.clone(),
         };
         Self::start(engine, config)
     }

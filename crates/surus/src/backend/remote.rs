@@ -10,17 +10,17 @@ use surus_zend::{BootError, ResponseBody};
 use super::classic::Scripts;
 use super::{request, unreadable, Php, Streamed};
 use crate::config::App;
-use crate::process::{Processes, RemoteBody, Runs};
+use crate::process::{Processes, Runs};
 
 /// The scripts of a classic site.
 impl Scripts for Processes {
-    type Body = RemoteBody;
+    type Body = ResponseBody;
 
     async fn call(
         &self,
         request: surus_zend::Request,
         script: surus_zend::Script,
-    ) -> Response<Reply<RemoteBody>> {
+    ) -> Response<Reply<ResponseBody>> {
         self.call(request, Some(script)).await
     }
 
@@ -55,14 +55,14 @@ impl Remote {
 }
 
 impl Backend for Remote {
-    type Body = RemoteBody;
+    type Body = ResponseBody;
 
     fn call(
         self: &Rc<Self>,
         head: &mut http::request::Parts,
         body: Option<RequestBody>,
         connection: &Connection,
-    ) -> Answer<RemoteBody> {
+    ) -> Answer<ResponseBody> {
         let (this, head, connection) = (Rc::clone(self), take_head(head), connection.clone());
         Answer::Later(Box::pin(async move {
             match request(head, body, &connection, &this.spool, Streamed::None).await {

@@ -5,6 +5,7 @@ use std::io::IsTerminal;
 use std::path::PathBuf;
 
 use surus_edge::{AccessLog, Health, Limits, LogFormat, Proxies, Settings, SpoolLimits};
+use surus_zend::ResponseRoom;
 
 use super::tables::{App, IniValue, Log, LogAs, Server};
 use super::units::{Size, Span};
@@ -70,6 +71,16 @@ pub(super) fn spool(app: &mut App) -> SpoolLimits {
         memory: fill(&mut app.body_memory, Size(default.memory)).0,
         disk: fill(&mut app.body_disk, Size(default.disk)).0,
         folder: fill(&mut app.spool_folder, default.folder),
+    }
+}
+
+/// Where responses wait for slow clients: files are where those of request bodies are.
+pub(super) fn responses(app: &mut App, spool: &SpoolLimits) -> ResponseRoom {
+    let default = ResponseRoom::default();
+    ResponseRoom {
+        memory: fill(&mut app.response_memory, Size(default.memory)).0,
+        disk: fill(&mut app.response_disk, Size(default.disk)).0,
+        folder: spool.folder.clone(),
     }
 }
 

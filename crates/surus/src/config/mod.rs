@@ -24,7 +24,7 @@ use crate::cli::ServeArgs;
 use layers::{Environment, Layer};
 use master::Master;
 use printed::{Printed, Sources};
-use surus_zend::IsolateLimits;
+use surus_zend::{IsolateLimits, ResponseRoom};
 use tables::{File, Isolates, Listen};
 pub(crate) use units::{Mode, Workers};
 use units::{Size, Span};
@@ -66,7 +66,7 @@ pub(crate) struct App {
     /// Bytes.
     pub(crate) shared_cache: u64,
     pub(crate) spool: surus_edge::SpoolLimits,
-    pub(crate) response_disk: u64,
+    pub(crate) responses: ResponseRoom,
     /// Without symbolic links.
     pub(crate) sendfile: Vec<PathBuf>,
     pub(crate) public: Option<PathBuf>,
@@ -258,7 +258,7 @@ fn finish(
     let spool = edge::spool(&mut app);
     let sendfile = edge::folders(&mut app.sendfile)?;
     let public = edge::folder(&mut app.public)?;
-    let response_disk = fill(&mut app.response_disk, Size(4 << 30)).0;
+    let responses = edge::responses(&mut app, &spool);
     let isolates = app.isolates.get_or_insert_with(Isolates::default);
     let max_isolates = at_least_one(&mut isolates.max, 64, "isolates.max")?;
     let min_isolates = fill(&mut isolates.min, 1.min(max_isolates));
@@ -314,7 +314,7 @@ fn finish(
             shared_cache,
             memory_limit: app.memory_limit.clone(),
             spool,
-            response_disk,
+            responses,
             sendfile,
             public,
             min_isolates,

@@ -117,7 +117,9 @@ table! {
         body_memory: Size,
         /// Files of request bodies, per worker.
         body_disk: Size,
-        /// Files of responses that wait for slow clients of a classic site, per worker.
+        /// Memory for responses that wait for slow clients, per worker; more go to files.
+        response_memory: Size,
+        /// Files of responses that wait for slow clients, per worker.
         response_disk: Size,
         /// Where both are.
         spool_folder: PathBuf,

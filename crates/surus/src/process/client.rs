@@ -7,23 +7,22 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::rc::Rc;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{HeaderValue, RETRY_AFTER};
 use http::{HeaderMap, Response, StatusCode};
-use http_body::{Body, Frame, SizeHint};
+use http_body::Body;
 use socket2::{Domain, SockAddr, Socket, Type};
 use surus_edge::{plain, BoxError, Reply};
-use surus_zend::{KeptBody, Limits, Request, RequestBody, Script};
+use surus_zend::{KeptBody, Limits, Request, RequestBody, ResponseBody, Script};
 use tokio::io::AsyncWriteExt;
 use tokio::net::unix::OwnedWriteHalf;
 use tokio::net::UnixStream;
 use tokio::task::{spawn_local, JoinHandle};
 
 use super::wire::{put, Frames, BROKEN, DATA, END, HEAD};
-use super::{head, line, Line};
+use super::{arriving, head, line, Line};
 
 /// Pieces of a body that is at hand.
 const PIECE: usize = 1024 * 1024;
@@ -66,7 +65,7 @@ impl Processes {
         &self,
         request: Request,
         script: Option<Script>,
-    ) -> Response<Reply<RemoteBody>> {
+    ) -> Response<Reply<ResponseBody>> {
         let Some(seat) = Seat::take(&self.in_flight, self.max_in_flight) else {
             return busy();
         };
@@ -116,7 +115,7 @@ async fn answer(
     mut request: Request,
     script: Option<Script>,
     seat: Seat,
-) -> io::Result<Response<Reply<RemoteBody>>> {
+) -> io::Result<Response<Reply<ResponseBody>>> {
     let mut out = Vec::with_capacity(2048);
     let head = head::write_request(&request, script.as_ref(), line::now());
     put(&mut out, HEAD, &head);
@@ -145,15 +144,8 @@ async fn answer(
         return Err(io::ErrorKind::InvalidData.into());
     };
     let (response, left) = head::read_response(head)?;
-    Ok(response.map(|()| {
-        Reply::Backend(RemoteBody {
-            frames,
-            left,
-            ended: left == Some(0),
-            _upload: upload,
-            _seat: seat,
-        })
-    }))
+    let body = arriving::body(frames, left, (upload, seat)).await?;
+    Ok(response.map(|()| Reply::Backend(body)))
 }
 
 type Trailers = Option<Rc<OnceCell<HeaderMap>>>;
@@ -237,57 +229,5 @@ impl Seat {
 impl Drop for Seat {
     fn drop(&mut self) {
         self.0.set(self.0.get() - 1);
-    }
-}
-
-/// A response that a process sends.
-pub(crate) struct RemoteBody {
-    frames: Frames,
-    /// Bytes to come, where that is known.
-    left: Option<u64>,
-    ended: bool,
-    _upload: Upload,
-    _seat: Seat,
-}
-
-impl Body for RemoteBody {
-    type Data = Bytes;
-    type Error = BoxError;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
-        if self.ended {
-            return Poll::Ready(None);
-        }
-        let frame = match self.frames.poll_next(cx) {
-            Poll::Ready(frame) => frame,
-            Poll::Pending => return Poll::Pending,
-        };
-        Poll::Ready(match frame {
-            Ok((DATA, bytes)) => {
-                self.left = self
-                    .left
-                    .map(|left| left.saturating_sub(bytes.len() as u64));
-                self.ended = self.left == Some(0);
-                Some(Ok(Frame::data(bytes)))
-            }
-            Ok((END, trailers)) => {
-                self.ended = true;
-                head::read_trailers(trailers).map(|all| Ok(Frame::trailers(all)))
-            }
-            Ok(_) => Some(Err("the response was cut off".into())),
-            Err(error) => Some(Err(error.into())),
-        })
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.ended
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.left
-            .map_or_else(SizeHint::default, SizeHint::with_exact)
     }
 }

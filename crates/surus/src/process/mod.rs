@@ -14,6 +14,7 @@
 //! - [`line`]: the socket, and when a process ends
 //! - [`client`]: the edge's side; [`server`]: a process's life
 
+mod arriving;
 mod client;
 #[cfg(test)]
 mod fuzz;
@@ -22,6 +23,6 @@ mod line;
 mod server;
 mod wire;
 
-pub(crate) use client::{Processes, RemoteBody};
+pub(crate) use client::Processes;
 pub(crate) use line::{Line, SLEEP};
 pub(crate) use server::{serve, News, Runs};

@@ -1,0 +1,77 @@
+//! The body of a response that a process sends. It is taken from the process as fast as it comes, however slow its client
+//! is: the process is for one request at a time.
+
+use std::cell::RefCell;
+use std::future::poll_fn;
+use std::io;
+use std::rc::Rc;
+
+use bytes::{Bytes, BytesMut};
+use surus_zend::{Pace, Pipe, ResponseBody};
+use tokio::task::{spawn_local, AbortHandle};
+
+use super::head;
+use super::wire::{Frames, DATA, END};
+
+/// A body up to this length comes with its head.
+const SHORT: u64 = 64 * 1024;
+
+/// The body behind a head that has said it has `length` bytes, if it has. `held` is dropped when the process has sent all of
+/// it, or the client has left, which closes the connection.
+pub(super) async fn body(
+    mut frames: Frames,
+    length: Option<u64>,
+    held: impl Sized + 'static,
+) -> io::Result<ResponseBody> {
+    if let Some(length) = length.filter(|&length| length <= SHORT) {
+        return short(&mut frames, length).await.map(ResponseBody::full);
+    }
+    let task: Rc<RefCell<Option<AbortHandle>>> = Rc::default();
+    let taking = Rc::clone(&task);
+    let pipe = Pipe::new(Pace::Ahead, move || {
+        if let Some(task) = taking.take() {
+            task.abort();
+        }
+    });
+    let filled = Rc::clone(&pipe);
+    let handle = spawn_local(async move {
+        let _held = held;
+        match fill(&mut frames, &filled).await {
+            Ok(()) => filled.close(),
+            Err(error) => {
+                tracing::debug!(%error, "a process has not sent all of its response");
+                filled.cut_off();
+            }
+        }
+    });
+    *task.borrow_mut() = Some(handle.abort_handle());
+    Ok(ResponseBody::stream(pipe, length))
+}
+
+async fn short(frames: &mut Frames, length: u64) -> io::Result<Bytes> {
+    let mut whole = BytesMut::new();
+    while (whole.len() as u64) < length {
+        match frames.next().await? {
+            (DATA, bytes) if whole.is_empty() && bytes.len() as u64 == length => return Ok(bytes),
+            (DATA, bytes) => whole.extend_from_slice(&bytes),
+            _ => return Err(io::ErrorKind::InvalidData.into()),
+        }
+    }
+    Ok(whole.freeze())
+}
+
+async fn fill(frames: &mut Frames, pipe: &Pipe) -> io::Result<()> {
+    loop {
+        poll_fn(|cx| pipe.poll_space(cx)).await;
+        match frames.next().await? {
+            (DATA, bytes) => pipe.push(bytes),
+            (END, ending) => {
+                for (name, value) in head::read_trailers(ending).iter().flatten() {
+                    pipe.add_trailer(name.clone(), value.clone());
+                }
+                return Ok(());
+            }
+            _ => return Err(io::ErrorKind::BrokenPipe.into()),
+        }
+    }
+}
