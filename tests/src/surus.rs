@@ -56,9 +56,16 @@ pub struct Options {
     workers: usize,
     variables: Vec<(String, String)>,
     socket: Option<OwnedFd>,
+    wrapper: Vec<OsString>,
 }
 
 impl Options {
+    /// Another program that runs the server, with its arguments.
+    pub fn under(mut self, wrapper: &[&str]) -> Self {
+        self.wrapper = wrapper.iter().map(OsString::from).collect();
+        self
+    }
+
     pub fn mode(self, mode: Mode) -> Self {
         self.argument("--mode").argument(mode.name())
     }
@@ -115,8 +122,11 @@ impl Options {
     pub fn start(self) -> Surus {
         let folder = TempDir::new("surus");
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, ports::free()));
-        let mut command = Command::new(binary());
+        let mut words = self.wrapper.clone();
+        words.push(binary().into());
+        let mut command = Command::new(&words[0]);
         command
+            .args(&words[1..])
             .arg("serve")
             .args(&self.arguments)
             .args(["--workers", &self.workers.to_string()])
@@ -170,6 +180,7 @@ impl Surus {
             workers: 1,
             variables: Vec::new(),
             socket: None,
+            wrapper: Vec::new(),
         }
     }
 

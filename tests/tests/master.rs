@@ -7,6 +7,8 @@ mod admin;
 mod commands;
 #[path = "master/dev.rs"]
 mod dev;
+#[path = "master/ends.rs"]
+mod ends;
 #[path = "master/failures.rs"]
 mod failures;
 #[path = "master/load.rs"]

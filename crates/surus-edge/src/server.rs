@@ -231,14 +231,22 @@ impl Listener {
 }
 
 async fn accept<B: Backend>(edge: Rc<Edge<B>>, listener: Rc<Listener>) {
+    let mut failing = false;
     loop {
         match listener.inner.accept().await {
-            Ok((stream, peer)) => open(&edge, &listener, stream, peer, false),
+            Ok((stream, peer)) => {
+                failing = false;
+                open(&edge, &listener, stream, peer, false);
+            }
             // The client was gone before it was accepted.
             Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
             // Out of file descriptors or memory: the connection stays in the queue, so accepting again at once would spin.
             Err(error) => {
-                eprintln!("surus: cannot accept a connection: {error}");
+                if !std::mem::replace(&mut failing, true) {
+                    eprintln!("surus: cannot accept a connection: {error}");
+                }
+                // An idle one gives way.
+                edge.table.shed_idle();
                 tokio::time::sleep(Duration::from_millis(100)).await;
             }
         }

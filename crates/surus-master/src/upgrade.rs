@@ -13,6 +13,9 @@ use nix::unistd::{getppid, Pid};
 /// In the environment of a new master: the process id of the one it replaces.
 const PREDECESSOR: &str = "SURUS_UPGRADE_FROM";
 
+const FIRST_PROCESS: &str = "this is the first process of a container, which would end with it: \
+    start a container of the new image beside this one, then stop this one (`surus reload` takes new code)";
+
 /// The first inherited descriptor, by the convention that `LISTEN_FDS` comes from.
 const FIRST: i32 = 3;
 
@@ -32,7 +35,12 @@ impl Program {
         })
     }
 
+    /// # Errors
+    /// It cannot be started; or this is the first process of a container, which ends with it, successor and all.
     pub(crate) fn start(&self, sockets: Vec<OwnedFd>) -> io::Result<Child> {
+        if std::process::id() == 1 {
+            return Err(io::Error::other(FIRST_PROCESS));
+        }
         let count = sockets.len();
         let mappings = (FIRST..)
             .zip(sockets)

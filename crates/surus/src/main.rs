@@ -24,6 +24,7 @@ mod dev;
 mod event_loop;
 mod internals;
 mod log;
+mod open_files;
 mod orders;
 mod php;
 mod process;

@@ -11,7 +11,7 @@ use surus_zend::{Engine, EngineConfig, SelfTest};
 
 use crate::config::{Config, PROCESSES};
 use crate::process::{Line, SLEEP};
-use crate::{control, dev, event_loop, failed, misconfigured, worker, BOOT_FAILED};
+use crate::{control, dev, event_loop, failed, misconfigured, open_files, worker, BOOT_FAILED};
 
 /// What workers get on top of their own drain before they are killed: to end what PHP still has to do.
 const GRACE: Duration = Duration::from_secs(5);
@@ -19,6 +19,8 @@ const GRACE: Duration = Duration::from_secs(5);
 pub(crate) fn run(config: &Config) -> ExitCode {
     // Before anything else opens a file.
     let inherited = Inherited::from_env();
+    open_files::raise();
+    warn_of_few_files(config.edge.connections);
     let predecessor = Predecessor::from_env();
     let program = match Program::this() {
         Ok(program) => program,
@@ -92,6 +94,19 @@ pub(crate) fn run(config: &Config) -> ExitCode {
         Ok(Outcome::Stopped) => ExitCode::SUCCESS,
         Ok(Outcome::BootFailed | Outcome::GaveUp) => ExitCode::from(BOOT_FAILED),
         Err(error) => failed(&format!("the master failed: {error}")),
+    }
+}
+
+/// Fewer connections than the default are no matter for a warning as long as they are many.
+fn warn_of_few_files(wanted: usize) {
+    const MANY: usize = 1024;
+    let allowed = open_files::connections(wanted);
+    let is_asked_for = wanted != surus_edge::Limits::default().connections;
+    if allowed < wanted && (is_asked_for || allowed < MANY) {
+        tracing::warn!(
+            "max_connections is {wanted}, but the limit of open files allows {allowed} for each worker: raise it \
+             (ulimit -Hn, LimitNOFILE= of systemd) or lower max_connections"
+        );
     }
 }
 

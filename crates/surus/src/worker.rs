@@ -16,6 +16,7 @@ use crate::backend::{self, Classic, Coroutine, Counted, Files, Isolates, Php, Re
 use crate::config::{App, Config, Entry};
 use crate::dev;
 use crate::event_loop;
+use crate::open_files;
 use crate::orders::Orders;
 use crate::process::{Line, Processes};
 use crate::recycle;
@@ -135,7 +136,9 @@ async fn serve_with<B: Php>(
         counted.set_broken(Some(error.to_string()));
     }
     let files = Rc::new(Files::new(Rc::clone(&counted), &config.app)?);
-    let edge = Edge::new(files, config.edge.clone(), config.settings.clone());
+    let mut limits = config.edge.clone();
+    limits.connections = open_files::connections(limits.connections);
+    let edge = Edge::new(files, limits, config.settings.clone());
     let (intake, changes) = mpsc::unbounded_channel();
     let orders = Orders::new(
         engine,

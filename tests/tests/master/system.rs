@@ -173,6 +173,17 @@ fn a_wrong_name_is_answered_with_the_right_one_and_secrets_are_not_printed() {
         "{text}"
     );
     assert!(env::var_os("SURUS_CONFIG").is_none());
+    // Nor in an address, whatever the key.
+    folder.file(
+        "surus.toml",
+        "[php]\n'session.save_path' = 'tcp://cache:6379?auth=hunter2'\n'my.database' = 'mysql://app:hunter2@db/shop'\n",
+    );
+    let (code, text) = check();
+    assert_eq!(code, Some(0), "{text}");
+    assert!(
+        text.contains("session.save_path") && !text.contains("hunter2"),
+        "{text}"
+    );
     // Nor where the line is wrong.
     folder.file("surus.toml", "[php]\n'mysqli.default_pw' = hunter2\n");
     let (code, text) = check();
@@ -225,4 +236,68 @@ fn a_value_comes_from_the_nearest_source_and_says_so() {
         .start();
     let answer = Request::get("/").send(server.address()).expect(200);
     assert_eq!(answer.text(), "5");
+}
+
+/// The end of a container's first process is the end of all in it, of a successor as well.
+#[test]
+fn the_first_process_of_a_container_is_not_replaced() {
+    let folder = TempDir::new("container");
+    folder.file("app.php", "<?php return fn () => (string) getmypid();");
+    let mut server = Surus::serve(&folder.path().join("app.php"))
+        .under(&["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"])
+        .start();
+    let before = Request::get("/").send(server.address()).expect(200).text();
+    let (code, text) = server.command(&["upgrade"]);
+    assert_eq!(code, Some(1), "{text}");
+    assert!(text.contains("first process of a container"), "{text}");
+    let after = Request::get("/").send(server.address()).expect(200).text();
+    assert_eq!(before, after);
+    assert!(server.process().ended().is_none());
+    let (code, text) = server.command(&["reload"]);
+    assert_eq!(code, Some(0), "{text}");
+}
+
+/// Where there are few, connections are bounded by it, idle ones give way, and whoever finds no place is told so.
+#[test]
+fn the_limit_of_open_files_is_a_bound_of_connections() {
+    let folder = TempDir::new("files");
+    folder.file(
+        "app.php",
+        "<?php return function ($request) { if ($request->path() === '/wait') { sleep(20); } return 'hello'; };",
+    );
+    let start = |limit: &str| {
+        Surus::serve(&folder.path().join("app.php"))
+            .under(&["prlimit", limit])
+            .start()
+    };
+    let open = |server: &Surus, path: &str| {
+        let mut connection = Connection::open(server.address()).unwrap();
+        let request = Request::get(path).bytes(server.address());
+        connection.write(&request).unwrap();
+        connection
+    };
+    // A low limit is raised as far as it may be.
+    let server = start("--nofile=100:4000");
+    let mut kept: Vec<Connection> = (0..300).map(|_| open(&server, "/")).collect();
+    for connection in &mut kept {
+        assert_eq!(connection.response("GET").unwrap().status, 200);
+    }
+    drop(server);
+    let server = start("--nofile=200:200");
+    assert!(server
+        .log()
+        .contains("max_connections is 16384, but the limit of open files allows 100"));
+    let mut idle: Vec<Connection> = (0..100).map(|_| open(&server, "/")).collect();
+    for connection in &mut idle {
+        assert_eq!(connection.response("GET").unwrap().status, 200);
+    }
+    // Long enough for them to count as idle.
+    thread::sleep(Duration::from_millis(2500));
+    let busy: Vec<Connection> = (0..100).map(|_| open(&server, "/wait")).collect();
+    let begun = Instant::now();
+    let refused = open(&server, "/").response("GET").unwrap();
+    assert_eq!(refused.status, 503);
+    assert_eq!(refused.header("retry-after"), Some("1"));
+    assert!(begun.elapsed() < Duration::from_secs(5));
+    drop(busy);
 }

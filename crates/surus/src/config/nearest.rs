@@ -12,7 +12,7 @@ pub(super) fn nearest(wrong: &str, names: impl IntoIterator<Item = String>) -> O
 pub(super) fn suggest(error: &str) -> String {
     let lines = error.lines().map(|line| {
         if let Some((number, text)) = line.split_once(" | ") {
-            if number.trim().parse::<usize>().is_ok() && is_secret(text) {
+            if number.trim().parse::<usize>().is_ok() && (is_secret(text) || holds_secret(text)) {
                 return format!("{number} | (not shown)");
             }
         }
@@ -54,6 +54,19 @@ pub(super) fn is_secret(name: &str) -> bool {
     ]
     .iter()
     .any(|part| name.contains(part))
+}
+
+/// A value that holds one, as an address with a user's password or a query of credentials does, whatever its key is:
+/// `tcp://localhost?auth=…` in `session.save_path`.
+pub(super) fn holds_secret(value: &str) -> bool {
+    let value = value.to_ascii_lowercase();
+    let has_user = value.split("://").skip(1).any(|rest| {
+        let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+        authority
+            .rsplit_once('@')
+            .is_some_and(|(user, _)| user.contains(':'))
+    });
+    has_user || (value.contains('=') && is_secret(&value))
 }
 
 #[cfg(test)]

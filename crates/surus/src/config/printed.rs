@@ -7,7 +7,7 @@ use serde::Serialize;
 use toml::{Table, Value};
 
 use super::layers::Layer;
-use super::nearest::is_secret;
+use super::nearest::{holds_secret, is_secret};
 use super::tables::{App, IniValue, Isolates, Keys, Server};
 
 /// Shorter lines are filled up to this column before the comment.
@@ -108,7 +108,8 @@ impl Printed {
             text.push_str("\n[php]\n");
             for (name, value) in &mut php {
                 // What is printed ends up in logs and bug reports.
-                if is_secret(name) {
+                let text = value.as_str().unwrap_or_default();
+                if is_secret(name) || holds_secret(text) {
                     *value = Value::String("(not shown)".to_owned());
                 }
             }
