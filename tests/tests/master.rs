@@ -11,6 +11,8 @@ mod dev;
 mod ends;
 #[path = "master/failures.rs"]
 mod failures;
+#[path = "master/late.rs"]
+mod late;
 #[path = "master/load.rs"]
 mod load;
 #[path = "master/recycle.rs"]

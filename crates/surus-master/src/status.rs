@@ -201,9 +201,16 @@ impl Master<'_> {
         status.extend(self.config.about.as_object().cloned().unwrap_or_default());
         status.insert("pid".to_owned(), json!(std::process::id()));
         status.insert("uptime_s".to_owned(), json!(now.as_secs_f64()));
+        let waits_for = self.state.awaited();
         status.insert(
             "reloads".to_owned(),
-            json!({"done": self.reloads.done, "failed": self.reloads.failed, "last": self.reloads.last}),
+            json!({
+                "done": self.reloads.done,
+                "failed": self.reloads.failed,
+                "last": self.reloads.last,
+                "waits_for": waits_for.as_ref().map(|(what, _)| what),
+                "gives_up_in_s": waits_for.map(|(_, until)| until.saturating_sub(now).as_secs_f64()),
+            }),
         );
         let admin = self.admin.as_ref().and_then(Admin::address);
         status.insert("admin".to_owned(), json!(admin));

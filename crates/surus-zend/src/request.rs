@@ -39,6 +39,11 @@ impl Request {
             trailers: None,
         }
     }
+
+    /// No client has a port 0.
+    pub(crate) fn is_nobodys(&self) -> bool {
+        self.peer.port() == 0
+    }
 }
 
 type SendInterim = dyn Fn(http::StatusCode, &http::HeaderMap) -> bool;
@@ -87,6 +92,8 @@ pub struct Script {
 pub struct Limits {
     /// From the first byte of work to the response; then 504.
     pub request_timeout: Option<Duration>,
+    /// For a version to boot beside the one that serves; then it is ended. The first boot may take as long as it does.
+    pub boot_timeout: Option<Duration>,
     /// Log a PHP backtrace of a request that takes longer.
     pub slow_log: Option<Duration>,
     /// CPU time after which a computing isolate lets others run.
@@ -116,6 +123,7 @@ impl Default for Limits {
     fn default() -> Self {
         Limits {
             request_timeout: Some(Duration::from_secs(30)),
+            boot_timeout: None,
             slow_log: None,
             preempt_after: Duration::from_millis(10),
             preempt_fibers: false,

@@ -176,7 +176,11 @@ impl<'a> Watch<'a> {
         self.deadline = None;
         self.grace = Some(now + UNWIND_TIME);
         let request = &self.exchange.request;
-        tracing::warn!(method = %request.method, uri = %request.uri, timeout = ?self.timeout, "request timed out");
+        if request.is_nobodys() {
+            tracing::warn!(timeout = ?self.timeout, "a boot takes too long: it is ended");
+        } else {
+            tracing::warn!(method = %request.method, uri = %request.uri, timeout = ?self.timeout, "request timed out");
+        }
         task.cancel(ffi::CANCEL_TIMEOUT);
         self.exchange.answer_instead(|| plain_answer(504));
         true

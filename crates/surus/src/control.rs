@@ -4,6 +4,8 @@ use std::fs;
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -12,8 +14,11 @@ use surus_master::{ask, Request};
 use crate::cli::{ControlArgs, StatusArgs, TopArgs};
 use crate::{failed, misconfigured, print, table};
 
-/// A reload or an upgrade takes as long as the application does to boot.
+/// An upgrade takes as long as the application does to boot. A reload ends by the server's `boot_timeout`, so this is for a
+/// server that has come to a stop.
 const BOOT: Duration = Duration::from_secs(15 * 60);
+/// How long a reload may take before it is said what it waits for, and how often that is looked at.
+const QUIET: Duration = Duration::from_secs(2);
 const PROMPT: Duration = Duration::from_secs(5);
 
 /// Where servers of this user have their sockets.
@@ -116,23 +121,64 @@ fn full(path: &Path) -> PathBuf {
 }
 
 pub(crate) fn reload(arguments: &ControlArgs) -> ExitCode {
-    command(arguments, Request::Reload, "reloaded")
+    command(arguments, Request::Reload, "reloaded", reload_told)
 }
 
 pub(crate) fn upgrade(arguments: &ControlArgs) -> ExitCode {
-    command(arguments, Request::Upgrade, "the new binary has taken over")
+    command(
+        arguments,
+        Request::Upgrade,
+        "the new binary has taken over",
+        at_once,
+    )
 }
 
 pub(crate) fn stop(arguments: &ControlArgs) -> ExitCode {
-    command(arguments, Request::Stop, "stopping")
+    command(arguments, Request::Stop, "stopping", at_once)
 }
 
-fn command(arguments: &ControlArgs, request: Request, done: &str) -> ExitCode {
+/// Asks, and is told nothing until there is an answer.
+fn at_once(socket: &Path, request: Request) -> io::Result<Value> {
+    ask(socket, request, BOOT)
+}
+
+/// Asks, and says what the server waits for meanwhile. Its master bounds each step by `boot_timeout` or less, so this lasts
+/// for as long as it answers.
+fn reload_told(socket: &Path, request: Request) -> io::Result<Value> {
+    let (answered, answer) = mpsc::channel();
+    let path = socket.to_owned();
+    // Ends with the program.
+    thread::spawn(move || _ = answered.send(ask(&path, request, Duration::MAX)));
+    let mut told = String::new();
+    loop {
+        match answer.recv_timeout(QUIET) {
+            Ok(answer) => return answer,
+            Err(RecvTimeoutError::Disconnected) => return Err(io::ErrorKind::BrokenPipe.into()),
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+        let reloads = &ask(socket, Request::Status, PROMPT)?["reloads"];
+        if let Some(what) = reloads["waits_for"].as_str().filter(|what| *what != told) {
+            let left = reloads["gives_up_in_s"].as_f64().unwrap_or(0.0);
+            eprintln!(
+                "surus: waiting for {what}, for at most {left:.0} s more (boot_timeout); \
+                 Ctrl-C ends the wait, not the reload"
+            );
+            told = what.to_owned();
+        }
+    }
+}
+
+fn command(
+    arguments: &ControlArgs,
+    request: Request,
+    done: &str,
+    ask: impl Fn(&Path, Request) -> io::Result<Value>,
+) -> ExitCode {
     let socket = match find(arguments) {
         Ok(socket) => socket,
         Err(error) => return misconfigured(&error),
     };
-    match ask(&socket, request, BOOT) {
+    match ask(&socket, request) {
         Ok(answer) if answer["ok"] == true => {
             print(&format!("{done}\n"));
             ExitCode::SUCCESS

@@ -145,6 +145,29 @@ impl State {
         self.replaced_seat() == Some(seat)
     }
 
+    /// What a reload waits for, and until when.
+    pub(crate) fn awaited(&self) -> Option<(String, Now)> {
+        let reload = self.reload.as_ref()?;
+        let numbers = |ids: &BTreeSet<Id>| {
+            let seats = ids.iter().filter_map(|id| self.processes.get(id));
+            let numbers: Vec<String> = seats.map(|it| (it.seat + 1).to_string()).collect();
+            match numbers.len() {
+                1 => format!("worker {}", numbers[0]),
+                _ => format!("workers {}", numbers.join(", ")),
+            }
+        };
+        let what = match &reload.stage {
+            Stage::Replacing(seats) => {
+                let seat = seats.front().map_or(0, |seat| seat + 1);
+                format!("process {seat} to boot the new version")
+            }
+            Stage::Retiring => "processes to end with the old version".to_owned(),
+            Stage::Booting => format!("{} to boot the new version", numbers(&reload.booting)),
+            Stage::Committing(ids) => format!("{} to serve the new version", numbers(ids)),
+        };
+        Some((what, reload.until))
+    }
+
     /// This process is the successor that the reload waits for.
     pub(super) fn is_reloading_with(&self, id: Id) -> bool {
         self.replaced_seat()
@@ -287,8 +310,15 @@ impl State {
         match late.map(|reload| &reload.stage) {
             None => Vec::new(),
             Some(Stage::Replacing(_) | Stage::Booting) => {
-                let error = format!("it did not boot within {} s", self.boot.as_secs());
-                self.give_up_reload(&error)
+                let error = format!(
+                    "the new version did not boot within boot_timeout, {:?}",
+                    self.boot
+                );
+                let next = self.replaced_seat().and_then(|seat| self.seats[seat].next);
+                let mut actions = self.give_up_reload(&error);
+                // Else it would serve once it has booted, beside others that do not.
+                actions.extend(next.map(Action::Kill));
+                actions
             }
             Some(Stage::Retiring) => self.boot_workers(now),
             Some(Stage::Committing(_)) => self.end_reload(),

@@ -319,7 +319,7 @@ fn a_boot_in_a_reload_has_a_deadline() {
     let mut state = serving(1);
     state.on(Event::Reload(7), at(1000));
     assert_eq!(state.deadline(), Some(at(61_000)));
-    let error = "it did not boot within 60 s".to_owned();
+    let error = "the new version did not boot within boot_timeout, 60s".to_owned();
     assert_eq!(
         state.on(Event::Tick, at(61_000)),
         [

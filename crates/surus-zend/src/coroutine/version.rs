@@ -4,6 +4,7 @@ use std::{
     cell::{Cell, RefCell},
     path::Path,
     rc::Rc,
+    time::Duration,
 };
 
 use http::Response;
@@ -45,7 +46,26 @@ impl Version {
         Version::boot_with(script, limits, &exchange).await
     }
 
+    /// The same beside a version that serves: it must not go on for ever when nobody waits for it any more.
+    pub(super) async fn boot_again(
+        engine: &Engine,
+        script: &Path,
+        limits: &Limits,
+    ) -> Result<Version, BootError> {
+        let exchange = Exchange::for_script(script, engine.dev);
+        Version::boot_within(limits.boot_timeout, script, limits, &exchange).await
+    }
+
     pub(super) async fn boot_with(
+        script: &Path,
+        limits: &Limits,
+        exchange: &Rc<Exchange>,
+    ) -> Result<Version, BootError> {
+        Version::boot_within(None, script, limits, exchange).await
+    }
+
+    async fn boot_within(
+        request_timeout: Option<Duration>,
         script: &Path,
         limits: &Limits,
         exchange: &Rc<Exchange>,
@@ -53,13 +73,13 @@ impl Version {
         let isolate = Isolate::new(limits.memory_limit.as_deref())?;
         let task = Task::new(&isolate, BOOT_STACK)?;
         task.assign(ffi::RUN_BOOT, exchange);
-        let unlimited = Limits {
-            request_timeout: None,
+        let limits = Limits {
+            request_timeout,
             slow_log: None,
             ..limits.clone()
         };
         let log = BootLog::begin(exchange);
-        let outcome = task.start(exchange, &unlimited).await;
+        let outcome = task.start(exchange, &limits).await;
         let printed = exchange.take_output();
         if !printed.is_empty() {
             tracing::info!(target: "php", "{}", String::from_utf8_lossy(&printed).trim_end());

@@ -59,6 +59,8 @@ pub(crate) struct App {
     pub(crate) max_queue: usize,
     pub(crate) queue_timeout: Duration,
     pub(crate) request_timeout: Option<Duration>,
+    /// `[server]`'s: for a new version to boot.
+    pub(crate) boot_timeout: Duration,
     pub(crate) slow_log: Option<Duration>,
     pub(crate) preempt_after: Duration,
     pub(crate) preempt_fibers: bool,
@@ -293,6 +295,8 @@ fn finish(
     let preempt_fibers = fill(&mut app.preempt_fibers, false);
     let shared_cache = fill(&mut app.shared_cache, Size(64 << 20)).0;
 
+    let boot_timeout = master.boot_timeout;
+
     Ok(Config {
         listen: addresses(&listen)?,
         workers: workers.count(),
@@ -308,6 +312,7 @@ fn finish(
             max_queue,
             queue_timeout,
             request_timeout,
+            boot_timeout,
             slow_log,
             preempt_after,
             preempt_fibers,

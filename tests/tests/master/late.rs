@@ -1,0 +1,117 @@
+//! New code that does not boot for a long time: who has asked is told, and nothing changes but that.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{kill, Signal};
+use nix::unistd::Pid;
+use surus_tests::http::Request;
+use surus_tests::surus::{binary, Surus, CONTROL};
+use surus_tests::temp::TempDir;
+
+const PATIENCE: Duration = Duration::from_secs(30);
+
+fn server(folder: &TempDir, settings: &str) -> Surus {
+    folder.file("app.php", "<?php return fn () => 'old';");
+    Surus::serve(&folder.path().join("app.php"))
+        .workers(1)
+        .config(settings)
+        .start()
+}
+
+fn get(server: &Surus) -> String {
+    Request::get("/").send(server.address()).expect(200).text()
+}
+
+fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !is_so() {
+        assert!(begun.elapsed() < PATIENCE, "{what}");
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Clock ticks that a process has computed for.
+fn computed(pid: i32) -> u64 {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).expect("a process");
+    let fields = stat.rsplit(')').next().expect("fields");
+    let fields: Vec<&str> = fields.split_whitespace().collect();
+    let number = |at: usize| fields[at].parse::<u64>().expect("a number");
+    number(11) + number(12)
+}
+
+#[test]
+fn a_boot_without_end_is_given_up_and_ended() {
+    for place in ["", "processes = 1"] {
+        let folder = TempDir::new("late");
+        let settings = format!("[server]\nboot_timeout = \"4s\"\n[app.app]\n{place}\n");
+        let server = server(&folder, &settings);
+        for forever in ["while (true) {}", "sleep(10_000);"] {
+            folder.file(
+                "app.php",
+                &format!("<?php {forever} return fn () => 'new';"),
+            );
+            let (code, text) = server.command(&["reload"]);
+            assert_eq!(code, Some(1), "{place} {forever}: {text}");
+            assert!(
+                text.contains("did not boot within boot_timeout, 4s"),
+                "{text}"
+            );
+            let waited = text.contains("waiting for worker 1 to boot the new version")
+                || text.contains("waiting for process 2 to boot the new version");
+            assert!(
+                waited && text.contains("at most"),
+                "{place} {forever}: {text}"
+            );
+            assert_eq!(get(&server), "old");
+            // What nobody waits for any more does not go on to compute, or to serve.
+            wait_for("it computes on", || {
+                let status = server.status();
+                let all = status["workers"].as_array().expect("a list");
+                let pids: Vec<i32> = all
+                    .iter()
+                    .filter_map(|it| it["pid"].as_i64().map(|pid| pid as i32))
+                    .collect();
+                let sum = || pids.iter().map(|&pid| computed(pid)).sum::<u64>();
+                let before = sum();
+                thread::sleep(Duration::from_millis(400));
+                pids.len() == 1 + usize::from(!place.is_empty()) && sum() - before <= 4
+            });
+            assert_eq!(get(&server), "old");
+        }
+        folder.file("app.php", "<?php return fn () => 'newer';");
+        let (code, text) = server.command(&["reload"]);
+        assert_eq!((code, text.as_str()), (Some(0), "reloaded\n"));
+        assert_eq!(get(&server), "newer");
+    }
+}
+
+/// Who interrupts the command has stopped to look, no more.
+#[test]
+fn an_interrupted_wait_leaves_the_server_alone() {
+    let folder = TempDir::new("interrupted");
+    let server = server(&folder, "");
+    folder.file(
+        "app.php",
+        "<?php while (!file_exists(__DIR__ . '/go')) { usleep(10_000); clearstatcache(); }
+        return fn () => 'new';",
+    );
+    let mut command = Command::new(binary())
+        .arg("reload")
+        .env("RUNTIME_DIRECTORY", server.folder().join(CONTROL))
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the command");
+    let stderr = command.stderr.take().expect("its error output");
+    let said = BufReader::new(stderr).lines().next();
+    let said = said.expect("a line").expect("a line");
+    assert!(said.contains("waiting for worker 1"), "{said}");
+    kill(Pid::from_raw(command.id() as i32), Signal::SIGINT).expect("SIGINT");
+    command.wait().expect("its end");
+    assert_eq!(get(&server), "old");
+    assert!(server.status()["reloads"]["waits_for"].is_string());
+    folder.file("go", "");
+    wait_for("the new version", || get(&server) == "new");
+}
