@@ -14,6 +14,7 @@ use tokio::io::ReadBuf;
 
 use crate::connection::State;
 use crate::kept::Keeper;
+use crate::splice::{Moved, Splicer};
 
 /// Shorter bodies gain nothing.
 pub(crate) const SHORTEST: u64 = 256 * 1024;
@@ -135,6 +136,13 @@ impl Drop for Direct {
     }
 }
 
+/// What a helper thread works with.
+#[derive(Debug, Default)]
+pub(crate) struct Tools {
+    buffer: BytesMut,
+    splicer: Option<Splicer>,
+}
+
 /// Where the rest of a body comes from, for a helper thread.
 #[derive(Debug)]
 pub(crate) struct Rest(TcpStream);
@@ -148,29 +156,55 @@ impl Rest {
     pub(crate) fn keep(
         &mut self,
         keeper: &mut Keeper,
-        buffer: &mut BytesMut,
+        tools: &mut Tools,
         most: u64,
     ) -> io::Result<u64> {
         let mut count = 0;
         while count < most {
-            // Zeroed once.
-            buffer.resize(HELPER_BLOCK, 0);
-            // To the end of a block of the file: pages that belong together are had together.
-            let room = HELPER_BLOCK - at_most(keeper.at() % HELPER_BLOCK as u64);
-            let room = at_most(most - count).min(room);
+            let kept = match keeper.over() {
+                Some(old) => self.splice(keeper, tools, old.min(most - count))?,
+                None => self.copy(keeper, &mut tools.buffer, most - count)?,
+            };
+            match kept {
+                0 => break,
+                kept => count += kept,
+            }
+        }
+        Ok(count)
+    }
+
+    fn copy(&mut self, keeper: &mut Keeper, buffer: &mut BytesMut, most: u64) -> io::Result<u64> {
+        // Zeroed once.
+        buffer.resize(HELPER_BLOCK, 0);
+        // To the end of a block of the file: pages that belong together are had together.
+        let room = HELPER_BLOCK - at_most(keeper.at() % HELPER_BLOCK as u64);
+        let room = at_most(most).min(room);
+        loop {
             match self.0.read(&mut buffer[..room]) {
-                Ok(0) => break,
                 Ok(read) => {
                     let block = std::mem::take(buffer).freeze();
                     keeper.keep(&[block.slice(..read)])?;
                     *buffer = block.try_into_mut().unwrap_or_default();
-                    count += read as u64;
+                    return Ok(read as u64);
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(_) => break,
+                Err(_) => return Ok(0),
             }
         }
-        Ok(count)
+    }
+
+    fn splice(&mut self, keeper: &mut Keeper, tools: &mut Tools, most: u64) -> io::Result<u64> {
+        let splicer = match tools.splicer.take() {
+            Some(splicer) => splicer,
+            None => Splicer::new()?,
+        };
+        let moved = keeper.splice(&splicer, &self.0, at_most(most).min(HELPER_BLOCK))?;
+        tools.splicer = Some(splicer);
+        match moved {
+            Moved::Bytes(count) => Ok(count),
+            Moved::Nothing => Ok(0),
+            Moved::Unsupported => self.copy(keeper, &mut tools.buffer, most),
+        }
     }
 }
 

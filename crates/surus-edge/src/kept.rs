@@ -1,16 +1,16 @@
 //! A body that is written down: one file of everything, except for the files of a form, which are kept apart. None has a
 //! name.
 
-use std::fs::{File, Permissions};
 use std::io::{self, IoSlice, Write};
-use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
+use std::net::TcpStream;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::form::{Found, Scanner};
+use crate::spare::{BodyFile, Spares};
+use crate::splice::{Moved, Splicer};
 
 /// Files that are kept apart of one body: as many as PHP takes of one form by default.
 const MAX_APART: usize = 20;
@@ -19,7 +19,7 @@ const MAX_APART: usize = 20;
 #[derive(Debug)]
 pub struct Kept {
     /// All the text.
-    pub text: File,
+    pub text: BodyFile,
     pub pieces: Vec<Piece>,
 }
 
@@ -29,7 +29,7 @@ pub enum Piece {
     /// So many bytes of the text.
     Text(u64),
     /// A file of so many bytes. It counts until the permit is dropped.
-    File(File, u64, OwnedSemaphorePermit),
+    File(BodyFile, u64, OwnedSemaphorePermit),
 }
 
 /// Writes a body down. Works with files: not for the thread that runs PHP.
@@ -44,7 +44,7 @@ struct Output {
     kept: Kept,
     /// What comes at the end of the last piece, and is not written yet: all at once costs the kernel least.
     waiting: Vec<Bytes>,
-    folder: PathBuf,
+    spares: Spares,
     /// How many files there may be.
     apart: Arc<Semaphore>,
     files: usize,
@@ -52,18 +52,23 @@ struct Output {
 
 impl Keeper {
     pub(crate) fn new(
-        folder: PathBuf,
+        spares: Spares,
         form: Option<Scanner>,
         apart: Arc<Semaphore>,
     ) -> io::Result<Keeper> {
+        // Of a form with files little is text.
+        let text = match form {
+            Some(_) => spares.small_file()?,
+            None => spares.file()?,
+        };
         let kept = Kept {
-            text: tempfile::tempfile_in(&folder)?,
+            text,
             pieces: Vec::new(),
         };
         let output = Output {
             kept,
             waiting: Vec::new(),
-            folder,
+            spares,
             apart,
             files: 0,
         };
@@ -89,13 +94,52 @@ impl Keeper {
         }
     }
 
+    /// Bytes that come next and that [`Keeper::splice`] would keep faster: nobody looks at them, and they overwrite
+    /// others. To splice what is new to a file takes longer than to copy it.
+    pub(crate) fn over(&self) -> Option<u64> {
+        let at = self.at();
+        let left = self.output.kept.text.length().saturating_sub(at);
+        // The first bytes make a piece of them.
+        (self.form.is_none() && at > 0 && left > 0).then_some(left)
+    }
+
+    /// Keeps what has come to a socket.
+    pub(crate) fn splice(
+        &mut self,
+        splicer: &Splicer,
+        from: &TcpStream,
+        most: usize,
+    ) -> io::Result<Moved> {
+        let kept = &mut self.output.kept;
+        let moved = splicer.pass(from, kept.text.file(), most)?;
+        if let (Moved::Bytes(count), Some(Piece::Text(length))) = (&moved, kept.pieces.last_mut()) {
+            *length += count;
+        }
+        Ok(moved)
+    }
+
     pub(crate) fn finish(mut self) -> io::Result<Kept> {
         if let Some(form) = &mut self.form {
             let output = &mut self.output;
             form.finish(&mut |found| output.take(found, &Bytes::new()))?;
         }
         self.output.write()?;
+        self.output.kept.end()?;
         Ok(self.output.kept)
+    }
+}
+
+impl Kept {
+    /// Cuts off what the files had before.
+    fn end(&mut self) -> io::Result<()> {
+        let mut text = 0;
+        for piece in &mut self.pieces {
+            match piece {
+                Piece::Text(length) => text += *length,
+                Piece::File(file, length, _) => file.end_at(*length)?,
+            }
+        }
+        self.text.end_at(text)
     }
 }
 
@@ -129,9 +173,7 @@ impl Output {
         };
         self.write()?;
         self.files += 1;
-        let file = tempfile::tempfile_in(&self.folder)?;
-        // Where it gets a name, it is nobody else's.
-        file.set_permissions(Permissions::from_mode(0o600))?;
+        let file = self.spares.file()?;
         self.kept.pieces.push(Piece::File(file, 0, permit));
         Ok(())
     }
@@ -141,6 +183,7 @@ impl Output {
             Some(Piece::File(file, ..)) => file,
             _ => &mut self.kept.text,
         };
+        let mut file = file.file();
         let mut slices: Vec<_> = self
             .waiting
             .iter()

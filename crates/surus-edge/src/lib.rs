@@ -18,7 +18,7 @@
 //! - [`buffers`], [`output`]: what is read, and what is written, gathered
 //! - [`wellformed`]: what is asked of a request beyond what hyper checks
 //! - [`backend`]: what a backend is; [`request_body`], [`reply`]: the bodies on both sides of it
-//! - [`spool`]: request bodies read to their end first, in memory or in a file
+//! - [`spool`]: request bodies read to their end first, in memory or in a file; [`spare`]: those files
 //! - [`site`]: which file or script a path of a classic site means; [`path`], [`fs`]: what it builds on
 //! - [`files`], [`mime`], [`conditional`], [`range`]: static files as replies
 //! - [`length`]: what a response says of its length is true
@@ -60,6 +60,8 @@ mod serving;
 mod settings;
 mod site;
 mod socket;
+mod spare;
+mod splice;
 mod spool;
 mod stall;
 mod sweep;
@@ -79,6 +81,7 @@ pub use request_body::{BodyError, RequestBody, Trailers};
 pub use server::{serve, Drained, Edge, Intake};
 pub use settings::{Health, Settings};
 pub use site::{Resolution, Script, Site};
+pub use spare::BodyFile;
 pub use spool::{Share, Spool, SpoolLimits, Spooled, SpooledFile};
 
 /// The error of every body that crosses the edge.

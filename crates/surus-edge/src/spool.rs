@@ -15,9 +15,10 @@ use http_body::Body;
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 
-use crate::direct::Rest;
+use crate::direct::{Rest, Tools};
 use crate::form::Scanner;
 use crate::kept::{Keeper, Kept};
+use crate::spare::Spares;
 use crate::{BodyError, BoxError, RequestBody};
 
 /// Bytes that a helper thread is given at a time.
@@ -66,8 +67,9 @@ pub struct Spool {
     disk: Rc<Cell<u64>>,
     writers: Arc<Semaphore>,
     /// One for each helper thread that reads from a socket.
-    buffers: Arc<Mutex<Vec<BytesMut>>>,
+    tools: Arc<Mutex<Vec<Tools>>>,
     apart: Arc<Semaphore>,
+    spares: Spares,
 }
 
 /// What has come of a body and is not written yet.
@@ -157,11 +159,12 @@ impl Drop for Share {
 impl Spool {
     pub fn new(limits: SpoolLimits) -> Self {
         Spool {
+            spares: Spares::new(limits.folder.clone()),
             limits,
             memory: Rc::default(),
             disk: Rc::default(),
             writers: Arc::new(Semaphore::new(WRITERS)),
-            buffers: Arc::default(),
+            tools: Arc::default(),
             apart: Arc::new(Semaphore::new(APART)),
         }
     }
@@ -219,8 +222,8 @@ impl Spool {
             self.reserve(&mut share, length)?;
         }
         let mut reserved = share.bytes;
-        let (folder, apart) = (self.limits.folder.clone(), Arc::clone(&self.apart));
-        let begin = self.helper(move || Keeper::new(folder, form, apart));
+        let (spares, apart) = (self.spares.clone(), Arc::clone(&self.apart));
+        let begin = self.helper(move || Keeper::new(spares, form, apart));
         let mut keeper = begin.await;
         if let Some(rest) = body.rest().transpose()? {
             // What is announced does not count what has come.
@@ -285,13 +288,13 @@ impl Spool {
         let mut taken = 0;
         while body.arrival(taken).await? {
             let first = std::mem::take(&mut block.pieces);
-            let buffers = Arc::clone(&self.buffers);
+            let all = Arc::clone(&self.tools);
             let most = body.announced().map_or(0, |left| left.min(JOB));
             let work = self.helper(move || {
                 keeper.keep(&first)?;
-                let mut buffer = lock(&buffers).pop().unwrap_or_default();
-                let passed = rest.keep(&mut keeper, &mut buffer, most);
-                lock(&buffers).push(buffer);
+                let mut tools = lock(&all).pop().unwrap_or_default();
+                let passed = rest.keep(&mut keeper, &mut tools, most);
+                lock(&all).push(tools);
                 Ok((keeper, rest, passed?))
             });
             (keeper, rest, taken) = written(work.await).await?;
@@ -320,7 +323,12 @@ impl Spool {
     }
 
     fn reserve(&self, share: &mut Share, bytes: u64) -> Result<(), BoxError> {
-        if share.add(bytes, self.limits.disk) {
+        let most = self.limits.disk;
+        if share.add(bytes, most.saturating_sub(self.spares.bytes())) {
+            return Ok(());
+        }
+        self.spares.clear();
+        if share.add(bytes, most) {
             return Ok(());
         }
         Err(BodyError::NoRoom.into())

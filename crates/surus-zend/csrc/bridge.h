@@ -173,9 +173,11 @@ bool surus_rs_path_parameter(void *exchange, size_t i, surus_str *name, surus_st
 int64_t surus_rs_route(void *exchange);
 /* Up to `size` bytes of the request body; 0 at its end. Parks while none has come. */
 size_t surus_rs_read_body(void *exchange, char *buffer, size_t size);
-/* A descriptor of the whole body, of `length` bytes, where the server has it in one file and nobody has read of it. It
- * is the caller's, and the body counts as read. -1: there is none. */
-int surus_rs_take_body_file(void *exchange, uint64_t *length);
+/* True where the server has the whole body in one file, of `length` bytes, and nobody has read of it. It counts as read
+ * then. */
+bool surus_rs_take_body_file(void *exchange, uint64_t *length);
+/* Up to `size` bytes of such a body; 0 at its end, and where the file cannot be read. Others may have their turn first. */
+size_t surus_rs_read_body_at(void *exchange, uint64_t position, char *buffer, size_t size);
 /* From here on a body has marks in the place of files that the server has kept apart. */
 void surus_rs_mark_files(void *exchange);
 /* If this is a mark: the next write() of these bytes, which is told to be of `length` bytes, makes the file that is

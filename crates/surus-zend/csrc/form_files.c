@@ -5,7 +5,7 @@
  * change the number of bytes: there we say how long the file is. PHP judges that length as ever, and then calls
  * write(), where the file changes places with PHP's (src/blocking/hand_over.rs).
  *
- * Any other body becomes the buffer of php://input as it is.
+ * Any other body is what php://input reads (kept_stream.c).
  */
 #include "internal.h"
 
@@ -57,9 +57,8 @@ void surus_adopt_body(void)
 		return;
 	}
 	uint64_t length;
-	int fd = surus_rs_take_body_file(task->exchange, &length);
-	if (fd >= 0) {
-		SG(request_info).request_body = php_stream_fopen_from_fd(fd, "rb", NULL);
+	if (surus_rs_take_body_file(task->exchange, &length)) {
+		SG(request_info).request_body = surus_kept_stream(length);
 		SG(read_post_bytes) = (int64_t)length;
 		SG(post_read) = 1;
 	}

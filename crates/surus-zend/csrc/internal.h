@@ -152,6 +152,10 @@ void surus_form_files_start(void);
 /* Makes a body that the server has in one file the buffer of php://input, unless PHP parses it. */
 void surus_adopt_body(void);
 
+/* ---- kept_stream.c ---- */
+/* The body that the server has in one file, of `length` bytes, for the request that runs. */
+php_stream *surus_kept_stream(uint64_t length);
+
 /* ---- superglobals.c ---- */
 /* From now on notes which superglobals newly compiled code of a booted isolate refers to. */
 void surus_superglobals_start(void);

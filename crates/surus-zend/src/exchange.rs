@@ -6,9 +6,7 @@
 use std::{
     cell::{Cell, OnceCell, RefCell},
     ffi::c_int,
-    fs::File,
     future::poll_fn,
-    os::fd::OwnedFd,
     path::Path,
     rc::Rc,
     task::{Context, Poll, Waker},
@@ -19,6 +17,7 @@ use bytes::{Bytes, BytesMut};
 use http::{header, HeaderMap, HeaderName, HeaderValue, StatusCode};
 
 use crate::{
+    blocking::hand_over::Passing,
     ffi, fields,
     inputs::Inputs,
     pipe::{Pace, Pipe, SMALL_PIECE},
@@ -262,28 +261,46 @@ impl Exchange {
         }
     }
 
-    pub(crate) fn take_marked_file(&self, mark: &[u8]) -> Option<(File, u64)> {
+    pub(crate) fn take_marked_file(&self, mark: &[u8]) -> Option<Passing> {
         match &mut *self.body.borrow_mut() {
-            RequestBody::Kept(kept) => kept.take_marked(mark),
+            RequestBody::Kept(kept) => {
+                let (file, length) = kept.take_marked(mark)?;
+                Some(Passing {
+                    file,
+                    length,
+                    lent: Rc::clone(kept.lent()),
+                })
+            }
             _ => None,
         }
     }
 
-    /// The body, if it is all in one file and unread. It counts as read then.
-    pub(crate) fn take_body_file(&self) -> Option<(OwnedFd, u64)> {
-        let RequestBody::Kept(kept) = &mut *self.body.borrow_mut() else {
-            return None;
-        };
-        // The body stays, since the server counts the file for as long.
-        let (file, length) = kept.take_whole()?;
-        match file.try_clone() {
-            Ok(file) => Some((file.into(), length)),
-            Err(error) => {
-                tracing::error!(%error, "a kept request body cannot be read");
-                self.body_failed.set(true);
-                None
-            }
+    /// How long the body is, if it is all in one file and unread. It counts as read then, and is there by position.
+    pub(crate) fn take_body_file(&self) -> Option<u64> {
+        match &mut *self.body.borrow_mut() {
+            RequestBody::Kept(kept) => kept.take_whole(),
+            _ => None,
         }
+    }
+
+    /// Whether others are to have their turn before more of that is read.
+    pub(crate) fn ends_turn(&self) -> bool {
+        match &mut *self.body.borrow_mut() {
+            RequestBody::Kept(kept) => kept.ends_turn(),
+            _ => false,
+        }
+    }
+
+    /// Bytes of such a body; 0 at its end, and where it cannot be read.
+    pub(crate) fn read_body_at(&self, position: u64, buffer: &mut [u8]) -> usize {
+        let RequestBody::Kept(kept) = &mut *self.body.borrow_mut() else {
+            return 0;
+        };
+        kept.read_at(position, buffer).unwrap_or_else(|error| {
+            tracing::error!(%error, "a kept request body cannot be read");
+            self.body_failed.set(true);
+            0
+        })
     }
 
     /// Whether [`Exchange::whole_body`] has nothing to wait for.

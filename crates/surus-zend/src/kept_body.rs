@@ -11,10 +11,37 @@ use std::{
     hash::{BuildHasher, RandomState},
     io::{self, Read},
     os::unix::fs::FileExt,
+    path::PathBuf,
+    rc::Rc,
 };
+
+use crate::blocking::hand_over::Lent;
 
 /// Bytes of a mark.
 const MARK: usize = 24;
+
+/// Bytes that are read at a time: they stay in the processor's cache until PHP has them.
+const BLOCK: usize = 64 * 1024;
+
+/// Bytes that are read before others have their turn.
+const TURN: usize = 256 * 1024;
+
+/// A file that a body is in, or a part of it.
+pub trait KeptFile: fmt::Debug {
+    fn file(&self) -> &File;
+
+    /// It is PHP's from now on, with the name that it has had, if any.
+    fn lend(&mut self) -> Option<PathBuf>;
+
+    /// A name that nothing has, beside those of others that came back.
+    ///
+    /// # Errors
+    /// The file system's.
+    fn spare_name(&self) -> io::Result<PathBuf>;
+
+    /// PHP has no use for it any more. It has this name now, and is open nowhere else.
+    fn give_back(&mut self, name: PathBuf);
+}
 
 /// What comes next in a body.
 #[derive(Debug)]
@@ -22,18 +49,25 @@ pub enum KeptPiece {
     /// So many bytes of the file with all the text.
     Text(u64),
     /// A file of a form, of so many bytes.
-    File(File, u64),
+    File(Box<dyn KeptFile>, u64),
 }
 
 /// A whole body. Reading it gives all its bytes, from the first on, whatever file they are in.
 pub struct KeptBody {
-    text: File,
+    text: Box<dyn KeptFile>,
     pieces: VecDeque<KeptPiece>,
     /// Bytes of the text, and of the file that comes next, that were read.
     read: [u64; 2],
     marks: Option<Marks>,
     /// Part of a mark.
     unread: Vec<u8>,
+    /// Where all of the body is one file, and read as such: what was read last, and where that begins.
+    block: Vec<u8>,
+    block_at: u64,
+    /// Bytes since the last turn of others.
+    turn: usize,
+    /// Files that PHP has.
+    lent: Rc<Lent>,
     /// Dropped with the body: what the server counts it by.
     _guard: Box<dyn Any>,
 }
@@ -42,23 +76,31 @@ pub struct KeptBody {
 struct Marks {
     /// What the marks of this body begin with.
     start: String,
-    files: Vec<Option<(File, u64)>>,
+    files: Vec<Option<(Box<dyn KeptFile>, u64)>>,
 }
 
 impl KeptBody {
-    pub fn new(text: File, pieces: impl IntoIterator<Item = KeptPiece>, guard: impl Any) -> Self {
+    pub fn new(
+        text: Box<dyn KeptFile>,
+        pieces: impl IntoIterator<Item = KeptPiece>,
+        guard: impl Any,
+    ) -> Self {
         KeptBody {
             text,
             pieces: pieces.into_iter().collect(),
             read: [0; 2],
             marks: None,
             unread: Vec::new(),
+            block: Vec::new(),
+            block_at: 0,
+            turn: 0,
+            lent: Rc::default(),
             _guard: Box::new(guard),
         }
     }
 
-    /// All of the body, if it is one file and nobody has read of it. It is nobody else's then.
-    pub(crate) fn take_whole(&mut self) -> Option<(&File, u64)> {
+    /// How long all of the body is, if it is one file and nobody has read of it. It is read by [`KeptBody::read_at`] then.
+    pub(crate) fn take_whole(&mut self) -> Option<u64> {
         let [KeptPiece::Text(length)] = *self.pieces.make_contiguous() else {
             return None;
         };
@@ -66,7 +108,33 @@ impl KeptBody {
             return None;
         }
         self.pieces.clear();
-        Some((&self.text, length))
+        Some(length)
+    }
+
+    /// True when others are to have their turn before more is read.
+    pub(crate) fn ends_turn(&mut self) -> bool {
+        let ends = self.turn >= TURN;
+        if ends {
+            self.turn = 0;
+        }
+        ends
+    }
+
+    /// Bytes from `position` on: some, unless it is the end.
+    pub(crate) fn read_at(&mut self, position: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        let end = self.block_at + self.block.len() as u64;
+        if !(self.block_at..end).contains(&position) {
+            self.block.resize(BLOCK, 0);
+            let read = read_at(self.text.file(), &mut self.block, position);
+            self.block.truncate(*read.as_ref().unwrap_or(&0));
+            self.block_at = position;
+            self.turn += read?;
+        }
+        let start = usize::try_from(position - self.block_at).unwrap_or(usize::MAX);
+        let found = self.block.get(start..).unwrap_or_default();
+        let size = found.len().min(buffer.len());
+        buffer[..size].copy_from_slice(&found[..size]);
+        Ok(size)
     }
 
     /// From here on there are marks in the place of files. What they are is of no use to a client: it could only exchange
@@ -83,7 +151,7 @@ impl KeptBody {
     }
 
     /// The file in whose place this mark was, and its length.
-    pub(crate) fn take_marked(&mut self, mark: &[u8]) -> Option<(File, u64)> {
+    pub(crate) fn take_marked(&mut self, mark: &[u8]) -> Option<(Box<dyn KeptFile>, u64)> {
         if mark.len() != MARK {
             return None;
         }
@@ -91,6 +159,11 @@ impl KeptBody {
         let number = mark.strip_prefix(marks.start.as_bytes())?;
         let number: usize = std::str::from_utf8(number).ok()?.parse().ok()?;
         marks.files.get_mut(number)?.take()
+    }
+
+    /// Where it is noted which of its files PHP has.
+    pub(crate) fn lent(&self) -> &Rc<Lent> {
+        &self.lent
     }
 }
 
@@ -114,8 +187,8 @@ impl Read for KeptBody {
             }
             let (file, left, at) = match self.pieces.front_mut() {
                 None => return Ok(0),
-                Some(KeptPiece::Text(left)) => (&self.text, left, &mut self.read[0]),
-                Some(KeptPiece::File(file, left)) => (&*file, left, &mut self.read[1]),
+                Some(KeptPiece::Text(left)) => (self.text.file(), left, &mut self.read[0]),
+                Some(KeptPiece::File(file, left)) => (file.file(), left, &mut self.read[1]),
             };
             if *left == 0 {
                 self.read[1] = 0;
@@ -136,6 +209,15 @@ impl Read for KeptBody {
     }
 }
 
+fn read_at(file: &File, buffer: &mut [u8], position: u64) -> io::Result<usize> {
+    loop {
+        match file.read_at(buffer, position) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            result => return result,
+        }
+    }
+}
+
 impl fmt::Debug for KeptBody {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("KeptBody")
@@ -150,10 +232,29 @@ mod tests {
 
     use super::*;
 
-    fn file(content: &str) -> File {
+    #[derive(Debug)]
+    struct Plain(File);
+
+    impl KeptFile for Plain {
+        fn file(&self) -> &File {
+            &self.0
+        }
+
+        fn lend(&mut self) -> Option<PathBuf> {
+            None
+        }
+
+        fn spare_name(&self) -> io::Result<PathBuf> {
+            Err(io::ErrorKind::Unsupported.into())
+        }
+
+        fn give_back(&mut self, _: PathBuf) {}
+    }
+
+    fn file(content: &str) -> Box<dyn KeptFile> {
         let mut file = tempfile::tempfile().expect("a file");
         file.write_all(content.as_bytes()).expect("written");
-        file
+        Box::new(Plain(file))
     }
 
     fn body() -> KeptBody {
@@ -202,8 +303,13 @@ mod tests {
     #[test]
     fn one_file_is_taken_whole() {
         let mut whole = KeptBody::new(file("all"), [KeptPiece::Text(3)], ());
-        assert_eq!(whole.take_whole().expect("all of it").1, 3);
+        assert_eq!(whole.take_whole(), Some(3));
         assert_eq!(read(&mut whole, 10), "");
+        let mut buffer = [0; 2];
+        for (position, text) in [(0, "al"), (2, "l"), (1, "ll"), (3, ""), (9, "")] {
+            let size = whole.read_at(position, &mut buffer).expect("read");
+            assert_eq!(&buffer[..size], text.as_bytes(), "at {position}");
+        }
         assert!(body().take_whole().is_none());
     }
 

@@ -59,7 +59,7 @@ pub use coroutine::{Answer, Coroutine, Prepared, RouteInfo};
 pub use engine::{BootError, Engine, EngineConfig, StartError};
 pub use inspect::{in_flight, watched, InFlight};
 pub use isolate::{measure, Internals, IsolateLimits, Swaps};
-pub use kept_body::{KeptBody, KeptPiece};
+pub use kept_body::{KeptBody, KeptFile, KeptPiece};
 pub use php_classes::{php_sources, NATIVE_STUBS};
 pub use pipe::{Pace, Pipe};
 pub use request::{Interim, Limits, Request, RequestBody, Script};

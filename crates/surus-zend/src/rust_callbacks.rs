@@ -6,7 +6,6 @@
 use std::{
     ffi::{c_char, c_int, c_void},
     future::poll_fn,
-    os::fd::IntoRawFd,
     task::Poll,
 };
 
@@ -157,15 +156,35 @@ unsafe extern "C" fn surus_rs_read_body(
 }
 
 #[no_mangle]
-unsafe extern "C" fn surus_rs_take_body_file(raw: *mut c_void, length: *mut u64) -> c_int {
+unsafe extern "C" fn surus_rs_take_body_file(raw: *mut c_void, length: *mut u64) -> bool {
     // SAFETY: as above; `length` is writable.
     unsafe {
-        let Some((file, bytes)) = exchange(raw).take_body_file() else {
-            return -1;
+        let Some(bytes) = exchange(raw).take_body_file() else {
+            return false;
         };
         length.write(bytes);
-        file.into_raw_fd()
+        true
     }
+}
+
+#[no_mangle]
+unsafe extern "C" fn surus_rs_read_body_at(
+    raw: *mut c_void,
+    position: u64,
+    buffer: *mut c_char,
+    size: usize,
+) -> usize {
+    // SAFETY: as above; `buffer` has room for `size` bytes.
+    let (exchange, buffer) = unsafe {
+        (
+            exchange(raw),
+            std::slice::from_raw_parts_mut(buffer.cast::<u8>(), size),
+        )
+    };
+    if exchange.ends_turn() {
+        let _ = park_on(tokio::task::yield_now());
+    }
+    exchange.read_body_at(position, buffer)
 }
 
 #[no_mangle]
@@ -183,11 +202,11 @@ unsafe extern "C" fn surus_rs_hand_over_file(
     // SAFETY: as above; the mark lives for this call.
     unsafe {
         let text = mark.bytes();
-        let Some((file, bytes)) = exchange(raw).take_marked_file(text) else {
+        let Some(passing) = exchange(raw).take_marked_file(text) else {
             return false;
         };
-        length.write(bytes);
-        hand_over::expect(mark.ptr.cast(), file, bytes);
+        length.write(passing.length);
+        hand_over::expect(mark.ptr.cast(), passing);
         true
     }
 }

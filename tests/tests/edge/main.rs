@@ -13,6 +13,7 @@ mod protocol;
 mod queue;
 mod slow;
 mod slow_readers;
+mod spares;
 mod streaming;
 mod streams;
 mod uploads;

@@ -16,7 +16,7 @@ const MEGABYTE: usize = 1024 * 1024;
 const LARGE: &str = "[app.app]\nmax_body = \"64M\"\n[php]\nupload_max_filesize = \"64M\"\n";
 
 /// Bytes that do not repeat soon.
-fn noise(length: usize) -> Vec<u8> {
+pub(super) fn noise(length: usize) -> Vec<u8> {
     let mut state = 0x9E37_79B9_7F4A_7C15u64;
     let mut bytes = Vec::with_capacity(length + 8);
     while bytes.len() < length {

@@ -100,10 +100,10 @@ impl Script {
             },
             "/kept" => match self.spool.read(body.expect("a body"), None).await {
                 Ok(Spooled::Memory(bytes)) => Response::new(Reply::Bytes(sum(&bytes).into())),
-                Ok(Spooled::File(mut file)) => {
+                Ok(Spooled::File(file)) => {
                     let mut bytes = Vec::new();
-                    file.kept.text.rewind().unwrap();
-                    file.kept.text.read_to_end(&mut bytes).unwrap();
+                    file.kept.text.file().rewind().unwrap();
+                    file.kept.text.file().read_to_end(&mut bytes).unwrap();
                     assert_eq!(bytes.len() as u64, file.length);
                     Response::new(Reply::Bytes(sum(&bytes).into()))
                 }

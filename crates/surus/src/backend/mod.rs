@@ -4,6 +4,7 @@ mod classic;
 mod coroutine;
 mod counted;
 mod files;
+mod kept;
 mod remote;
 
 use std::future::Future;
@@ -16,10 +17,10 @@ use http::header::{HeaderValue, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, RETRY_
 use http::{HeaderMap, StatusCode};
 use serde_json::Value;
 use surus_edge::{
-    plain, Backend, BodyError, BoxError, Connection, Piece, Reply, RequestBody, Scanner, Spool,
-    Spooled, SpooledFile, Trailers,
+    plain, Backend, BodyError, BoxError, Connection, Reply, RequestBody, Scanner, Spool, Spooled,
+    Trailers,
 };
-use surus_zend::{Interim, KeptBody, KeptPiece, Limits};
+use surus_zend::{Interim, Limits};
 
 use crate::config::App;
 
@@ -128,7 +129,7 @@ async fn request(
         let form = form.and_then(|content_type| Scanner::new(content_type.as_bytes()));
         let (length, body) = match spool.read(body, form).await? {
             Spooled::Memory(bytes) => (bytes.len() as u64, surus_zend::RequestBody::Full(bytes)),
-            Spooled::File(file) => (file.length, surus_zend::RequestBody::Kept(kept(file))),
+            Spooled::File(file) => (file.length, surus_zend::RequestBody::Kept(kept::body(file))),
         };
         // Of a chunked body it is known by now, as it is for php-fpm behind nginx.
         head.headers
@@ -137,21 +138,6 @@ async fn request(
         body
     };
     Ok(request_with(&mut head, connection, body, trailers))
-}
-
-/// The engine's form of a body that was written down.
-fn kept(file: SpooledFile) -> Box<KeptBody> {
-    let mut permits = Vec::new();
-    let pieces = file.kept.pieces.into_iter().map(|piece| match piece {
-        Piece::Text(length) => KeptPiece::Text(length),
-        Piece::File(file, length, permit) => {
-            permits.push(permit);
-            KeptPiece::File(file, length)
-        }
-    });
-    let pieces: Vec<_> = pieces.collect();
-    let guard = (file.share, permits);
-    Box::new(KeptBody::new(file.kept.text, pieces, guard))
 }
 
 fn has_files(headers: &HeaderMap) -> bool {

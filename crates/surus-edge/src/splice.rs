@@ -1,0 +1,104 @@
+//! Bytes on their way from a socket to a file, by splice(2): the kernel copies them once, and this process never.
+
+use std::fs::File;
+use std::io;
+use std::net::TcpStream;
+use std::os::fd::OwnedFd;
+
+use rustix::pipe::{fcntl_setpipe_size, pipe_with, splice, PipeFlags, SpliceFlags};
+
+/// What a pipe may hold: without privileges as much as this (`fs.pipe-max-size`).
+const SIZE: usize = 1 << 20;
+
+/// Holds what has left the socket and is not in the file yet: nothing between two calls.
+#[derive(Debug)]
+pub(crate) struct Splicer {
+    output: OwnedFd,
+    input: OwnedFd,
+}
+
+/// What has become of an attempt to move bytes.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Moved {
+    Bytes(u64),
+    /// Nothing has come, or the client has left.
+    Nothing,
+    /// These two cannot be joined so; nothing is lost.
+    Unsupported,
+}
+
+impl Splicer {
+    pub(crate) fn new() -> io::Result<Self> {
+        let (output, input) = pipe_with(PipeFlags::CLOEXEC)?;
+        // A smaller one does as well.
+        let _ = fcntl_setpipe_size(&input, SIZE);
+        Ok(Splicer { output, input })
+    }
+
+    /// Appends what has come, up to `most` bytes.
+    ///
+    /// # Errors
+    /// The file's. Then bytes are lost, and this is of no use any more.
+    pub(crate) fn pass(&self, from: &TcpStream, to: &File, most: usize) -> io::Result<Moved> {
+        let flags = SpliceFlags::MOVE | SpliceFlags::NONBLOCK;
+        let taken = loop {
+            match splice(from, None, &self.input, None, most, flags) {
+                Ok(0) => return Ok(Moved::Nothing),
+                Ok(taken) => break taken,
+                Err(rustix::io::Errno::INTR) => {}
+                Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS) => {
+                    return Ok(Moved::Unsupported)
+                }
+                Err(_) => return Ok(Moved::Nothing),
+            }
+        };
+        let mut left = taken;
+        while left > 0 {
+            match splice(&self.output, None, to, None, left, SpliceFlags::MOVE) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(count) => left -= count,
+                Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(Moved::Bytes(taken as u64))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Seek, Write};
+    use std::net::TcpListener;
+
+    use super::*;
+
+    #[test]
+    fn all_arrives_and_nothing_waits() -> io::Result<()> {
+        let listener = TcpListener::bind("127.0.0.1:0")?;
+        let mut client = TcpStream::connect(listener.local_addr()?)?;
+        let (server, _) = listener.accept()?;
+        server.set_nonblocking(true)?;
+        let splicer = Splicer::new()?;
+        let mut file = tempfile::tempfile()?;
+        assert_eq!(splicer.pass(&server, &file, 10)?, Moved::Nothing);
+
+        let sent: Vec<u8> = (0..3_000_000_u32).map(|n| (n % 251) as u8).collect();
+        let copy = sent.clone();
+        let writer = std::thread::spawn(move || client.write_all(&copy));
+        let mut count = 0;
+        while count < sent.len() as u64 {
+            match splicer.pass(&server, &file, 700_000)? {
+                Moved::Bytes(bytes) => count += bytes,
+                Moved::Nothing => std::thread::yield_now(),
+                Moved::Unsupported => panic!("a socket and a file of Linux"),
+            }
+        }
+        writer.join().expect("sent")?;
+        file.rewind()?;
+        let mut found = Vec::new();
+        file.read_to_end(&mut found)?;
+        assert!(found == sent);
+        assert_eq!(splicer.pass(&server, &file, 10)?, Moved::Nothing);
+        Ok(())
+    }
+}

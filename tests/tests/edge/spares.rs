@@ -1,0 +1,239 @@
+//! Files of bodies are used again. Nobody may notice.
+
+use std::fs;
+use std::os::fd::AsRawFd;
+use std::path::PathBuf;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::Signal;
+use serde_json::Value;
+use surus_tests::fixture;
+use surus_tests::http::{Part, Request};
+use surus_tests::surus::{Mode, Surus};
+
+use super::uploads::noise;
+
+const SIZE: usize = 3 << 20;
+
+fn spares() -> Surus {
+    let limits = "[app.app]\nmax_body = \"64M\"\n[php]\nupload_max_filesize = \"64M\"\n";
+    Surus::serve(&fixture("spares").join("index.php"))
+        .mode(Mode::Classic)
+        .config(limits)
+        .start()
+}
+
+fn ask(server: &Surus, request: Request) -> Value {
+    request.send(server.address()).expect(200).json()
+}
+
+fn upload(server: &Surus, query: &str, content: &[u8]) -> Value {
+    let parts = [Part::file("file", "a.bin", "image/x-noise", content)];
+    let request = Request::post(&format!("/index.php?{query}")).multipart(&parts);
+    ask(server, request)
+}
+
+fn post(server: &Surus, query: &str, content: &[u8]) -> Value {
+    let request = Request::post(&format!("/index.php?{query}"));
+    ask(server, request.body("image/x-noise", content))
+}
+
+/// The sum of what is at `path`, as PHP sees it.
+fn sum_of(server: &Surus, path: &str) -> Value {
+    ask(
+        server,
+        Request::get(&format!("/index.php?do=file&beside={path}")),
+    )["md5"]
+        .take()
+}
+
+fn beside(server: &Surus, name: &str) -> String {
+    server.folder().join(name).display().to_string()
+}
+
+/// Uploads until one is in the file that another one was in.
+fn until_used_again(server: &Surus) -> Value {
+    let mut seen = Vec::new();
+    let end = Instant::now() + Duration::from_secs(20);
+    while Instant::now() < end {
+        let answer = upload(server, "do=look", &noise(SIZE));
+        if seen.contains(&answer["inode"]) {
+            return answer;
+        }
+        seen.push(answer["inode"].clone());
+    }
+    panic!("no file was used again: {seen:?}");
+}
+
+#[test]
+fn files_are_used_again_and_show_nothing_of_the_past() {
+    let server = spares();
+    let long = until_used_again(&server);
+    assert_eq!((&long["mode"], &long["links"]), (&0o600.into(), &1.into()));
+    let mut lengths = vec![SIZE, SIZE + 1, 300_000, 299_999, 2 * SIZE, 262_145];
+    lengths.extend([SIZE / 2, 400_000]);
+    for (number, length) in lengths.into_iter().enumerate() {
+        let mut content = noise(length);
+        content[0] = number as u8;
+        let form = upload(&server, "do=look", &content);
+        assert_eq!(form["size"], length, "{length}");
+        assert_eq!((&form["mode"], &form["links"]), (&0o600.into(), &1.into()));
+        let body = post(&server, "do=body", &content);
+        assert_eq!(body["length"], length);
+        assert_eq!(body["md5"], form["md5"], "{length}");
+    }
+}
+
+/// A script that holds its file open sees what was uploaded to it, whatever is uploaded meanwhile.
+#[test]
+fn what_php_has_open_is_not_written_again() {
+    let server = spares();
+    until_used_again(&server);
+    let mut content = noise(SIZE);
+    content[7] ^= 1;
+    let sum = upload(&server, "do=look", &content)["md5"].take();
+    let until = beside(&server, "until");
+    let kept = thread::scope(|scope| {
+        let kept = scope.spawn(|| upload(&server, &format!("do=keep&beside={until}"), &content));
+        let end = Instant::now() + Duration::from_secs(20);
+        while !PathBuf::from(format!("{until}.open")).exists() {
+            assert!(Instant::now() < end, "the script has not begun");
+            thread::sleep(Duration::from_millis(2));
+        }
+        for _ in 0..8 {
+            upload(&server, "do=look", &noise(SIZE));
+            post(&server, "do=body", &noise(SIZE));
+        }
+        fs::write(&until, "").expect("written");
+        kept.join().expect("an answer")
+    });
+    assert_eq!(kept["md5"], sum);
+}
+
+#[test]
+fn what_php_has_kept_is_its_own() {
+    let server = spares();
+    for (task, done) in [("move", "moved"), ("link", "linked")] {
+        until_used_again(&server);
+        let mut content = noise(SIZE);
+        content[9] ^= 1;
+        let sum = upload(&server, "do=look", &content)["md5"].take();
+        let path = beside(&server, task);
+        let answer = upload(&server, &format!("do={task}&beside={path}"), &content);
+        assert_eq!(answer[done], true);
+        for _ in 0..6 {
+            upload(&server, "do=look", &noise(SIZE));
+            post(&server, "do=body", &noise(SIZE));
+        }
+        assert_eq!(sum_of(&server, &path), sum, "{task}");
+    }
+    upload(&server, "do=open", &noise(SIZE));
+    for _ in 0..3 {
+        assert_eq!(upload(&server, "do=look", &noise(SIZE))["mode"], 0o600);
+    }
+}
+
+/// Two seconds after the last body its room on the disk is free.
+#[test]
+fn spares_do_not_stay() {
+    let mut server = spares();
+    until_used_again(&server);
+    post(&server, "do=body", &noise(SIZE));
+    let worker = server.workers()[0];
+    let spares = || {
+        let open = fs::read_dir(format!("/proc/{worker}/fd")).expect("its descriptors");
+        open.flatten()
+            .filter(|file| {
+                fs::metadata(file.path())
+                    .is_ok_and(|found| found.is_file() && found.len() >= 262_144)
+            })
+            .filter_map(|file| fs::read_link(file.path()).ok())
+            .filter(|path| path.starts_with(server.folder()))
+            .collect::<Vec<_>>()
+    };
+    assert!(!spares().is_empty());
+    let end = Instant::now() + Duration::from_secs(20);
+    while !spares().is_empty() {
+        assert!(Instant::now() < end, "{:?}", spares());
+        thread::sleep(Duration::from_millis(50));
+    }
+    let folder = server.folder().to_path_buf();
+    server.process().signal(Signal::SIGTERM);
+    while server.process().ended().is_none() {
+        assert!(Instant::now() < end, "it has not ended");
+        thread::sleep(Duration::from_millis(20));
+    }
+    assert_eq!(folders_of_spares(&folder), Vec::<PathBuf>::new());
+}
+
+fn folders_of_spares(folder: &std::path::Path) -> Vec<PathBuf> {
+    let all = fs::read_dir(folder).expect("the folder").flatten();
+    all.map(|entry| entry.path())
+        .filter(|path| {
+            path.file_name()
+                .is_some_and(|name| name.to_string_lossy().starts_with("surus-spool-"))
+        })
+        .collect()
+}
+
+/// What a worker leaves behind that is killed is removed by the next one; what is in use is not.
+#[test]
+fn what_is_left_behind_is_removed() {
+    let server = spares();
+    until_used_again(&server);
+    let [left] = &folders_of_spares(server.folder())[..] else {
+        panic!("one folder");
+    };
+    let used = server.folder().join("surus-spool-used");
+    fs::create_dir(&used).expect("made");
+    let lock = fs::File::open(&used).expect("opened");
+    nix::fcntl::Flock::lock(
+        lock.try_clone().expect("another"),
+        nix::fcntl::FlockArg::LockExclusive,
+    )
+    .map_err(|(_, error)| error)
+    .map(std::mem::forget)
+    .unwrap_or_else(|error| panic!("locked {}: {error}", lock.as_raw_fd()));
+    let worker = server.workers()[0];
+    nix::sys::signal::kill(nix::unistd::Pid::from_raw(worker), Signal::SIGKILL).expect("killed");
+    let end = Instant::now() + Duration::from_secs(30);
+    while server.workers().first().is_none_or(|now| *now == worker) {
+        assert!(Instant::now() < end, "no other worker");
+        thread::sleep(Duration::from_millis(20));
+    }
+    until_used_again(&server);
+    assert!(!left.exists(), "{}", left.display());
+    assert!(used.exists());
+}
+
+#[test]
+fn a_body_in_a_file_is_read_in_every_way() {
+    let server = spares();
+    let content = noise(SIZE + 12_345);
+    let sum = post(&server, "do=body", &content)["md5"].take();
+    for _ in 0..3 {
+        let parts = post(&server, "do=parts", &content);
+        let hex = |bytes: &[u8]| {
+            bytes
+                .iter()
+                .map(|byte| format!("{byte:02x}"))
+                .collect::<String>()
+        };
+        assert_eq!((&parts["all"], &parts["again"]), (&sum, &sum));
+        let line = |bytes: &[u8]| {
+            let end = bytes
+                .iter()
+                .position(|&byte| byte == b'\n')
+                .map_or(bytes.len(), |at| at + 1);
+            hex(&bytes[..end])
+        };
+        assert_eq!(parts["start"], line(&content[..5]));
+        assert_eq!(parts["middle"], hex(&content[300_000..300_005]));
+        assert_eq!(parts["place"], 300_005);
+        assert_eq!(parts["end"], line(&content[content.len() - 5..]));
+        assert_eq!(parts["behind"], -1);
+        let from = post(&server, "do=body", &content[70_000..270_000])["md5"].take();
+        assert_eq!(parts["from"], from);
+    }
+}
