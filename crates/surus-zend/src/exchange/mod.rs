@@ -1,0 +1,240 @@
+//! One HTTP request and its response, as PHP sees them.
+//!
+//! An exchange is shared by the future that waits for the response, the driver that resumes PHP, and PHP's callbacks.
+//! All on one thread, never at the same time: callbacks run only while the driver is inside a resume.
+//!
+//! Here is its life: one exchange is used for many requests. `body.rs` has what PHP reads, `response.rs` what it answers.
+
+mod body;
+mod response;
+
+use std::{
+    cell::{Cell, OnceCell, RefCell},
+    path::Path,
+    rc::Rc,
+    task::Waker,
+    time::{Duration, Instant},
+};
+
+use bytes::Bytes;
+
+use crate::{
+    ffi,
+    inputs::Inputs,
+    request::{Request, RequestBody, Script},
+    router::Declared,
+    server_variables::{CStrings, ServerVariables},
+};
+
+pub(crate) use body::BodyError;
+use response::Response;
+
+/// Exchanges that are kept for the next requests: as many as connections usually bring at once.
+const MAX_IDLE: usize = 64;
+
+/// No kernel's clock ticks more slowly.
+const COARSE_TICK: Duration = Duration::from_millis(10);
+
+thread_local! {
+    static IDLE: RefCell<Vec<Rc<Exchange>>> = const { RefCell::new(Vec::new()) };
+}
+
+pub(crate) struct Exchange {
+    pub(crate) request: Request,
+    pub(crate) script: Option<Script>,
+    pub(crate) route: Cell<i64>,
+    pub(crate) parameters: RefCell<Vec<(Rc<str>, Vec<u8>)>>,
+    /// Routes that the application declares while it boots.
+    pub(crate) routes: RefCell<Vec<Declared>>,
+    /// What its route takes as input; empty for most.
+    pub(crate) inputs: OnceCell<Box<Inputs>>,
+    /// On the coarse clock.
+    started: Cell<Duration>,
+    pub(crate) dev: bool,
+    strings: OnceCell<Box<CStrings>>,
+    variables: OnceCell<Box<ServerVariables>>,
+    body: RefCell<RequestBody>,
+    unread: RefCell<Bytes>,
+    pub(crate) body_failed: Cell<bool>,
+    response: RefCell<Response>,
+    client_left: Cell<bool>,
+    /// The future that waits for the response.
+    waiter: RefCell<Option<Waker>>,
+    /// The driver, while PHP is parked.
+    pub(crate) driver: RefCell<Option<Waker>>,
+}
+
+impl Exchange {
+    pub(crate) fn new(mut request: Request, script: Option<Script>, dev: bool) -> Rc<Exchange> {
+        let mut exchange = IDLE.with_borrow_mut(Vec::pop).unwrap_or_default();
+        let fresh = Rc::get_mut(&mut exchange).expect("what is recycled has no other owner");
+        *fresh.body.get_mut() = std::mem::replace(&mut request.body, RequestBody::Empty);
+        fresh.request = request;
+        fresh.script = script;
+        fresh.dev = dev;
+        fresh.started.set(coarse_now());
+        exchange
+    }
+
+    /// Takes back an exchange that was answered. Nobody else may have kept it.
+    pub(crate) fn recycle(mut exchange: Rc<Exchange>) {
+        let Some(used) = Rc::get_mut(&mut exchange) else {
+            return;
+        };
+        used.clear();
+        IDLE.with_borrow_mut(|idle| {
+            if idle.len() < MAX_IDLE {
+                idle.push(exchange);
+            }
+        });
+    }
+
+    /// Forgets the request; at once, since its headers and target are slices of the connection's buffer.
+    fn clear(&mut self) {
+        // No field is left out.
+        let Exchange {
+            request,
+            script,
+            route,
+            parameters,
+            routes,
+            inputs,
+            started: _,
+            dev: _,
+            strings,
+            variables,
+            body,
+            unread,
+            body_failed,
+            response,
+            client_left,
+            waiter,
+            driver,
+        } = self;
+        request.uri = http::Uri::default();
+        request.interim = None;
+        request.trailers = None;
+        response.get_mut().clear(&mut request.headers);
+        *script = None;
+        route.set(-1);
+        parameters.get_mut().clear();
+        routes.get_mut().clear();
+        inputs.take();
+        strings.take();
+        variables.take();
+        *body.get_mut() = RequestBody::Empty;
+        *unread.get_mut() = Bytes::new();
+        body_failed.set(false);
+        client_left.set(false);
+        *waiter.get_mut() = None;
+        *driver.get_mut() = None;
+    }
+
+    /// The exchange of a script that runs without a request: at boot and from the command line.
+    pub(crate) fn for_script(script: &Path, dev: bool) -> Rc<Exchange> {
+        let script = Script {
+            filename: script.to_path_buf(),
+            script_name: script.to_string_lossy().into_owned(),
+            path_info: None,
+            document_root: script.parent().map(Path::to_path_buf).unwrap_or_default(),
+        };
+        Exchange::new(Request::nobodys(http::Uri::default()), Some(script), dev)
+    }
+
+    /// Another owner of this exchange.
+    fn shared(&self) -> Rc<Exchange> {
+        // SAFETY: an exchange is made in an `Rc` only, by `new`; the caller's reference keeps it alive meanwhile.
+        unsafe {
+            Rc::increment_strong_count(self);
+            Rc::from_raw(self)
+        }
+    }
+
+    pub(crate) fn raw(&self) -> *mut std::ffi::c_void {
+        std::ptr::from_ref(self).cast_mut().cast()
+    }
+
+    /// When the request came, or up to one tick of the coarse clock later: a deadline is never early.
+    pub(crate) fn started(&self) -> Instant {
+        let now = Instant::now();
+        let past = coarse_now().saturating_sub(self.started.get() + COARSE_TICK);
+        now.checked_sub(past).unwrap_or(now)
+    }
+
+    pub(crate) fn strings(&self) -> &CStrings {
+        self.strings
+            .get_or_init(|| Box::new(CStrings::new(&self.request, self.script.as_ref())))
+    }
+
+    pub(crate) fn variables(&self) -> &ServerVariables {
+        self.variables
+            .get_or_init(|| Box::new(ServerVariables::new(&self.request, self.script.as_ref())))
+    }
+
+    pub(crate) fn client_has_left(&self) {
+        if !self.is_answered() {
+            self.client_left.set(true);
+            wake(&self.driver);
+        }
+    }
+
+    pub(crate) fn has_client_left(&self) -> bool {
+        self.client_left.get()
+    }
+
+    /// The exchange behind a pointer that C hands back.
+    ///
+    /// # Safety
+    /// `raw` is from [`Exchange::raw`] of an exchange that the running driver holds.
+    pub(crate) unsafe fn from_raw<'a>(raw: *mut std::ffi::c_void) -> &'a Exchange {
+        // SAFETY: the driver keeps the exchange alive while PHP can see the pointer.
+        unsafe { &*raw.cast::<Exchange>() }
+    }
+
+    pub(crate) fn info(&self) -> ffi::RequestInfo {
+        self.strings().info(&self.request)
+    }
+}
+
+impl Default for Exchange {
+    /// That of nobody's request.
+    fn default() -> Self {
+        Exchange {
+            request: Request::nobodys(http::Uri::default()),
+            script: None,
+            route: Cell::new(-1),
+            parameters: RefCell::default(),
+            routes: RefCell::default(),
+            inputs: OnceCell::new(),
+            started: Cell::default(),
+            dev: false,
+            strings: OnceCell::new(),
+            variables: OnceCell::new(),
+            body: RefCell::new(RequestBody::Empty),
+            unread: RefCell::default(),
+            body_failed: Cell::new(false),
+            response: RefCell::default(),
+            client_left: Cell::new(false),
+            waiter: RefCell::default(),
+            driver: RefCell::default(),
+        }
+    }
+}
+
+/// Time on a clock that ticks every few milliseconds and costs next to nothing to read.
+fn coarse_now() -> Duration {
+    let mut now = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: the clock exists on every Linux, and `now` is writable.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC_COARSE, &mut now) };
+    Duration::new(now.tv_sec.unsigned_abs(), now.tv_nsec as u32)
+}
+
+fn wake(slot: &RefCell<Option<Waker>>) {
+    let waker = slot.borrow_mut().take();
+    if let Some(waker) = waker {
+        waker.wake();
+    }
+}

@@ -1,0 +1,330 @@
+//! The response: PHP's side of it, and that of the server, which waits for its head.
+
+use std::{
+    ffi::c_int,
+    future::poll_fn,
+    rc::Rc,
+    task::{Context, Poll},
+};
+
+use bytes::Bytes;
+use http::{header, HeaderMap, HeaderValue, StatusCode};
+
+use super::{wake, Exchange};
+use crate::{
+    fields,
+    pipe::{Pace, Pipe, SMALL_PIECE},
+    ResponseBody,
+};
+
+/// A response that grows over this before PHP has ended is streamed.
+const STREAM_ABOVE: usize = 256 * 1024;
+
+/// Room for headers that is kept for the next response.
+const MAX_SPARE_HEADERS: usize = 64;
+
+pub(super) struct Response {
+    status: u16,
+    headers: HeaderMap,
+    buffer: Vec<u8>,
+    state: State,
+    /// To be picked up by the future that waits.
+    ready: Option<http::Response<ResponseBody>>,
+}
+
+enum State {
+    Collecting,
+    Streaming(Rc<Pipe>),
+    /// Answered, by PHP or in its place: what PHP still writes goes nowhere.
+    Closed,
+}
+
+impl Exchange {
+    // ---- the response, PHP's side
+
+    /// Sends an interim response, if none other has begun and the client understands it.
+    pub(crate) fn send_interim(&self, status: c_int, lines: &[u8]) -> bool {
+        let status = u16::try_from(status)
+            .ok()
+            .and_then(|status| StatusCode::from_u16(status).ok());
+        // 100 is the server's own, 101 needs another protocol.
+        let Some(status) = status.filter(|status| (102..200).contains(&status.as_u16())) else {
+            return false;
+        };
+        let begun = !matches!(self.response.borrow().state, State::Collecting);
+        if begun || self.request.version != http::Version::HTTP_11 {
+            return false;
+        }
+        let mut headers = HeaderMap::new();
+        for (name, value) in lines
+            .split(|&byte| byte == b'\n')
+            .filter_map(fields::of_line)
+        {
+            headers.append(name, value);
+        }
+        match &self.request.interim {
+            Some(interim) => (interim.0)(status, &headers),
+            None => false,
+        }
+    }
+
+    /// False if HTTP does not allow the name or the value.
+    pub(crate) fn add_header(&self, name: &[u8], value: &[u8]) -> bool {
+        if name.eq_ignore_ascii_case(b"content-type") {
+            return self.add_content_type(value);
+        }
+        let Some((name, value)) = fields::field(name, value) else {
+            return false;
+        };
+        // Framing is the server's.
+        if name != header::TRANSFER_ENCODING && name != header::CONNECTION {
+            self.response.borrow_mut().headers.append(name, value);
+        }
+        true
+    }
+
+    /// As [`Exchange::add_header`].
+    pub(crate) fn add_content_type(&self, value: &[u8]) -> bool {
+        let Some(value) = content_type(value) else {
+            return false;
+        };
+        let mut response = self.response.borrow_mut();
+        response.headers.append(header::CONTENT_TYPE, value);
+        true
+    }
+
+    /// Logs that a field of the response is none that HTTP allows. Without a place it is the script's.
+    pub(crate) fn note_left_out(&self, name: &str, place: &str) {
+        let script = self.script.as_ref().map(|script| script.filename.display());
+        tracing::warn!(
+            target: "php",
+            name,
+            request = %format_args!("{} {}", self.request.method, self.request.uri.path()),
+            handler = (!place.is_empty()).then_some(place),
+            script = script.filter(|_| place.is_empty()).map(tracing::field::display),
+            "a header of a response was left out: HTTP does not allow its name, or its value (a line break?)"
+        );
+    }
+
+    pub(crate) fn set_status(&self, status: c_int) {
+        self.response.borrow_mut().status = u16::try_from(status).unwrap_or(500);
+    }
+
+    /// False when nobody wants the bytes any more. The caller parks before as long as it [`Exchange::is_full`].
+    pub(crate) fn write(&self, bytes: &[u8]) -> bool {
+        if self.client_left.get() {
+            return false;
+        }
+        let mut response = self.response.borrow_mut();
+        match &response.state {
+            State::Collecting => {
+                // Most responses are written at once: room for just that, which becomes the body as it is.
+                if response.buffer.is_empty() {
+                    response.buffer.reserve_exact(bytes.len());
+                }
+                response.buffer.extend_from_slice(bytes);
+                if response.buffer.len() > STREAM_ABOVE {
+                    drop(response);
+                    self.start_streaming();
+                }
+            }
+            State::Streaming(pipe) => pipe.push(Bytes::copy_from_slice(bytes)),
+            State::Closed => {}
+        }
+        true
+    }
+
+    /// Sends what there is, head included, as it is.
+    pub(crate) fn start_streaming(&self) {
+        let mut response = self.response.borrow_mut();
+        if !matches!(response.state, State::Collecting) {
+            return;
+        }
+        let this = Rc::downgrade(&self.shared());
+        // A script has its isolate to itself.
+        let pace = match self.script {
+            Some(_) => Pace::Ahead,
+            None => Pace::WithClient,
+        };
+        let pipe = Pipe::new(pace, move || {
+            if let Some(exchange) = this.upgrade() {
+                exchange.client_has_left();
+            }
+        });
+        pipe.push(Bytes::from(std::mem::take(&mut response.buffer)));
+        response.state = State::Streaming(pipe.clone());
+        let reply = response.reply(ResponseBody::stream(pipe, None));
+        response.ready = Some(reply);
+        drop(response);
+        wake(&self.waiter);
+    }
+
+    /// Sends a field behind the body, which is a stream then. PHP has named it in `Trailer` before.
+    pub(crate) fn add_trailer(&self, name: &[u8], value: &[u8]) -> bool {
+        let Some((name, value)) = fields::field(name, value) else {
+            return false;
+        };
+        self.start_streaming();
+        if let State::Streaming(pipe) = &self.response.borrow().state {
+            pipe.add_trailer(name, value);
+        }
+        true
+    }
+
+    pub(crate) fn is_full(&self) -> bool {
+        matches!(&self.response.borrow().state, State::Streaming(pipe) if pipe.is_full())
+    }
+
+    /// Bytes that may be written at once.
+    pub(crate) fn most_at_once(&self) -> usize {
+        match &self.response.borrow().state {
+            State::Streaming(pipe) if pipe.is_short_of_room() => SMALL_PIECE,
+            _ => usize::MAX,
+        }
+    }
+
+    pub(crate) fn poll_space(&self, cx: &mut Context<'_>) -> Poll<()> {
+        match &self.response.borrow().state {
+            State::Streaming(pipe) => pipe.poll_space(cx),
+            _ => Poll::Ready(()),
+        }
+    }
+
+    /// The response is complete: what PHP writes from now on goes nowhere.
+    pub(crate) fn finish(&self) {
+        let mut response = self.response.borrow_mut();
+        match std::mem::replace(&mut response.state, State::Closed) {
+            State::Collecting => response.ready = Some(response.whole()),
+            State::Streaming(pipe) => pipe.close(),
+            State::Closed => {}
+        }
+        drop(response);
+        wake(&self.waiter);
+    }
+
+    /// The response, complete now, for who has waited for nothing else; `otherwise` if there is none.
+    pub(crate) fn conclude(
+        &self,
+        otherwise: impl FnOnce() -> http::Response<ResponseBody>,
+    ) -> http::Response<ResponseBody> {
+        let mut response = self.response.borrow_mut();
+        if matches!(response.state, State::Collecting) {
+            response.state = State::Closed;
+            return response.whole();
+        }
+        drop(response);
+        self.finish();
+        self.take_ready().unwrap_or_else(otherwise)
+    }
+
+    /// Answers in PHP's place unless its head is already on the way; a stream is cut off.
+    pub(crate) fn answer_instead(&self, reply: impl FnOnce() -> http::Response<ResponseBody>) {
+        let mut response = self.response.borrow_mut();
+        match std::mem::replace(&mut response.state, State::Closed) {
+            State::Collecting => response.ready = Some(reply()),
+            State::Streaming(pipe) => pipe.cut_off(),
+            State::Closed => {}
+        }
+        drop(response);
+        wake(&self.waiter);
+    }
+
+    /// A stream is cut off; anything else stays as it is.
+    pub(crate) fn cut_off(&self) {
+        if matches!(self.response.borrow().state, State::Streaming(_)) {
+            self.answer_instead(|| http::Response::new(ResponseBody::empty()));
+        }
+    }
+
+    // ---- the response, the server's side
+
+    pub(crate) fn take_ready(&self) -> Option<http::Response<ResponseBody>> {
+        self.response.borrow_mut().ready.take()
+    }
+
+    pub(crate) async fn ready(&self) -> http::Response<ResponseBody> {
+        poll_fn(|cx| match self.take_ready() {
+            Some(reply) => Poll::Ready(reply),
+            None => {
+                *self.waiter.borrow_mut() = Some(cx.waker().clone());
+                Poll::Pending
+            }
+        })
+        .await
+    }
+
+    pub(crate) fn is_answered(&self) -> bool {
+        matches!(self.response.borrow().state, State::Closed)
+    }
+
+    /// What a script without a client has printed.
+    pub(crate) fn take_output(&self) -> Bytes {
+        Bytes::from(std::mem::take(&mut self.response.borrow_mut().buffer))
+    }
+}
+
+impl Default for Response {
+    fn default() -> Self {
+        Response {
+            status: 200,
+            headers: HeaderMap::new(),
+            buffer: Vec::new(),
+            state: State::Collecting,
+            ready: None,
+        }
+    }
+}
+
+impl Response {
+    /// As for the next request. Its headers go where those of this request were.
+    pub(super) fn clear(&mut self, spare: &mut HeaderMap) {
+        let Response {
+            status,
+            headers,
+            buffer,
+            state,
+            ready,
+        } = self;
+        *status = 200;
+        if spare.capacity() <= MAX_SPARE_HEADERS {
+            spare.clear();
+            std::mem::swap(headers, spare);
+        } else {
+            headers.clear();
+            *spare = HeaderMap::new();
+        }
+        *buffer = Vec::new();
+        *state = State::Collecting;
+        *ready = None;
+    }
+
+    /// All of it, with what was collected as its body.
+    fn whole(&mut self) -> http::Response<ResponseBody> {
+        let body = ResponseBody::full(Bytes::from(std::mem::take(&mut self.buffer)));
+        self.reply(body)
+    }
+
+    fn reply(&mut self, body: ResponseBody) -> http::Response<ResponseBody> {
+        let mut reply = http::Response::new(body);
+        *reply.status_mut() =
+            StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        std::mem::swap(reply.headers_mut(), &mut self.headers);
+        reply
+    }
+}
+
+/// The types that nearly every application sends.
+static CONTENT_TYPES: [HeaderValue; 4] = [
+    HeaderValue::from_static("text/html; charset=UTF-8"),
+    HeaderValue::from_static("application/json"),
+    HeaderValue::from_static("text/plain"),
+    HeaderValue::from_static("text/plain; charset=UTF-8"),
+];
+
+/// Parsed only where it is none of the usual ones.
+fn content_type(text: &[u8]) -> Option<HeaderValue> {
+    match CONTENT_TYPES.iter().find(|known| known.as_bytes() == text) {
+        Some(known) => Some(known.clone()),
+        None => HeaderValue::from_bytes(text).ok(),
+    }
+}
