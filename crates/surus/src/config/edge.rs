@@ -7,9 +7,10 @@ use std::path::PathBuf;
 use surus_edge::{AccessLog, Health, Limits, LogFormat, Proxies, Settings, SpoolLimits};
 use surus_zend::ResponseRoom;
 
+use super::entry::absolute;
 use super::tables::{App, IniValue, Log, LogAs, Server};
 use super::units::{Size, Span};
-use super::{absolute, at_least_one, fill, ConfigError};
+use super::{at_least_one, fill, ConfigError};
 
 /// The limits of each worker's edge. `max_body` of zero is no limit, as it is for PHP.
 pub(super) fn limits(server: &mut Server, max_body: Size) -> Result<Limits, ConfigError> {

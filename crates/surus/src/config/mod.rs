@@ -1,11 +1,14 @@
 //! One resolved configuration out of flags, environment and surus.toml.
 //!
-//! `tables.rs` is what can be written, `units.rs` how values are written, `layers.rs` where they come from, `discover.rs` the
-//! case without a file, `edge.rs` what is the edge's, `master.rs` the master's; `nearest.rs` has the right
-//! name for a wrong one, `printed.rs` what is printed. This file puts them together and checks what no single table can know.
+//! `tables.rs` is what can be written, `units.rs` how values are written, `layers.rs` where they come from, `file.rs` the
+//! file, `entry.rs` what is served, `discover.rs` the case without a file, `edge.rs` what is the edge's, `master.rs` the
+//! master's; `nearest.rs` has the right name for a wrong one, `printed.rs` what is printed. This file puts them together and
+//! checks what no single table can know.
 
 mod discover;
 mod edge;
+mod entry;
+mod file;
 #[cfg(test)]
 mod fuzz;
 mod layers;
@@ -21,11 +24,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::cli::ServeArgs;
+pub(crate) use entry::Entry;
 use layers::{Environment, Layer};
 use master::Master;
 use printed::{Printed, Sources};
 use surus_zend::{IsolateLimits, ResponseRoom};
-use tables::{File, Isolates, Listen};
+use tables::{Isolates, Listen};
 pub(crate) use units::{Mode, Workers};
 use units::{Size, Span};
 
@@ -79,18 +83,6 @@ pub(crate) struct App {
     pub(crate) isolate_limits: IsolateLimits,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Entry {
-    Coroutine {
-        script: PathBuf,
-    },
-    Classic {
-        root: PathBuf,
-        /// File name of the front controller.
-        front: String,
-    },
-}
-
 /// How many where nothing says how many.
 pub(crate) const PROCESSES: usize = 8;
 
@@ -102,15 +94,6 @@ impl App {
             min_isolates: 1,
             max_isolates: 1,
             ..self.clone()
-        }
-    }
-}
-
-impl Entry {
-    pub(crate) fn mode(&self) -> Mode {
-        match self {
-            Entry::Coroutine { .. } => Mode::Coroutine,
-            Entry::Classic { .. } => Mode::Classic,
         }
     }
 }
@@ -136,7 +119,7 @@ impl Config {
     }
 
     fn resolve_with(arguments: &ServeArgs, environment: &Environment) -> Result<Self, ConfigError> {
-        let (base, name, file) = read_file(arguments, environment)?;
+        let (base, name, file) = file::read(arguments, environment)?;
         let layers = layers::all(arguments, environment, file)?;
         let dev = arguments.dev
             || environment
@@ -148,82 +131,6 @@ impl Config {
     /// A complete surus.toml, in which each line says where its value comes from.
     pub(crate) fn to_toml(&self) -> String {
         self.printed.to_toml()
-    }
-}
-
-/// The folder that relative names start from, the application's name and the configuration in that folder (an empty one
-/// if there is none).
-fn read_file(
-    arguments: &ServeArgs,
-    environment: &Environment,
-) -> Result<(PathBuf, String, Layer), ConfigError> {
-    let path = &arguments.path;
-    let named = arguments
-        .config
-        .clone()
-        .or_else(|| environment.get("CONFIG").map(PathBuf::from));
-    let is_config = path
-        .extension()
-        .is_some_and(|extension| extension == "toml");
-    let none = |folder| Ok((folder, "app".to_owned(), Layer::default()));
-    let file = match named {
-        Some(file) => file,
-        None if is_config => path.clone(),
-        None if path.is_dir() && path.join("surus.toml").is_file() => path.join("surus.toml"),
-        None if path.is_dir() => return none(path.clone()),
-        None => return none(parent(path)),
-    };
-    let text = std::fs::read_to_string(&file)
-        .map_err(|error| ConfigError::new(format!("cannot read {}: {error}", file.display())))?;
-    let mut parsed: File = toml::from_str(&text).map_err(|error| {
-        ConfigError::new(format!(
-            "{}: {}",
-            file.display(),
-            nearest::suggest(error.to_string().trim_end())
-        ))
-    })?;
-    if !parsed.route.is_empty() {
-        return Err(ConfigError::new(
-            "[[route]] is not supported yet: one application is served",
-        ));
-    }
-    if parsed.app.len() > 1 {
-        let names: Vec<&str> = parsed.app.keys().map(String::as_str).collect();
-        let names = names.join(", ");
-        return Err(ConfigError::new(format!(
-            "one application can be served, not several: {names}"
-        )));
-    }
-    let base = parent(&file);
-    for app in parsed.app.values_mut() {
-        for path in [
-            &mut app.script,
-            &mut app.root,
-            &mut app.spool_folder,
-            &mut app.public,
-        ]
-        .into_iter()
-        .flatten()
-        {
-            *path = base.join(&path);
-        }
-        for path in app.sendfile.iter_mut().flatten() {
-            *path = base.join(&path);
-        }
-    }
-    let (name, app) = parsed
-        .app
-        .pop_first()
-        .unwrap_or_else(|| ("app".to_owned(), tables::App::default()));
-    let layer = layers::of_file(file.display().to_string(), parsed, app);
-    Ok((base, name, layer))
-}
-
-fn parent(path: &Path) -> PathBuf {
-    match path.parent() {
-        Some(parent) if parent.as_os_str().is_empty() => PathBuf::from("."),
-        Some(parent) => parent.to_owned(),
-        None => path.to_owned(),
     }
 }
 
@@ -246,7 +153,7 @@ fn finish(
     if in_processes {
         app.mode = Some(Mode::Classic);
     }
-    let (entry, source, label) = entry(arguments, base, &mut app)?;
+    let (entry, source, label) = entry::entry(arguments, base, &mut app)?;
     if in_processes {
         app.mode = Some(Mode::Process);
         app.processes.get_or_insert(PROCESSES);
@@ -373,116 +280,6 @@ fn at_least_one(key: &mut Option<usize>, default: usize, name: &str) -> Result<u
         0 => Err(ConfigError::new(format!("{name} must be at least 1"))),
         count => Ok(count),
     }
-}
-
-/// What is served: what the configuration names, else the script on the command line, else what is found in the folder.
-fn entry(
-    arguments: &ServeArgs,
-    base: &Path,
-    app: &mut tables::App,
-) -> Result<(Entry, PathBuf, String), ConfigError> {
-    if let (Some(_), Some(_)) = (&app.script, &app.root) {
-        return Err(ConfigError::new("an app has a script or a root, not both"));
-    }
-    let path = &arguments.path;
-    let kind = discover::kind(path)?;
-    if kind.is_file() && path.extension().is_some_and(|extension| extension == "php") {
-        app.script = Some(path.clone());
-        app.root = None;
-    }
-    let found = match (&app.script, &app.root) {
-        (Some(script), _) => discover::script(script, app.mode),
-        (None, Some(root)) => {
-            if app.mode == Some(Mode::Coroutine) {
-                return Err(ConfigError::new(
-                    "mode \"coroutine\" needs a script, not a root",
-                ));
-            }
-            discover::Found {
-                mode: Mode::Classic,
-                script: root.join("index.php"),
-            }
-        }
-        (None, None)
-            if !kind.is_dir() && arguments.config.is_none() && *path != base.join("surus.toml") =>
-        {
-            return Err(ConfigError::new(format!(
-                "{} is neither a PHP script nor a folder",
-                path.display()
-            )));
-        }
-        // Asked for, a site need not have a front controller: its scripts are called by their names.
-        (None, None) if path.is_dir() && app.mode == Some(Mode::Classic) => {
-            discover::folder(path, app.mode).unwrap_or_else(|_| {
-                app.root = Some(path.clone());
-                discover::Found {
-                    mode: Mode::Classic,
-                    script: path.join("index.php"),
-                }
-            })
-        }
-        (None, None) => discover::folder(if path.is_dir() { path } else { base }, app.mode)?,
-    };
-    discover::readable(&found.script)?;
-    let label = label(base, &found.script);
-    let source = match found.mode {
-        Mode::Coroutine => named(&found.script)?,
-        Mode::Classic | Mode::Process => named(&parent(&found.script))?,
-    };
-    app.mode = Some(found.mode);
-    let entry = match found.mode {
-        Mode::Coroutine => {
-            let script = absolute(&found.script)?;
-            app.script = Some(script.clone());
-            Entry::Coroutine { script }
-        }
-        Mode::Classic | Mode::Process => {
-            let from_root = app.root.is_some();
-            let root = absolute(&parent(&found.script))?;
-            if !from_root {
-                // A script was named or found, so it has to be there; a root may hold other scripts only.
-                absolute(&found.script)?;
-            }
-            let front = found.script.file_name().and_then(|name| name.to_str());
-            let front = front
-                .ok_or_else(|| ConfigError::new("the script's name is not UTF-8"))?
-                .to_owned();
-            if from_root || front == "index.php" {
-                app.root = Some(root.clone());
-                app.script = None;
-            } else {
-                app.script = Some(root.join(&front));
-            }
-            Entry::Classic { root, front }
-        }
-    };
-    Ok((entry, source, label))
-}
-
-/// The script's name below `base`; the folder's own, where there is no such script.
-fn label(base: &Path, script: &Path) -> String {
-    let folder = parent(script);
-    let name = if script.is_file() { script } else { &folder };
-    match name.strip_prefix(base) {
-        Ok(name) if !name.as_os_str().is_empty() => name.display().to_string(),
-        _ => name.display().to_string(),
-    }
-}
-
-/// The absolute name, links and all. A shell that was led through a link to its folder says so in `PWD`.
-fn named(path: &Path) -> Result<PathBuf, ConfigError> {
-    let wrong = |error| ConfigError::new(format!("{}: {error}", path.display()));
-    let folder = std::env::current_dir().map_err(wrong)?;
-    let folder = match std::env::var_os("PWD").map(PathBuf::from) {
-        Some(pwd) if pwd.is_absolute() && pwd.canonicalize().ok() == Some(folder.clone()) => pwd,
-        _ => folder,
-    };
-    std::path::absolute(folder.join(path)).map_err(wrong)
-}
-
-fn absolute(path: &Path) -> Result<PathBuf, ConfigError> {
-    path.canonicalize()
-        .map_err(|error| ConfigError::new(format!("{}: {error}", path.display())))
 }
 
 fn addresses(listen: &Listen) -> Result<Vec<SocketAddr>, ConfigError> {

@@ -1,0 +1,139 @@
+//! What is served: which script or folder, and in which mode.
+
+use std::path::{Path, PathBuf};
+
+use super::file::parent;
+use super::units::Mode;
+use super::{discover, tables, ConfigError};
+use crate::cli::ServeArgs;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Entry {
+    Coroutine {
+        script: PathBuf,
+    },
+    Classic {
+        root: PathBuf,
+        /// File name of the front controller.
+        front: String,
+    },
+}
+
+impl Entry {
+    pub(crate) fn mode(&self) -> Mode {
+        match self {
+            Entry::Coroutine { .. } => Mode::Coroutine,
+            Entry::Classic { .. } => Mode::Classic,
+        }
+    }
+}
+
+/// What is served: what the configuration names, else the script on the command line, else what is found in the folder.
+pub(super) fn entry(
+    arguments: &ServeArgs,
+    base: &Path,
+    app: &mut tables::App,
+) -> Result<(Entry, PathBuf, String), ConfigError> {
+    if let (Some(_), Some(_)) = (&app.script, &app.root) {
+        return Err(ConfigError::new("an app has a script or a root, not both"));
+    }
+    let path = &arguments.path;
+    let kind = discover::kind(path)?;
+    if kind.is_file() && path.extension().is_some_and(|extension| extension == "php") {
+        app.script = Some(path.clone());
+        app.root = None;
+    }
+    let found = match (&app.script, &app.root) {
+        (Some(script), _) => discover::script(script, app.mode),
+        (None, Some(root)) => {
+            if app.mode == Some(Mode::Coroutine) {
+                return Err(ConfigError::new(
+                    "mode \"coroutine\" needs a script, not a root",
+                ));
+            }
+            discover::Found {
+                mode: Mode::Classic,
+                script: root.join("index.php"),
+            }
+        }
+        (None, None)
+            if !kind.is_dir() && arguments.config.is_none() && *path != base.join("surus.toml") =>
+        {
+            return Err(ConfigError::new(format!(
+                "{} is neither a PHP script nor a folder",
+                path.display()
+            )));
+        }
+        // Asked for, a site need not have a front controller: its scripts are called by their names.
+        (None, None) if path.is_dir() && app.mode == Some(Mode::Classic) => {
+            discover::folder(path, app.mode).unwrap_or_else(|_| {
+                app.root = Some(path.clone());
+                discover::Found {
+                    mode: Mode::Classic,
+                    script: path.join("index.php"),
+                }
+            })
+        }
+        (None, None) => discover::folder(if path.is_dir() { path } else { base }, app.mode)?,
+    };
+    discover::readable(&found.script)?;
+    let label = label(base, &found.script);
+    let source = match found.mode {
+        Mode::Coroutine => named(&found.script)?,
+        Mode::Classic | Mode::Process => named(&parent(&found.script))?,
+    };
+    app.mode = Some(found.mode);
+    let entry = match found.mode {
+        Mode::Coroutine => {
+            let script = absolute(&found.script)?;
+            app.script = Some(script.clone());
+            Entry::Coroutine { script }
+        }
+        Mode::Classic | Mode::Process => {
+            let from_root = app.root.is_some();
+            let root = absolute(&parent(&found.script))?;
+            if !from_root {
+                // A script was named or found, so it has to be there; a root may hold other scripts only.
+                absolute(&found.script)?;
+            }
+            let front = found.script.file_name().and_then(|name| name.to_str());
+            let front = front
+                .ok_or_else(|| ConfigError::new("the script's name is not UTF-8"))?
+                .to_owned();
+            if from_root || front == "index.php" {
+                app.root = Some(root.clone());
+                app.script = None;
+            } else {
+                app.script = Some(root.join(&front));
+            }
+            Entry::Classic { root, front }
+        }
+    };
+    Ok((entry, source, label))
+}
+
+/// The script's name below `base`; the folder's own, where there is no such script.
+fn label(base: &Path, script: &Path) -> String {
+    let folder = parent(script);
+    let name = if script.is_file() { script } else { &folder };
+    match name.strip_prefix(base) {
+        Ok(name) if !name.as_os_str().is_empty() => name.display().to_string(),
+        _ => name.display().to_string(),
+    }
+}
+
+/// The absolute name, links and all. A shell that was led through a link to its folder says so in `PWD`.
+fn named(path: &Path) -> Result<PathBuf, ConfigError> {
+    let wrong = |error| ConfigError::new(format!("{}: {error}", path.display()));
+    let folder = std::env::current_dir().map_err(wrong)?;
+    let folder = match std::env::var_os("PWD").map(PathBuf::from) {
+        Some(pwd) if pwd.is_absolute() && pwd.canonicalize().ok() == Some(folder.clone()) => pwd,
+        _ => folder,
+    };
+    std::path::absolute(folder.join(path)).map_err(wrong)
+}
+
+pub(super) fn absolute(path: &Path) -> Result<PathBuf, ConfigError> {
+    path.canonicalize()
+        .map_err(|error| ConfigError::new(format!("{}: {error}", path.display())))
+}
