@@ -58,6 +58,23 @@ fn requests_are_understood() {
     );
 }
 
+/// PHP reads lists with weights as Rust does: the table is the same.
+#[test]
+fn weights_are_what_the_table_says() {
+    let server = server();
+    let table = include_str!("../weights.txt");
+    for row in table.lines().filter(|row| !row.starts_with('#')) {
+        let (list, rest) = row.split_once(" | ").expect("a list");
+        let (item, weight) = rest.split_once(" | ").expect("an item and its weight");
+        let answer = get(
+            &server,
+            &format!("/weight?item={item}"),
+            &[("Accept", list)],
+        );
+        assert_eq!(answer.expect(200).text(), weight, "{row}");
+    }
+}
+
 #[test]
 fn json_that_is_none_is_the_clients_mistake() {
     let server = server();

@@ -1,6 +1,7 @@
 //! `Accept-Encoding` (RFC 9110, section 12.5.3), and what is worth being compressed.
 
 use http::header::HeaderValue;
+use surus_schema::weighted;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Encoding {
@@ -45,24 +46,17 @@ pub(crate) fn accepted<'a>(
 ) -> impl Iterator<Item = Encoding> {
     let mut weights = [None; 3];
     let (mut any, mut identity) = (None, None);
-    for item in lines
-        .into_iter()
-        .filter_map(|value| value.to_str().ok())
-        .flat_map(|list| list.split(','))
-    {
-        let mut parts = item.split(';').map(str::trim);
-        let coding = parts.next().unwrap_or_default().to_ascii_lowercase();
-        let weight = parts
-            .find_map(|parameter| parameter.strip_prefix("q="))
-            .map_or(1000, thousandths);
-        match coding.as_str() {
-            "zstd" => weights[0] = Some(weight),
-            "br" => weights[1] = Some(weight),
-            "gzip" | "x-gzip" => weights[2] = Some(weight),
-            "*" => any = Some(weight),
-            "identity" => identity = Some(weight),
-            _ => {}
-        }
+    let lists = lines.into_iter().filter_map(|value| value.to_str().ok());
+    for (coding, weight) in lists.flat_map(weighted) {
+        let slot = match coding.to_ascii_lowercase().as_str() {
+            "zstd" => &mut weights[0],
+            "br" => &mut weights[1],
+            "gzip" | "x-gzip" => &mut weights[2],
+            "*" => &mut any,
+            "identity" => &mut identity,
+            _ => continue,
+        };
+        slot.get_or_insert(weight);
     }
     let mut found: Vec<(u16, Encoding)> = order
         .into_iter()
@@ -73,14 +67,6 @@ pub(crate) fn accepted<'a>(
         .collect();
     found.sort_by_key(|(weight, _)| std::cmp::Reverse(*weight));
     found.into_iter().map(|(_, encoding)| encoding)
-}
-
-/// `0.5` in thousandths; what is malformed is zero.
-fn thousandths(text: &str) -> u16 {
-    match text.parse::<f32>() {
-        Ok(weight) if (0.0..=1.0).contains(&weight) => (weight * 1000.0) as u16,
-        _ => 0,
-    }
 }
 
 /// True for media types that are text in one way or another. An event stream is left alone: its clients want each event
@@ -138,6 +124,9 @@ mod tests {
         assert_eq!(takes("gzip;q=0.3, identity;q=0.5"), [""; 0]);
         assert_eq!(takes("gzip;q=0, br;q=x, zstd;q=7"), [""; 0]);
         assert_eq!(takes("identity"), [""; 0]);
+        assert_eq!(takes("br;Q=0, gzip;Q=0.5"), ["gzip"]);
+        assert_eq!(takes("br;q=0, br, *;q=0, gzip"), ["gzip"]);
+        assert_eq!(takes("*;q=0, zstd"), ["zstd"]);
         assert_eq!(takes(""), [""; 0]);
     }
 

@@ -70,12 +70,23 @@ final class Negotiation
             $quality = 1000;
             foreach (array_slice($parts, 1) as $parameter) {
                 if (str_starts_with($parameter, 'q=')) {
-                    $quality = (int) round(max(0.0, min(1.0, (float) substr($parameter, 2))) * 1000);
+                    $quality = self::thousandths(substr($parameter, 2));
+                    break;
                 }
             }
             $items[] = [$parts[0], $quality];
         }
 
         return $items;
+    }
+
+    /** Of "0.5"; what is malformed is 0. More than three decimals are more than HTTP knows: they are cut off. */
+    private static function thousandths(string $text): int
+    {
+        return match (1) {
+            preg_match('/^1(\.0*)?$/D', $text) => 1000,
+            preg_match('/^(0\.?|0?\.(\d+))$/D', $text, $found) => (int) substr(($found[2] ?? '') . '000', 0, 3),
+            default => 0,
+        };
     }
 }
