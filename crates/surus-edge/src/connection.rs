@@ -183,9 +183,9 @@ impl State {
         }
     }
 
-    /// Not in the middle of another response, and not to HTTP/2, for which hyper has no means.
+    /// Not in the middle of another response. HTTP/2 has its own way, stream by stream.
     fn send_interim(&self, status: StatusCode, headers: &HeaderMap) -> bool {
-        if self.is_http2() || !self.flushed.get() || self.phase.get() != Phase::Busy {
+        if !self.flushed.get() || self.phase.get() != Phase::Busy {
             return false;
         }
         self.respond(|output| {

@@ -1,7 +1,7 @@
 //! The edge of Surus: everything between a client's socket and a backend.
 //!
 //! One edge runs on one thread, on a current-thread tokio runtime inside a `LocalSet`. It accepts connections, speaks
-//! HTTP/1 and HTTP/2, mostly through hyper, and hands each request to a [`Backend`]. It knows nothing about PHP.
+//! HTTP/1, mostly through hyper, and HTTP/2, and hands each request to a [`Backend`]. It knows nothing about PHP.
 //!
 //! ```text
 //! listener ──► server.rs ──► connection.rs ──► lane, ──► service.rs ──► Backend ──► reply.rs ──► socket
@@ -11,7 +11,8 @@
 //!
 //! - [`server`]: the accept loops, the bound on connections, the drain at shutdown
 //! - [`opening`], [`proxy_protocol`]: the first bytes of a connection decide what it speaks
-//! - [`lane`]: plain requests that are answered at once; everything else goes through hyper
+//! - [`lane`]: plain requests of HTTP/1 that are answered at once; everything else of it goes through hyper
+//! - [`http2`]: HTTP/2, on the `h2` crate
 //! - [`proxies`], [`ids`]: who the client is, and what its request is called
 //! - [`serving`]: the life of one connection; [`connection`]: its state; [`socket`]: its bytes
 //! - [`sweep`], [`stall`]: the timeouts of all of them, once a second
@@ -32,6 +33,7 @@ mod buffers;
 mod compress;
 mod conditional;
 mod connection;
+mod date;
 mod direct;
 mod encoding;
 mod files;
@@ -40,7 +42,9 @@ mod form;
 mod fs;
 #[cfg(any(test, fuzzing))]
 pub mod fuzz;
+mod http2;
 mod ids;
+mod input;
 mod kept;
 mod lane;
 mod length;

@@ -10,11 +10,11 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
 use http_body::{Body, Frame, SizeHint};
-use hyper::body::Incoming;
 use tokio::time::{Instant, Sleep};
 
 use crate::connection::{Command, State};
 use crate::direct::{Direct, Rest};
+use crate::input::Input;
 use crate::{BoxError, Limits};
 
 /// A request's body, bounded in bytes and in time. Where it passes a bound it fails with a [`BodyError`], and the edge
@@ -27,11 +27,14 @@ enum Source {
     /// It has come with its head.
     Whole(Bytes),
     Client {
-        incoming: Incoming,
+        incoming: Input,
         watch: Box<Watch>,
     },
     /// The same without hyper.
-    Direct { direct: Direct, watch: Box<Watch> },
+    Direct {
+        direct: Direct,
+        watch: Box<Watch>,
+    },
 }
 
 /// Bytes that are taken from one client before others have their turn.
@@ -63,7 +66,7 @@ pub type Trailers = Rc<OnceCell<HeaderMap>>;
 
 impl RequestBody {
     pub(crate) fn watched(
-        incoming: Incoming,
+        incoming: Input,
         limits: &Limits,
         connection: &Rc<State>,
     ) -> (Self, Verdict) {
@@ -315,7 +318,7 @@ impl Body for RequestBody {
                 Poll::Ready(Some(watch.came(bytes).map(|()| frame)))
             }
             Poll::Ready(None) => Poll::Ready(None),
-            Poll::Ready(Some(Err(error))) => Poll::Ready(Some(Err(watch.broken(error.into())))),
+            Poll::Ready(Some(Err(error))) => Poll::Ready(Some(Err(watch.broken(error)))),
             Poll::Pending => watch.poll_patience(cx).map(|error| Some(Err(error))),
         }
     }

@@ -9,7 +9,7 @@ use std::rc::Rc;
 use std::task::Poll;
 use std::time::Duration;
 
-use hyper::server::conn::{http1, http2};
+use hyper::server::conn::http1;
 use socket2::SockRef;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -19,7 +19,8 @@ use tokio::task::{spawn_local, JoinHandle};
 
 use crate::connection::Command;
 use crate::flush::Flusher;
-use crate::serving::{self, Local};
+use crate::http2;
+use crate::serving;
 use crate::sweep::Table;
 use crate::{Backend, Connection, Limits, Settings};
 
@@ -46,7 +47,7 @@ pub struct Edge<B> {
     /// About to end: takes no new connections.
     pub(crate) draining: Cell<bool>,
     pub(crate) http: http1::Builder,
-    pub(crate) http2: http2::Builder<Local>,
+    pub(crate) http2: h2::server::Builder,
     pub(crate) table: Table,
     pub(crate) flusher: Flusher,
     refusals: Cell<usize>,
@@ -73,21 +74,13 @@ impl<B: Backend> Edge<B> {
         if limits.header_count != 100 {
             http.max_headers(limits.header_count);
         }
-        let mut http2 = http2::Builder::new(Local);
-        // What one connection may make the server keep: bodies that are not read yet, output, headers, streams.
-        http2
-            .initial_stream_window_size(256 * 1024)
-            .initial_connection_window_size(1024 * 1024)
-            .max_send_buf_size(64 * 1024)
-            .max_concurrent_streams(128)
-            .max_header_list_size(u32::try_from(limits.header_bytes).unwrap_or(u32::MAX));
         Edge {
+            http2: http2::builder(&limits),
             backend,
             limits,
             settings,
             draining: Cell::new(false),
             http,
-            http2,
             table: Table::default(),
             flusher: Flusher::default(),
             refusals: Cell::new(0),

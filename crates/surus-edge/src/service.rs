@@ -19,6 +19,7 @@ use crate::access_log::Entry;
 use crate::compress::{accepts, compress};
 use crate::connection::{Reader, State};
 use crate::ids::{identify, REQUEST_ID};
+use crate::input::Input;
 use crate::length::correct;
 use crate::request_body::Verdict;
 use crate::server::Edge;
@@ -141,10 +142,11 @@ impl<B: Backend> Service<B> {
         *self.begun.borrow_mut() = Some(responding);
     }
 
-    /// Asks the backend, unless the answer is known without it.
+    /// Asks the backend, unless the answer is known without it. `client`: who is at the other end, proxies aside.
     #[inline(always)]
     pub(crate) fn begin(
         &self,
+        client: &Connection,
         head: &mut Parts,
         body: Option<RequestBody>,
         verdict: Option<Verdict>,
@@ -153,10 +155,8 @@ impl<B: Backend> Service<B> {
         self.state.turn.count();
         let settings = &self.edge.settings;
         let malformed = check(head, self.edge.limits.header_bytes).err();
-        let forwarded = settings
-            .proxies
-            .client(self.state.client(), &mut head.headers);
-        let client = forwarded.as_ref().unwrap_or_else(|| self.state.client());
+        let forwarded = settings.proxies.client(client, &mut head.headers);
+        let client = forwarded.as_ref().unwrap_or(client);
         let is_head = head.method == Method::HEAD;
         let noted = Noted {
             id: settings.request_ids.then(|| identify(&mut head.headers)),
@@ -225,7 +225,7 @@ impl<B: Backend> Service<B> {
         }
     }
 
-    /// As hyper takes it.
+    /// As hyper takes it, and HTTP/2.
     #[inline(always)]
     pub(crate) fn respond(&self, mut noted: Noted, begun: Begun<B>) -> Responding<B> {
         match begun {
@@ -266,10 +266,11 @@ impl<B: Backend> hyper::service::Service<Request<Incoming>> for Service<B> {
         }
         let (mut body, mut verdict) = (None, None);
         if !incoming.is_end_stream() {
-            let (watched, fate) = RequestBody::watched(incoming, &self.edge.limits, &self.state);
+            let (watched, fate) =
+                RequestBody::watched(Input::Hyper(incoming), &self.edge.limits, &self.state);
             (body, verdict) = (Some(watched), Some(fate));
         }
-        let (noted, begun) = self.begin(&mut head, body, verdict);
+        let (noted, begun) = self.begin(self.state.client(), &mut head, body, verdict);
         self.count();
         let responding = self.respond(noted, begun);
         if !self.state.turn.is_over() {

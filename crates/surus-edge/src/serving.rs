@@ -6,14 +6,13 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use hyper::rt::Executor;
-use hyper::server::conn::{http1, http2};
+use hyper::server::conn::http1;
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
-use tokio::task::spawn_local;
 
 use crate::connection::{Command, State};
 use crate::flush::Flusher;
+use crate::http2::Serving;
 use crate::lane;
 use crate::opening::{self, Protocol};
 use crate::server::Edge;
@@ -62,18 +61,11 @@ pub(crate) fn run<B: Backend>(
             opening::open(&mut socket, &state, settings.proxy_protocol).await
         };
         let service = Service::new(Rc::clone(&seat.edge), Rc::clone(&state));
-        let flusher = &seat.edge.flusher;
         let end = match opened {
             // What comes is not what was expected, or nothing does; a 408 may be waiting.
             Ok(None) | Err(_) => End::Closed,
             Ok(Some(Protocol::Http1)) => serve_http1(&seat.edge, socket, service, draining).await,
-            Ok(Some(Protocol::Http2)) => {
-                state.speaks_http2();
-                let socket = TokioIo::new(socket);
-                let connection = seat.edge.http2.serve_connection(socket, service);
-                let finish = http2::Connection::graceful_shutdown;
-                End::of(drive(connection, &state, flusher, finish).await, &state)
-            }
+            Ok(Some(Protocol::Http2)) => serve_http2(&seat.edge, socket, service).await,
         };
         if end == End::Closed {
             // What a client that does not read its response misses is its own affair.
@@ -145,17 +137,25 @@ impl<B: Backend> Future for Stay<'_, B> {
     }
 }
 
-/// Runs the requests of an HTTP/2 connection beside it, on this thread.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Local;
-
-impl<F> Executor<F> for Local
-where
-    F: Future + 'static,
-    F::Output: 'static,
-{
-    fn execute(&self, future: F) {
-        spawn_local(future);
+/// All requests of an HTTP/2 connection.
+async fn serve_http2<B: Backend>(edge: &Rc<Edge<B>>, socket: Socket, service: Service<B>) -> End {
+    let state = Rc::clone(service.state());
+    state.speaks_http2();
+    let handshake = edge.http2.handshake(socket);
+    let connection = match drive(handshake, &state, &edge.flusher, |_| {}).await {
+        None => return End::Aborted,
+        Some(Err(_)) => return End::Closed,
+        Some(Ok(connection)) => connection,
+    };
+    let mut serving = Serving::new(connection, service);
+    if state.finishing.get() {
+        serving.finish();
+    }
+    let finish = |serving: Pin<&mut Serving<B>>| serving.get_mut().finish();
+    match drive(serving, &state, &edge.flusher, finish).await {
+        None => End::Aborted,
+        // Of an error the client has been told.
+        Some(Ok(()) | Err(_)) => End::Closed,
     }
 }
 

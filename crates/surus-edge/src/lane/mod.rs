@@ -18,7 +18,6 @@
 //!             └─────────┴────────────┴──► hyper
 //! ```
 
-mod date;
 #[cfg(any(test, fuzzing))]
 pub(crate) mod fuzz;
 mod head;
@@ -132,7 +131,7 @@ async fn work<B: Backend>(socket: &mut Socket, service: &Service<B>) -> io::Resu
 #[inline(always)]
 fn answer<B: Backend>(service: &Service<B>, head: &mut Parts, body: Bytes) -> bool {
     let body = (!body.is_empty()).then(|| RequestBody::whole(body));
-    let (mut noted, begun) = service.begin(head, body, None);
+    let (mut noted, begun) = service.begin(service.state().client(), head, body, None);
     let Begun::Now(answer) = begun else {
         service.leave_to_hyper(service.respond(noted, begun));
         return false;
@@ -169,7 +168,7 @@ fn answer<B: Backend>(service: &Service<B>, head: &mut Parts, body: Bytes) -> bo
 fn begin<B: Backend>(service: &Service<B>, head: &mut Parts, body: Direct) {
     let state = service.state();
     let (body, verdict) = RequestBody::direct(body, service.limits(), state);
-    let (noted, begun) = service.begin(head, Some(body), Some(verdict));
+    let (noted, begun) = service.begin(state.client(), head, Some(body), Some(verdict));
     service.leave_to_hyper(service.respond(noted, begun));
     state.lend();
     if state.reader() == Reader::Nobody {

@@ -7,7 +7,7 @@ use http::header::{
 };
 use http::StatusCode;
 
-use super::date;
+use crate::date;
 use crate::output::write_header;
 
 /// Bodies from this size on are hyper's: it has them written from where they are.

@@ -52,7 +52,7 @@ impl Exchange {
             return false;
         };
         let begun = !matches!(self.response.borrow().state, State::Collecting);
-        if begun || self.request.version != http::Version::HTTP_11 {
+        if begun || self.request.version < http::Version::HTTP_11 {
             return false;
         }
         let mut headers = HeaderMap::new();

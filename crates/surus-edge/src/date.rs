@@ -3,8 +3,11 @@
 use std::cell::RefCell;
 use std::time::{Duration, Instant, SystemTime};
 
+use http::HeaderValue;
+
 struct Line {
     text: Vec<u8>,
+    value: HeaderValue,
     /// It says another second from then on.
     until: Instant,
 }
@@ -15,14 +18,24 @@ thread_local! {
 
 /// Adds the header line of the second that `now` is in.
 #[inline(always)]
-pub(super) fn write(output: &mut Vec<u8>, now: Instant) {
+pub(crate) fn write(output: &mut Vec<u8>, now: Instant) {
+    with(now, |line| output.extend_from_slice(&line.text));
+}
+
+/// The header of the second that `now` is in.
+pub(crate) fn value(now: Instant) -> HeaderValue {
+    with(now, |line| line.value.clone())
+}
+
+#[inline(always)]
+fn with<T>(now: Instant, read: impl FnOnce(&Line) -> T) -> T {
     LINE.with_borrow_mut(|line| {
         let line = match line {
             Some(line) if now < line.until => line,
             line => line.insert(make()),
         };
-        output.extend_from_slice(&line.text);
-    });
+        read(line)
+    })
 }
 
 fn make() -> Line {
@@ -30,8 +43,10 @@ fn make() -> Line {
     let past = time
         .duration_since(SystemTime::UNIX_EPOCH)
         .map_or(0, |since| since.subsec_nanos());
+    let text = httpdate::fmt_http_date(time);
     Line {
-        text: format!("date: {}\r\n", httpdate::fmt_http_date(time)).into_bytes(),
+        text: format!("date: {text}\r\n").into_bytes(),
+        value: HeaderValue::from_str(&text).expect("a date is printable ASCII"),
         until: now + Duration::from_secs(1) - Duration::from_nanos(past.into()),
     }
 }

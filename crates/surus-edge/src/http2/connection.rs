@@ -1,0 +1,95 @@
+//! The streams of one connection.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use h2::server::SendResponse;
+use h2::RecvStream;
+use http::{Method, Request};
+use tokio::task::spawn_local;
+
+use super::received::Received;
+use super::respond::Respond;
+use super::stream::Stream;
+use crate::input::Input;
+use crate::service::Service;
+use crate::socket::Socket;
+use crate::{Backend, Connection, RequestBody};
+
+/// Requests of one connection that are begun before others get a turn.
+const TURN: u32 = 16;
+
+/// Answers what comes until the connection ends.
+pub(crate) struct Serving<B: Backend> {
+    connection: h2::server::Connection<Socket, Bytes>,
+    service: Service<B>,
+}
+
+impl<B: Backend> Serving<B> {
+    pub(crate) fn new(
+        connection: h2::server::Connection<Socket, Bytes>,
+        service: Service<B>,
+    ) -> Self {
+        Serving {
+            connection,
+            service,
+        }
+    }
+
+    /// Takes no more streams, and ends when those that are open have ended.
+    pub(crate) fn finish(&mut self) {
+        self.connection.graceful_shutdown();
+    }
+
+    fn begin(
+        &self,
+        request: Request<RecvStream>,
+        respond: SendResponse<Bytes>,
+        cx: &mut Context<'_>,
+    ) {
+        let state = self.service.state();
+        let (mut head, received) = request.into_parts();
+        let respond = Respond::new(respond);
+        let client = Connection {
+            interim: Some(respond.interim()),
+            ..state.client().clone()
+        };
+        let (mut body, mut verdict) = (None, None);
+        if !received.is_end_stream() {
+            let input = Input::H2(Received::new(received, &head.headers));
+            let (watched, fate) = RequestBody::watched(input, self.service.limits(), state);
+            (body, verdict) = (Some(watched), Some(fate));
+        }
+        let is_head = head.method == Method::HEAD;
+        let (noted, begun) = self.service.begin(&client, &mut head, body, verdict);
+        let responding = self.service.respond(noted, begun);
+        let mut stream = Stream::new(respond, responding, is_head);
+        if Pin::new(&mut stream).poll(cx).is_pending() {
+            spawn_local(stream);
+        }
+    }
+}
+
+impl<B: Backend> Future for Serving<B> {
+    type Output = Result<(), h2::Error>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = &mut *self;
+        for _ in 0..TURN {
+            let accepted = match this.connection.poll_accept(cx) {
+                Poll::Ready(Some(Ok(accepted))) => accepted,
+                ended => {
+                    this.service.count();
+                    return ended.map(|ended| ended.map_or(Ok(()), |error| error.map(|_| ())));
+                }
+            };
+            let (request, respond) = accepted;
+            this.begin(request, respond, cx);
+        }
+        this.service.count();
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    }
+}

@@ -1,0 +1,76 @@
+//! The body of a request. What is not read stays the client's: its window opens by what the backend takes.
+
+use std::pin::Pin;
+use std::task::{ready, Context, Poll};
+
+use bytes::Bytes;
+use h2::{Reason, RecvStream};
+use http::header::{HeaderMap, CONTENT_LENGTH};
+use http_body::{Body, Frame, SizeHint};
+
+#[derive(Debug)]
+pub(crate) struct Received {
+    stream: RecvStream,
+    /// Announced bytes that are still to be read; `h2` sees that there are not more or fewer.
+    left: Option<u64>,
+    /// Only trailers can follow.
+    has_ended: bool,
+}
+
+impl Received {
+    /// `head`: the request's.
+    pub(crate) fn new(stream: RecvStream, head: &HeaderMap) -> Self {
+        let length = head.get(CONTENT_LENGTH);
+        let length = length.and_then(|length| length.to_str().ok()?.parse().ok());
+        Received {
+            stream,
+            left: length,
+            has_ended: false,
+        }
+    }
+}
+
+/// A client that does not want the response any more, and says that nothing is wrong, has sent all that it will.
+fn is_end(error: &h2::Error) -> bool {
+    error.is_remote() && error.reason() == Some(Reason::NO_ERROR)
+}
+
+impl Body for Received {
+    type Data = Bytes;
+    type Error = h2::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, h2::Error>>> {
+        let this = &mut *self;
+        if !this.has_ended {
+            match ready!(this.stream.poll_data(cx)) {
+                Some(Ok(bytes)) => {
+                    // Fails for a stream that has been closed meanwhile, whose window does not matter.
+                    let _ = this.stream.flow_control().release_capacity(bytes.len());
+                    let length = bytes.len() as u64;
+                    this.left = this.left.map(|left| left.saturating_sub(length));
+                    return Poll::Ready(Some(Ok(Frame::data(bytes))));
+                }
+                Some(Err(error)) if is_end(&error) => return Poll::Ready(None),
+                Some(Err(error)) => return Poll::Ready(Some(Err(error))),
+                None => this.has_ended = true,
+            }
+        }
+        match ready!(this.stream.poll_trailers(cx)) {
+            Ok(trailers) => Poll::Ready(trailers.map(|trailers| Ok(Frame::trailers(trailers)))),
+            Err(error) if is_end(&error) => Poll::Ready(None),
+            Err(error) => Poll::Ready(Some(Err(error))),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.stream.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.left
+            .map_or_else(SizeHint::default, SizeHint::with_exact)
+    }
+}

@@ -1,0 +1,84 @@
+//! Where the heads of one stream's responses go: interim ones (RFC 9113, 8.1), then the final one.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
+
+use bytes::Bytes;
+use h2::server::SendResponse;
+use h2::{Reason, SendStream};
+use http::{HeaderMap, Response, StatusCode};
+
+use super::head;
+use crate::SendInterim;
+
+/// Interim responses of one request; who sends more has gone wrong.
+const MOST: u32 = 16;
+
+#[derive(Debug)]
+pub(crate) struct Respond {
+    handle: RefCell<SendResponse<Bytes>>,
+    /// Who is to know when the client gives the stream up.
+    task: RefCell<Option<Waker>>,
+    /// Interim responses so far.
+    interim: Cell<u32>,
+}
+
+impl Respond {
+    pub(crate) fn new(handle: SendResponse<Bytes>) -> Rc<Self> {
+        Rc::new(Respond {
+            handle: RefCell::new(handle),
+            task: RefCell::new(None),
+            interim: Cell::new(0),
+        })
+    }
+
+    /// What a backend sends interim responses with, as long as the final one is waited for.
+    pub(crate) fn interim(self: &Rc<Self>) -> SendInterim {
+        let this = Rc::downgrade(self);
+        Rc::new(move |status, headers| {
+            this.upgrade()
+                .is_some_and(|this| this.send_interim(status, headers))
+        })
+    }
+
+    fn send_interim(&self, status: StatusCode, headers: &HeaderMap) -> bool {
+        let task = self.task.borrow();
+        // `h2` notes who asks.
+        let mut cx = Context::from_waker(task.as_ref().unwrap_or(Waker::noop()));
+        let mut handle = self.handle.borrow_mut();
+        if self.interim.get() >= MOST || handle.poll_reset(&mut cx).is_ready() {
+            return false;
+        }
+        let mut response = Response::new(());
+        *response.status_mut() = status;
+        *response.headers_mut() = headers.clone();
+        head::strip(response.headers_mut());
+        self.interim.set(self.interim.get() + 1);
+        handle.send_informational(response).is_ok()
+    }
+
+    /// Ready if the client has given the stream up, or there is no connection any more.
+    pub(crate) fn poll_gone(&self, cx: &mut Context<'_>) -> Poll<()> {
+        let mut task = self.task.borrow_mut();
+        if !task
+            .as_ref()
+            .is_some_and(|waker| waker.will_wake(cx.waker()))
+        {
+            *task = Some(cx.waker().clone());
+        }
+        self.handle.borrow_mut().poll_reset(cx).map(|_| ())
+    }
+
+    /// Sends the final head. `None`: it cannot be sent, and the client has been told.
+    pub(crate) fn send(&self, head: Response<()>, is_all: bool) -> Option<SendStream<Bytes>> {
+        let mut handle = self.handle.borrow_mut();
+        match handle.send_response(head, is_all) {
+            Ok(stream) => Some(stream),
+            Err(_) => {
+                handle.send_reset(Reason::INTERNAL_ERROR);
+                None
+            }
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! One request's response, from when it is waited for until its last byte is `h2`'s.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{ready, Context, Poll};
+use std::time::Instant;
+
+use bytes::Bytes;
+use h2::{Reason, SendStream};
+use http::{Response, StatusCode};
+use http_body::Body;
+
+use super::head;
+use super::respond::Respond;
+use crate::service::{Outgoing, Responding};
+use crate::Backend;
+
+/// Ends with the stream. Dropping what it waits for cancels the request.
+pub(crate) enum Stream<B: Backend> {
+    Waiting {
+        respond: Rc<Respond>,
+        responding: Responding<B>,
+        is_head: bool,
+    },
+    Sending(Sending<Outgoing<B::Body>>),
+}
+
+impl<B: Backend> Stream<B> {
+    pub(crate) fn new(respond: Rc<Respond>, responding: Responding<B>, is_head: bool) -> Self {
+        Stream::Waiting {
+            respond,
+            responding,
+            is_head,
+        }
+    }
+}
+
+impl<B: Backend> Future for Stream<B> {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        loop {
+            match &mut *self {
+                Stream::Waiting {
+                    respond,
+                    responding,
+                    is_head,
+                } => {
+                    let Poll::Ready(Ok(response)) = Pin::new(responding).poll(cx) else {
+                        return respond.poll_gone(cx);
+                    };
+                    match begin(respond, response, *is_head) {
+                        Some(sending) => *self = Stream::Sending(sending),
+                        None => return Poll::Ready(()),
+                    }
+                }
+                Stream::Sending(sending) => return sending.poll(cx),
+            }
+        }
+    }
+}
+
+/// Sends a response's head. `None`: that was all.
+fn begin<R: Body<Data = Bytes>>(
+    respond: &Respond,
+    response: Response<R>,
+    is_head: bool,
+) -> Option<Sending<R>> {
+    let (mut head, body) = response.into_parts();
+    let is_bare = matches!(
+        head.status,
+        StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED
+    );
+    let is_empty = body.is_end_stream();
+    let length = body.size_hint().exact();
+    let length = length.filter(|_| !is_empty && !is_bare);
+    head::complete(&mut head.headers, length, Instant::now());
+    let left = head::announced(&head.headers);
+    let is_all = is_empty || is_bare || is_head;
+    let stream = respond.send(Response::from_parts(head, ()), is_all)?;
+    (!is_all).then_some(Sending {
+        stream,
+        body,
+        chunk: None,
+        left,
+    })
+}
+
+/// A body on its way to the client, one chunk at a time: the next one is asked for when `h2` has room.
+pub(crate) struct Sending<R> {
+    stream: SendStream<Bytes>,
+    body: R,
+    /// What there was no room for yet.
+    chunk: Option<Chunk>,
+    /// Announced bytes that are still to come. The client would take more or fewer for an error of its own connection's.
+    left: Option<u64>,
+}
+
+struct Chunk {
+    bytes: Bytes,
+    is_last: bool,
+}
+
+impl<R: Body<Data = Bytes> + Unpin> Sending<R> {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        loop {
+            // Ready if the client has given the stream up, or is gone.
+            if self.stream.poll_reset(cx).is_ready() {
+                return Poll::Ready(());
+            }
+            if let Some(chunk) = ready!(self.poll_room(cx)) {
+                let is_sent = self.stream.send_data(chunk.bytes, chunk.is_last).is_ok();
+                if chunk.is_last || !is_sent {
+                    return Poll::Ready(());
+                }
+            }
+            let frame = match ready!(Pin::new(&mut self.body).poll_frame(cx)) {
+                Some(Ok(frame)) => frame,
+                Some(Err(_)) => return self.break_off(),
+                None if self.owes() => return self.break_off(),
+                None => {
+                    // Fails only if the stream has ended in another way meanwhile.
+                    let _ = self.stream.send_data(Bytes::new(), true);
+                    return Poll::Ready(());
+                }
+            };
+            let bytes = match frame.into_data() {
+                Ok(bytes) => bytes,
+                Err(frame) => {
+                    let Ok(trailers) = frame.into_trailers() else {
+                        continue;
+                    };
+                    self.stream.reserve_capacity(0);
+                    if self.owes() || self.stream.send_trailers(trailers).is_err() {
+                        return self.break_off();
+                    }
+                    return Poll::Ready(());
+                }
+            };
+            self.take(bytes);
+        }
+    }
+
+    /// The chunk that waits, when there is room for some of it: `h2` keeps the rest.
+    fn poll_room(&mut self, cx: &mut Context<'_>) -> Poll<Option<Chunk>> {
+        let Some(chunk) = &self.chunk else {
+            return Poll::Ready(None);
+        };
+        while !chunk.bytes.is_empty() && self.stream.capacity() == 0 {
+            match ready!(self.stream.poll_capacity(cx)) {
+                Some(Ok(_)) => {}
+                // The next look at the stream finds out why.
+                Some(Err(_)) | None => break,
+            }
+        }
+        Poll::Ready(self.chunk.take())
+    }
+
+    /// Notes a chunk as the next to be sent, as far as it was announced.
+    fn take(&mut self, mut bytes: Bytes) {
+        let mut is_last = false;
+        if let Some(left) = &mut self.left {
+            let most = usize::try_from(*left).unwrap_or(usize::MAX);
+            is_last = bytes.len() > most;
+            bytes.truncate(most);
+            *left -= bytes.len() as u64;
+        }
+        is_last |= self.body.is_end_stream() && !self.owes();
+        if bytes.is_empty() && !is_last {
+            return;
+        }
+        // All of it would be a claim on the connection's window while others could send.
+        self.stream.reserve_capacity(usize::from(!bytes.is_empty()));
+        self.chunk = Some(Chunk { bytes, is_last });
+    }
+
+    /// Not all that was announced has come.
+    fn owes(&self) -> bool {
+        self.left.is_some_and(|left| left > 0)
+    }
+
+    /// Nobody takes half a response for a whole one.
+    fn break_off(&mut self) -> Poll<()> {
+        self.stream.send_reset(Reason::INTERNAL_ERROR);
+        Poll::Ready(())
+    }
+}
