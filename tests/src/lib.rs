@@ -6,6 +6,7 @@
 //! redis, slow
 //! wordpress               Debian's WordPress laid out in a folder of its own
 //! http, browser, parallel clients: one exchange, a user with cookies, many at once
+//! http2                   a client that sends the frames it is told to
 //! process, watchdog,      child processes and folders that end with the test, however it ends
 //! temp, ports
 //! ```
@@ -16,6 +17,7 @@
 
 pub mod browser;
 pub mod http;
+pub mod http2;
 pub mod mariadb;
 pub mod nginx;
 pub mod parallel;

@@ -19,7 +19,7 @@ use crate::path::{encode, normalise};
 use crate::proxy_protocol::Parsed;
 use crate::range::Ranges;
 use crate::{proxy_protocol, range, wellformed};
-use crate::{Connection, FileSystem, Kind, Network, Proxies, Resolution, Site, Stat};
+use crate::{Connection, FileSystem, Kind, Limits, Network, Proxies, Resolution, Site, Stat};
 
 /// Headers of these names, one from each line.
 fn headers(data: &[u8], names: &[HeaderName]) -> HeaderMap {
@@ -197,7 +197,7 @@ pub fn request(data: &[u8]) {
     let Ok(request) = built else { return };
     let (mut request, ()) = request.into_parts();
     request.headers = headers(lines.next().unwrap_or_default(), &[HOST]);
-    if wellformed::check(&mut request, usize::MAX).is_ok() {
+    if wellformed::check(&mut request, &Limits::default()).is_ok() {
         let host = request.headers.get(HOST).expect("a request of HTTP/1.1");
         assert_eq!(request.headers.get_all(HOST).iter().count(), 1);
         assert!(!host

@@ -154,7 +154,7 @@ impl<B: Backend> Service<B> {
         let busy = Busy::begin(Rc::clone(&self.state));
         self.state.turn.count();
         let settings = &self.edge.settings;
-        let malformed = check(head, self.edge.limits.header_bytes).err();
+        let malformed = check(head, &self.edge.limits).err();
         let forwarded = settings.proxies.client(client, &mut head.headers);
         let client = forwarded.as_ref().unwrap_or(client);
         let is_head = head.method == Method::HEAD;

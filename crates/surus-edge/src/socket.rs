@@ -143,7 +143,7 @@ impl AsyncRead for Socket {
         let polled = self.poll_bounded(cx, buf);
         if buf.filled().len() > before {
             self.state.has_read();
-        } else if polled.is_pending() {
+        } else if polled.is_pending() && !self.state.is_http2() {
             self.state.turn.begin();
         }
         polled

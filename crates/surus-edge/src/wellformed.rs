@@ -1,16 +1,18 @@
 //! What RFC 9112 and RFC 9113 ask of a request beyond what hyper checks: one host that everybody agrees on, a target that
 //! goes with the method, and no transfer coding but `chunked`.
 
-use http::header::{HeaderMap, HeaderValue, HOST, TRANSFER_ENCODING};
+use http::header::{HeaderMap, HeaderValue, COOKIE, HOST, TRANSFER_ENCODING};
 use http::request::Parts;
 use http::uri::{Authority, Scheme};
 use http::{Method, StatusCode, Version};
 
-/// Names the host in `Host`, wherever it was in the request. `most`: bytes that target and headers may have.
+use crate::Limits;
+
+/// Names the host in `Host`, wherever it was in the request.
 ///
 /// # Errors
 /// The status to refuse the request with. Nothing that follows it on its connection may be taken for a request then.
-pub(crate) fn check(request: &mut Parts, most: usize) -> Result<(), StatusCode> {
+pub(crate) fn check(request: &mut Parts, limits: &Limits) -> Result<(), StatusCode> {
     const BAD: StatusCode = StatusCode::BAD_REQUEST;
     // To the proxy that this is not.
     if request.method == Method::CONNECT {
@@ -22,7 +24,12 @@ pub(crate) fn check(request: &mut Parts, most: usize) -> Result<(), StatusCode> 
     if !whole_server && !path.starts_with('/') {
         return Err(BAD);
     }
-    let left = most.saturating_sub(path.len() + uri.query().map_or(0, str::len));
+    if request.headers.len() > limits.header_count && fields(&request.headers) > limits.header_count
+    {
+        return Err(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE);
+    }
+    let target = path.len() + uri.query().map_or(0, str::len);
+    let left = limits.header_bytes.saturating_sub(target);
     let host = look_through(&request.headers, left)?;
     match uri.authority() {
         None if host.is_none() && request.version == Version::HTTP_11 => return Err(BAD),
@@ -45,6 +52,12 @@ pub(crate) fn check(request: &mut Parts, most: usize) -> Result<(), StatusCode> 
         }
     }
     Ok(())
+}
+
+/// How many headers there are. HTTP/2 may have one cookie in each field, which are one header together (RFC 9113, 8.2.3).
+fn fields(headers: &HeaderMap) -> usize {
+    let cookies = headers.get_all(COOKIE).iter().count();
+    headers.len() - cookies.saturating_sub(1)
 }
 
 /// The only host. All headers are gone through once: for the few of a request that is cheaper than to look two up.
@@ -111,7 +124,12 @@ mod tests {
             request = request.header(*name, *value);
         }
         let (mut request, ()) = request.body(()).unwrap().into_parts();
-        match check(&mut request, 100) {
+        let limits = Limits {
+            header_bytes: 100,
+            header_count: 3,
+            ..Limits::default()
+        };
+        match check(&mut request, &limits) {
             Ok(()) => {
                 let host = request.headers.get(HOST);
                 host.map_or("-", |host| host.to_str().unwrap()).to_owned()
@@ -157,6 +175,24 @@ mod tests {
             let headers = [("host", "a"), ("x", &*"x".repeat(length))];
             let got = checked(Version::HTTP_11, "GET", target, &headers);
             assert_eq!(got, expected, "{target} {length}");
+        }
+    }
+
+    #[test]
+    fn counts() {
+        for (names, expected) in [
+            (&["x", "x"][..], "a"),
+            (&["x", "y", "z"], "431"),
+            (&["x", "cookie", "cookie", "cookie"], "a"),
+            (&["x", "y", "cookie", "cookie"], "431"),
+        ] {
+            let mut headers = vec![("host", "a")];
+            headers.extend(names.iter().map(|name| (*name, "1")));
+            assert_eq!(
+                checked(Version::HTTP_2, "GET", "/", &headers),
+                expected,
+                "{names:?}"
+            );
         }
     }
 

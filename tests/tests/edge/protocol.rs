@@ -1,10 +1,8 @@
 //! HTTP as it is spoken by clients that mean well, and by those that do not.
 
-use std::io::{self, Read, Write};
-use std::net::TcpStream;
-use std::process::{Command, Output};
+use std::io;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use surus_tests::http::{Connection, Request};
 use surus_tests::surus::{Mode, Surus};
@@ -73,14 +71,6 @@ fn responses_without_a_body_have_none() -> io::Result<()> {
             if status == 205 {
                 assert_eq!(response.text(), "", "{target}");
                 assert_eq!(response.header("content-length"), Some("0"), "{target}");
-            }
-        }
-        for status in ["204", "205", "304"] {
-            for more in ["", "&flush=1"] {
-                let target = format!("/status?text=not+this&code={status}{more}");
-                let seen = curl(&server, &["-w", "%{http_version} %{http_code}"], &target);
-                let seen = String::from_utf8_lossy(&seen.stdout).into_owned();
-                assert_eq!(seen, format!("2 {status}"), "{mode:?} {target}");
             }
         }
     }
@@ -194,146 +184,6 @@ fn nonsense_is_refused() {
         assert!(answer.starts_with("HTTP/1.1 4"), "{request:?}: {answer}");
     }
     get(&server, "/").expect(200);
-}
-
-/// A proxy before the server may have looked at the one, and the application at the other.
-#[test]
-fn an_http_2_request_has_one_host() -> io::Result<()> {
-    // HEADERS with END_STREAM on stream 1, whose block begins with the status from the table.
-    const OK: u8 = 0x88;
-    const BAD_REQUEST: u8 = 0x8c;
-    let server = server(Mode::Coroutine, "").start();
-    for (host, status) in [("a", OK), ("b", BAD_REQUEST)] {
-        let mut bytes = http_2("/", std::iter::once(1));
-        let block = [&[0x00, 4][..], b"host", &[1], host.as_bytes()].concat();
-        // CONTINUATION with END_HEADERS, and END_HEADERS off the frame before it.
-        let flags = PREFACE.len() + 4;
-        bytes[flags] = 1;
-        bytes.extend([0, 0, block.len() as u8, 9, 4, 0, 0, 0, 1]);
-        bytes.extend(block);
-        let mut stream = TcpStream::connect(server.address())?;
-        stream.set_read_timeout(Some(Duration::from_secs(10)))?;
-        stream.write_all(&bytes)?;
-        loop {
-            let (kind, _, payload) = frame(&mut stream)?;
-            if kind == 1 {
-                assert_eq!(payload[0], status, "{host}");
-                break;
-            }
-        }
-    }
-    Ok(())
-}
-
-fn curl(server: &Surus, arguments: &[&str], target: &str) -> Output {
-    Command::new("curl")
-        .args(["-sS", "--http2-prior-knowledge", "--max-time", "30"])
-        .args(arguments)
-        .arg(format!("http://{}{target}", server.address()))
-        .output()
-        .expect("curl")
-}
-
-#[test]
-fn http_2_by_prior_knowledge() {
-    for mode in Mode::ISOLATES {
-        let server = server(mode, "").start();
-        let vars = curl(&server, &[], "/vars");
-        let vars: serde_json::Value = serde_json::from_slice(&vars.stdout).expect("JSON");
-        assert_eq!(vars["SERVER_PROTOCOL"], "HTTP/2.0");
-        assert_eq!(vars["HTTP_HOST"], server.address().to_string());
-        let large = curl(&server, &[], "/print?kilobytes=4096");
-        assert_eq!(large.stdout.len(), 4 << 20);
-        let file = server.folder().join("upload");
-        std::fs::write(&file, vec![b'x'; 3_000_000]).expect("write");
-        let from = format!("@{}", file.display());
-        let body = curl(&server, &["--data-binary", &from], "/body");
-        let body: serde_json::Value = serde_json::from_slice(&body.stdout).expect("JSON");
-        assert_eq!(body["length"], 3_000_000);
-        let head = curl(
-            &server,
-            &["-o", "/dev/null", "-w", "%{http_code} %{http_version}"],
-            "/status?code=404",
-        );
-        assert_eq!(head.stdout, b"404 2");
-    }
-}
-
-pub(super) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
-
-/// The next frame: kind, flags, payload.
-pub(super) fn frame(stream: &mut impl Read) -> io::Result<(u8, u8, Vec<u8>)> {
-    let mut head = [0; 9];
-    stream.read_exact(&mut head)?;
-    let length = u32::from_be_bytes([0, head[0], head[1], head[2]]);
-    let mut payload = vec![0; length as usize];
-    stream.read_exact(&mut payload)?;
-    Ok((head[3], head[4], payload))
-}
-
-/// The preface, empty settings, and a GET on each of these streams. The windows stay at 64 KB.
-pub(super) fn http_2(path: &str, streams: impl Iterator<Item = u8>) -> Vec<u8> {
-    let mut bytes = PREFACE.to_vec();
-    // :method GET and :scheme http from the table; :path and :authority as literals.
-    let mut block = vec![0x82, 0x86, 0x04, u8::try_from(path.len()).expect("short")];
-    block.extend(path.as_bytes());
-    block.extend([0x01, 1, b'a']);
-    for stream in streams {
-        bytes.extend([0, 0, block.len() as u8, 1, 5, 0, 0, 0, stream]);
-        bytes.extend(&block);
-    }
-    bytes
-}
-
-#[test]
-fn requests_of_an_http_2_connection_run_at_a_time() -> io::Result<()> {
-    for mode in Mode::ISOLATES {
-        let server = server(mode, "").start();
-        let mut stream = TcpStream::connect(server.address())?;
-        stream.set_read_timeout(Some(Duration::from_secs(10)))?;
-        let start = Instant::now();
-        stream.write_all(&http_2("/sleep?seconds=0.5", (1..40).step_by(2)))?;
-        let mut ended = 0;
-        while ended < 20 {
-            let (kind, flags, payload) = frame(&mut stream)?;
-            // DATA with END_STREAM.
-            if kind == 0 && flags & 1 == 1 {
-                assert_eq!(payload, b"slept");
-                ended += 1;
-            }
-        }
-        assert!(
-            start.elapsed() < Duration::from_secs(4),
-            "{:?}",
-            start.elapsed()
-        );
-    }
-    Ok(())
-}
-
-/// What a client may hold open, it may not hold open for ever.
-#[test]
-fn an_http_2_client_that_does_not_read_is_cut() {
-    let config = "[server]\nwrite_timeout = \"1s\"\nkeep_alive = \"1s\"\n";
-    for mode in Mode::ISOLATES {
-        let server = server(mode, config).start();
-        let mut idle = Connection::open(server.address()).expect("a connection");
-        idle.write(&http_2("", std::iter::empty())).expect("write");
-        let mut held = Connection::open(server.address()).expect("a connection");
-        let bytes = http_2("/print?kilobytes=4096", std::iter::once(1));
-        held.write(&bytes).expect("write");
-        for mut connection in [idle, held] {
-            let start = Instant::now();
-            // Its end, or a reset: it is over.
-            let _ = connection.rest();
-            assert!(
-                start.elapsed() < Duration::from_secs(8),
-                "{:?}",
-                start.elapsed()
-            );
-        }
-        get(&server, "/").expect(200);
-    }
 }
 
 #[test]

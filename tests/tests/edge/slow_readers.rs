@@ -1,13 +1,11 @@
 //! Very many clients that do not read: what waits for them is bounded in memory, then in files, and nobody fails for it.
 
-use std::io::Write;
-use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use surus_tests::http::Connection;
+use surus_tests::http2::{self, Client};
 use surus_tests::surus::{Mode, Surus};
 
-use super::protocol::{frame, http_2};
 use super::{get, server};
 
 const MEGABYTE: usize = 1 << 20;
@@ -74,25 +72,20 @@ fn a_thousand_slow_streams_of_http_2_cost_little() {
         let mut server = bounded(mode, "16M", "4G");
         get(&server, "/").expect(200);
         let before = server.process().memory();
-        let streams = (1..200).step_by(2);
-        let clients: Vec<TcpStream> = (0..CONNECTIONS)
+        let requests: Vec<u8> = (1..200)
+            .step_by(2)
+            .flat_map(|stream| http2::get(stream, "/large?kilobytes=1024"))
+            .collect();
+        let mut clients: Vec<Client> = (0..CONNECTIONS)
             .map(|_| {
-                let mut client = TcpStream::connect(server.address()).expect("a connection");
-                client
-                    .write_all(&http_2("/large?kilobytes=1024", streams.clone()))
-                    .expect("write");
+                let mut client = Client::open(server.address()).expect("a connection");
+                client.write(&requests).expect("write");
                 client
             })
             .collect();
-        // The head of each response has come.
-        for mut client in clients.iter() {
-            let mut heads = 0;
-            while heads < 100 {
-                client
-                    .set_read_timeout(Some(Duration::from_secs(20)))
-                    .expect("a timeout");
-                let (kind, _, _) = frame(&mut client).expect("a frame");
-                heads += usize::from(kind == 1);
+        for client in &mut clients {
+            for _ in 0..100 {
+                client.next(http2::HEADERS).expect("a head");
             }
         }
         let growth = server.process().memory().saturating_sub(before) / MEGABYTE as u64;

@@ -8,9 +8,8 @@ use std::time::{Duration, Instant};
 
 use surus_tests::fixture;
 use surus_tests::http::{Connection, Response};
+use surus_tests::http2::{self, Client};
 use surus_tests::surus::{Mode, Surus};
-
-use super::protocol::{frame, PREFACE};
 
 fn server(config: &str) -> Surus {
     Surus::serve(&fixture("streaming/app.php"))
@@ -230,29 +229,18 @@ fn a_request_has_trailers() -> io::Result<()> {
 #[test]
 fn an_http_2_request_has_trailers() -> io::Result<()> {
     let server = server("");
-    let mut stream = TcpStream::connect(server.address())?;
-    stream.set_read_timeout(Some(Duration::from_secs(20)))?;
-    let mut bytes = PREFACE.to_vec();
-    let mut add = |kind: u8, flags: u8, payload: &[u8]| {
-        bytes.extend([0, 0, payload.len() as u8, kind, flags, 0, 0, 0, 1]);
-        bytes.extend_from_slice(payload);
-    };
-    // :method POST and :scheme http from the table, :path and :authority as literals.
-    let head = [&[0x83, 0x86, 0x04, 6][..], b"/lines", &[0x01, 1], b"a"].concat();
-    add(1, 4, &head);
-    add(0, 0, b"one\ntwo");
-    // HEADERS with END_STREAM and END_HEADERS: a literal.
-    add(1, 5, &[&[0x00, 5][..], b"x-sum", &[3], b"abc"].concat());
-    stream.write_all(&bytes)?;
-    loop {
-        let (kind, _, payload) = frame(&mut stream)?;
-        if kind == 0 {
-            let answer: serde_json::Value = serde_json::from_slice(&payload)?;
-            assert_eq!(answer["lines"], serde_json::json!(["one", "two"]));
-            assert_eq!(answer["trailers"], serde_json::json!({"x-sum": "abc"}));
-            return Ok(());
-        }
-    }
+    let mut client = Client::open(server.address())?;
+    let head = http2::head("POST", "/lines", &[]);
+    client.send(http2::HEADERS, http2::END_HEADERS, 1, &head)?;
+    client.send(http2::DATA, 0, 1, b"one\ntwo")?;
+    let trailers = http2::field("x-sum", "abc");
+    let end = http2::END_HEADERS | http2::END_STREAM;
+    client.send(http2::HEADERS, end, 1, &trailers)?;
+    let data = client.next(http2::DATA)?;
+    let answer: serde_json::Value = serde_json::from_slice(&data.payload)?;
+    assert_eq!(answer["lines"], serde_json::json!(["one", "two"]));
+    assert_eq!(answer["trailers"], serde_json::json!({"x-sum": "abc"}));
+    Ok(())
 }
 
 const SUM_OF_ONE: &str = "2473c6f46c00c7e5e2fdbfe6cb924ca7";

@@ -2,7 +2,8 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::rc::Rc;
+use std::task::{ready, Context, Poll};
 
 use bytes::Bytes;
 use h2::server::SendResponse;
@@ -18,13 +19,12 @@ use crate::service::Service;
 use crate::socket::Socket;
 use crate::{Backend, Connection, RequestBody};
 
-/// Requests of one connection that are begun before others get a turn.
-const TURN: u32 = 16;
-
 /// Answers what comes until the connection ends.
 pub(crate) struct Serving<B: Backend> {
     connection: h2::server::Connection<Socket, Bytes>,
     service: Service<B>,
+    /// Others have their turn until this ends.
+    pass: Option<Pin<Box<dyn Future<Output = ()>>>>,
 }
 
 impl<B: Backend> Serving<B> {
@@ -35,6 +35,7 @@ impl<B: Backend> Serving<B> {
         Serving {
             connection,
             service,
+            pass: None,
         }
     }
 
@@ -77,19 +78,26 @@ impl<B: Backend> Future for Serving<B> {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = &mut *self;
-        for _ in 0..TURN {
-            let accepted = match this.connection.poll_accept(cx) {
-                Poll::Ready(Some(Ok(accepted))) => accepted,
-                ended => {
-                    this.service.count();
-                    return ended.map(|ended| ended.map_or(Ok(()), |error| error.map(|_| ())));
-                }
+        let state = Rc::clone(this.service.state());
+        loop {
+            if let Some(pass) = &mut this.pass {
+                ready!(pass.as_mut().poll(cx));
+                this.pass = None;
+            }
+            let accepted = this.connection.poll_accept(cx);
+            let Poll::Ready(Some(Ok((request, respond)))) = accepted else {
+                state.turn.begin();
+                this.service.count();
+                return accepted.map(|end| end.map_or(Ok(()), |error| error.map(|_| ())));
             };
-            let (request, respond) = accepted;
             this.begin(request, respond, cx);
+            if state.turn.is_over() {
+                this.service.count();
+                // What has been answered leaves meanwhile. If it is the end, that is found again.
+                let _ = this.connection.poll_closed(cx);
+                let state = Rc::clone(&state);
+                this.pass = Some(Box::pin(async move { state.turn.pass().await }));
+            }
         }
-        this.service.count();
-        cx.waker().wake_by_ref();
-        Poll::Pending
     }
 }

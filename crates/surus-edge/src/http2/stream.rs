@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use h2::{Reason, SendStream};
-use http::{Response, StatusCode};
+use http::Response;
 use http_body::Body;
 
 use super::head;
@@ -68,16 +68,12 @@ fn begin<R: Body<Data = Bytes>>(
     is_head: bool,
 ) -> Option<Sending<R>> {
     let (mut head, body) = response.into_parts();
-    let is_bare = matches!(
-        head.status,
-        StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED
-    );
     let is_empty = body.is_end_stream();
     let length = body.size_hint().exact();
-    let length = length.filter(|_| !is_empty && !is_bare);
+    let length = length.filter(|_| !is_empty);
     head::complete(&mut head.headers, length, Instant::now());
     let left = head::announced(&head.headers);
-    let is_all = is_empty || is_bare || is_head;
+    let is_all = is_empty || is_head;
     let stream = respond.send(Response::from_parts(head, ()), is_all)?;
     (!is_all).then_some(Sending {
         stream,
