@@ -2,10 +2,12 @@
 //! run, `finally` blocks, destructors and shutdown functions do.
 
 use std::fs::File;
+use std::io;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use nix::fcntl::{Flock, FlockArg};
+use surus_tests::http2::{self, Client};
 use surus_tests::postgres::Postgres;
 use surus_tests::slow::SlowServer;
 use surus_tests::surus::Mode;
@@ -97,6 +99,26 @@ calls! {
     endless calls sleep usleep deep pdo_pgsql curl file_get_contents pipe flock fiber loop_in_fiber generator callback sort
     output_callback destructor;
     endless sleep pdo_pgsql fiber output_callback
+}
+
+/// Over HTTP/2 a client gives up one request, parked or running, and goes on with others.
+#[test]
+fn a_stream_of_http_2_that_is_reset_cancels_its_request() -> io::Result<()> {
+    const CANCEL: [u8; 4] = [0, 0, 0, 8];
+    for mode in Mode::ALL {
+        let server = server(mode, "request_timeout = \"0\"").start();
+        let mut client = Client::open(server.address())?;
+        for (stream, call) in [(1, "sleep"), (5, "endless")] {
+            client.get(stream, &format!("/?case=wait&call={call}&id={call}"))?;
+            expect_notes(&server, call, "begun;", SOON);
+            client.send(http2::RST_STREAM, 0, stream, &CANCEL)?;
+            let expected = "begun;finally;destructor;shutdown 1;";
+            expect_notes(&server, call, expected, SOON);
+            client.get(stream + 2, "/?case=pid")?;
+            assert_eq!(client.next(http2::DATA)?.stream, stream + 2);
+        }
+    }
+    Ok(())
 }
 
 /// Neighbours of the isolate and of the process do not notice.

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -241,6 +241,46 @@ fn requests_of_a_connection_run_at_a_time() -> io::Result<()> {
         assert!(took < Duration::from_secs(4), "{took:?}");
     }
     Ok(())
+}
+
+/// As `fairness` has it of HTTP/1: three connections with a hundred streams each, and always another one behind.
+#[test]
+fn clients_that_never_stop_asking_do_not_stall_others() {
+    for mode in Mode::ISOLATES {
+        let server = server(mode, "").start();
+        for target in ["/status?code=200&text=x", "/compute?milliseconds=20"] {
+            let mut greedy = Command::new("h2load")
+                .args([
+                    "-c",
+                    "3",
+                    "-m",
+                    std::env::var("M").as_deref().unwrap_or("100"),
+                    "-n",
+                    "100000000",
+                ])
+                .arg(format!("http://{}{target}", server.address()))
+                .stdout(Stdio::null())
+                .spawn()
+                .expect("h2load");
+            let begun = Instant::now();
+            let asked = std::panic::catch_unwind(|| {
+                for _ in 0..8 {
+                    get(&server, "/").expect(200);
+                    thread::sleep(Duration::from_millis(20));
+                }
+                begun.elapsed()
+            });
+            let _ = greedy.kill();
+            let ended = greedy.wait().expect("h2load");
+            assert!(!ended.success(), "it has not asked on: {ended}");
+            println!("{mode:?} {target} {asked:?}");
+            let took = asked.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            assert!(
+                took < Duration::from_secs(20),
+                "{mode:?} {target}: {took:?}"
+            );
+        }
+    }
 }
 
 /// What a client may hold open, it may not hold open for ever.
