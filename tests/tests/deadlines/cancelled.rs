@@ -153,6 +153,18 @@ fn a_request_may_go_on_without_its_client() {
     }
 }
 
+/// The same of one that computes all the while.
+#[test]
+fn a_computing_request_may_go_on_without_its_client() {
+    for mode in Mode::ALL {
+        let server = server(mode, "request_timeout = \"30s\"").start();
+        let client = begin(&server, "case=ignore_computing&id=ignore").expect("a connection");
+        expect_notes(&server, "ignore", "begun;", 2 * SOON);
+        drop(client);
+        expect_notes(&server, "ignore", "begun;status 1 1;", 2 * SOON);
+    }
+}
+
 #[test]
 fn a_stream_may_go_on_without_its_client() {
     for mode in Mode::ALL {

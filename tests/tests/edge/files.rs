@@ -194,8 +194,11 @@ fn if_range() {
             (weak.as_str(), 200),
             ("Sun, 06 Nov 1994 08:49:37 GMT", 200),
         ] {
-            let headers = [("Range", "bytes=0-1"), ("If-Range", value)];
-            assert_eq!(site.get("/data.bin", &headers).status, status, "{value}");
+            for range in ["bytes=0-1", "bytes=0-1,5-5"] {
+                let headers = [("Range", range), ("If-Range", value)];
+                let got = site.get("/data.bin", &headers).expect(status);
+                assert_eq!(got.text() == "0123456789", status == 200, "{range} {value}");
+            }
         }
     });
 }
@@ -286,6 +289,25 @@ fn a_file_that_php_has_sent() {
             assert!(response.header("etag").is_some());
             let part = get(&name, Some("bytes=3-4")).expect(206);
             assert_eq!(part.text(), "34");
+            assert_eq!(part.header("content-range"), Some("bytes 3-4/10"));
+            assert_eq!(part.header("content-type"), Some("application/x-own"));
+            let parts = get(&name, Some("bytes=0-1,-1")).expect(206).text();
+            for part in [
+                "Content-Type: application/x-own\r\nContent-Range: bytes 0-1/10\r\n\r\n01\r\n",
+                "Content-Range: bytes 9-9/10\r\n\r\n9\r\n",
+            ] {
+                assert!(parts.contains(part), "{parts}");
+            }
+            let none = get(&name, Some("bytes=10-")).expect(416);
+            assert_eq!(none.header("content-range"), Some("bytes */10"));
+            let etag = response.header("etag").expect("an etag");
+            for (value, status) in [(etag, 206), ("\"other\"", 200)] {
+                Request::get(&format!("/sendfile?file={}", name.display()))
+                    .header("Range", "bytes=3-4")
+                    .header("If-Range", value)
+                    .send(server.address())
+                    .expect(status);
+            }
         }
         for name in [
             outside.as_path(),

@@ -49,7 +49,20 @@ fn connections_are_bounded_and_idle_ones_give_way() {
 
 #[test]
 fn connections_of_one_address_are_bounded() {
-    let server = server(Mode::Coroutine, "[server]\nmax_connections_per_address = 2").start();
+    // Wherever it is said.
+    for place in ["file", "flag", "environment"] {
+        let options = match place {
+            "file" => server(Mode::Coroutine, "[server]\nmax_connections_per_address = 2"),
+            "flag" => server(Mode::Coroutine, "")
+                .argument("--set")
+                .argument("max_connections_per_address=2"),
+            _ => server(Mode::Coroutine, "").env("SURUS_MAX_CONNECTIONS_PER_ADDRESS", "2"),
+        };
+        check_connections_of_one_address(&options.start());
+    }
+}
+
+fn check_connections_of_one_address(server: &Surus) {
     let open = |number: u8| {
         let mut connection = Connection::open_from([127, 0, 0, number].into(), server.address())?;
         connection.write(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")?;

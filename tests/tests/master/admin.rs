@@ -115,7 +115,7 @@ fn the_dashboard_works_in_a_browser() {
     let markup = Request::get("/long?%3Cscript%3Edocument.title=1%3C/script%3E");
     let mut waiting = Connection::open(server.address()).unwrap();
     waiting.write(&markup.bytes(server.address())).unwrap();
-    thread::sleep(Duration::from_millis(300));
+    thread::sleep(Duration::from_millis(1200));
     let output = Command::new("chromium")
         .args([
             "--headless",
@@ -135,8 +135,27 @@ fn the_dashboard_works_in_a_browser() {
     for pid in server.workers() {
         assert!(page.contains(&format!("<td>{pid}</td>")), "{page}");
     }
-    assert!(page.contains("usleep() at "), "{page}");
     assert!(page.contains("<b>7</b>requests"), "{page}");
+    assert!(page.contains("</b>p99"), "{page}");
+    // The request in flight, in its row: how old it is, what it is, what it waits for, and where.
+    let rows = page.split("<tbody id=\"requests\">").nth(1);
+    let row = rows
+        .and_then(|rows| rows.split("</tr>").next())
+        .expect("a row");
+    let cells: Vec<&str> = row
+        .split("<td")
+        .skip(1)
+        .map(|cell| cell.split_once('>').map_or(cell, |(_, text)| text))
+        .map(|text| text.trim_end_matches("</td>"))
+        .collect();
+    let [age, request, waits_for, worker] = cells[..] else {
+        panic!("{row}");
+    };
+    let seconds: f64 = age.trim_end_matches([' ', 's']).parse().expect(age);
+    assert!((1.0..60.0).contains(&seconds), "{age}");
+    assert!(request.starts_with("GET /long?"), "{request}");
+    assert!(waits_for.starts_with("usleep() at "), "{waits_for}");
+    assert!(["1", "2"].contains(&worker), "{worker}");
     assert!(page.contains("<title>Surus</title>"), "{page}");
 }
 

@@ -69,6 +69,32 @@ fn check_recycling(limit: &str, target: &str, reason: &str) {
     assert!(before.iter().all(|pid| !after.contains(pid)));
 }
 
+/// However many have served for long enough: each of them serves until its successor does. Requests that take long are
+/// finished by the old ones.
+#[test]
+fn workers_are_replaced_one_at_a_time() {
+    let folder = TempDir::new("staggered");
+    folder.file(
+        "app.php",
+        "<?php return function ($request) { usleep(300_000); return 'served'; };",
+    );
+    let server = Surus::serve(&folder.path().join("app.php"))
+        .workers(3)
+        .config("[server]\nmax_age = '1s'\n")
+        .start();
+    let ((), seen) = during(server.address(), 8, "/", || {
+        until(&server, |server| {
+            let found = workers(server);
+            let count = |state: &str| found.iter().filter(|each| each["state"] == state).count();
+            assert!(count("ready") >= 3, "{found:?}");
+            assert!(count("starting") <= 1, "{found:?}");
+            restarts(server) >= 6
+        });
+    });
+    assert_eq!(seen.failures, [""; 0], "{}", server.log());
+    assert!(seen.answered() > 20, "{seen:?}");
+}
+
 #[test]
 fn workers_are_replaced_after_so_many_requests() {
     check_recycling("max_requests = 100", "/", "is replaced: it has served ");
