@@ -172,6 +172,7 @@ bool surus_rs_path_parameter(void *exchange, size_t i, surus_str *name, surus_st
 /* Index of the matched route, or -1 when the application is one handler. */
 int64_t surus_rs_route(void *exchange);
 /* Up to `size` bytes of the request body; 0 at its end. Parks while none has come. */
+void surus_rs_collect_body(void *exchange);
 size_t surus_rs_read_body(void *exchange, char *buffer, size_t size);
 /* True where the server has the whole body in one file, of `length` bytes, and nobody has read of it. It counts as read
  * then. */

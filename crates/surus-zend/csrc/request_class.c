@@ -207,6 +207,7 @@ static bool read_body(request_object *request)
 		ZVAL_STR(&request->body, all);
 		return is_whole(request);
 	}
+	surus_rs_collect_body(request->exchange);
 	char block[16 * 1024];
 	size_t size;
 	while ((size = surus_rs_read_body(request->exchange, block, sizeof block)) > 0) {

@@ -13,7 +13,7 @@ use http::{HeaderName, HeaderValue};
 
 use crate::{
     blocking::{can_park, hand_over, park_on},
-    exchange::Exchange,
+    exchange::{collect, Exchange},
     ffi::{self, RequestInfo, Str},
     router::Declared,
 };
@@ -153,6 +153,16 @@ unsafe extern "C" fn surus_rs_read_body(
         }
     }
     park_on(poll_fn(|cx| exchange.poll_body(cx, buffer))).unwrap_or(0)
+}
+
+/// Waits for the rest of a body, which is to be read as a whole, where PHP does not keep it meanwhile.
+#[no_mangle]
+unsafe extern "C" fn surus_rs_collect_body(raw: *mut c_void) {
+    // SAFETY: as above.
+    let exchange = unsafe { exchange(raw) };
+    if can_park() {
+        let _ = park_on(collect(exchange));
+    }
 }
 
 #[no_mangle]

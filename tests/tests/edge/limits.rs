@@ -274,6 +274,40 @@ fn a_thousand_slow_clients_cost_little() {
     assert!(each < 100 * 1024, "{each} bytes for each client");
 }
 
+/// The same of clients that stop in the middle of long bodies, which handlers have asked for as a whole.
+#[test]
+fn a_thousand_long_bodies_that_do_not_come_cost_little() {
+    for mode in Mode::ISOLATES {
+        let config =
+            "[server]\nworkers = 1\nbody_timeout = \"60s\"\n[app.app]\nrequest_timeout = \"60s\"\n";
+        let mut server = server(mode, config).start();
+        let before = server.process().memory();
+        let head = "POST /body HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n";
+        let half = [head.as_bytes(), &[b'x'; 500_000]].concat();
+        let mut clients: Vec<Connection> = (0..1000)
+            .map(|_| {
+                let mut connection = Connection::open(server.address()).expect("a connection");
+                connection.write(&half).expect("write");
+                connection
+            })
+            .collect();
+        get(&server, "/").expect(200);
+        let growth = server.process().memory().saturating_sub(before) >> 20;
+        println!("{mode:?}: {growth} MB for a thousand halves of a megabyte");
+        assert!(growth < 300, "{mode:?}: {growth} MB");
+        for client in clients.iter_mut().step_by(50) {
+            client.write(&[b'y'; 500_000]).expect("write");
+            let answer = client.response("POST").expect("an answer").expect(200);
+            assert_eq!(answer.json()["length"], 1_000_000, "{mode:?}");
+        }
+        assert!(
+            !server.log().contains("Allowed memory size"),
+            "{}",
+            server.log()
+        );
+    }
+}
+
 /// What a client does not read waits where it is seen and counted, not in the kernel.
 #[test]
 fn the_kernel_keeps_little_for_a_client_that_does_not_read() {

@@ -9,7 +9,7 @@ use std::{
 use bytes::{Bytes, BytesMut};
 use http::{HeaderName, HeaderValue};
 
-use super::Exchange;
+use super::{collected::collect, Exchange};
 use crate::{blocking::hand_over::Passing, request::RequestBody};
 
 /// Why a body was not read to its end.
@@ -140,6 +140,7 @@ impl Exchange {
                 Ok(bytes.clone())
             };
         }
+        collect(self).await;
         let mut all = BytesMut::new();
         let mut block = vec![0; 16 * 1024];
         loop {

@@ -6,6 +6,7 @@
 //! Here is its life: one exchange is used for many requests. `body.rs` has what PHP reads, `response.rs` what it answers.
 
 mod body;
+mod collected;
 mod response;
 
 use std::{
@@ -34,6 +35,8 @@ const MAX_IDLE: usize = 64;
 
 /// No kernel's clock ticks more slowly.
 const COARSE_TICK: Duration = Duration::from_millis(10);
+
+pub(crate) use collected::collect;
 
 thread_local! {
     static IDLE: RefCell<Vec<Rc<Exchange>>> = const { RefCell::new(Vec::new()) };

@@ -1,0 +1,88 @@
+//! A long body that is asked for as a whole is waited for beside PHP, in a file: what very many clients send slowly fills
+//! neither the memory of their isolate, which they share, nor the server's.
+
+use std::{
+    future::poll_fn,
+    pin::Pin,
+    task::{Context, Poll},
+};
+
+use bytes::Bytes;
+use http_body::{Body, Frame};
+
+use super::Exchange;
+use crate::{body::BoxError, request::RequestBody, spill::Spill};
+
+/// Bytes that are read from the file at once.
+const BLOCK: usize = 64 * 1024;
+
+/// What has come, and what has not: that for which files have no room.
+struct Collected {
+    file: Spill,
+    rest: RequestBody,
+}
+
+impl Body for Collected {
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        if !self.file.is_empty() {
+            let read = self.file.read(BLOCK);
+            return Poll::Ready(Some(read.map(Frame::data).map_err(Into::into)));
+        }
+        match &mut self.rest {
+            RequestBody::Stream(stream) => stream.as_mut().poll_frame(cx),
+            _ => Poll::Ready(None),
+        }
+    }
+}
+
+/// Waits for the rest of the exchange's body if it comes from a client. It counts as unread afterwards.
+pub(crate) async fn collect(exchange: &Exchange) {
+    if !matches!(*exchange.body.borrow(), RequestBody::Stream(_)) {
+        return;
+    }
+    // Whoever gives up in the middle has lost what has come.
+    exchange.body_failed.set(true);
+    let mut file = Spill::default();
+    let taken = poll_fn(|cx| poll_into(exchange, &mut file, cx)).await;
+    if let Err(error) = taken {
+        tracing::debug!(%error, "request body ended early");
+        *exchange.body.borrow_mut() = RequestBody::Empty;
+        return;
+    }
+    exchange.body_failed.set(false);
+    let mut body = exchange.body.borrow_mut();
+    let rest = std::mem::replace(&mut *body, RequestBody::Empty);
+    *body = RequestBody::Stream(Box::pin(Collected { file, rest }));
+}
+
+/// Ready at the end of the body, or when files have no room for more.
+fn poll_into(
+    exchange: &Exchange,
+    file: &mut Spill,
+    cx: &mut Context<'_>,
+) -> Poll<Result<(), BoxError>> {
+    let mut body = exchange.body.borrow_mut();
+    while file.has_room() {
+        let RequestBody::Stream(stream) = &mut *body else {
+            break;
+        };
+        match stream.as_mut().poll_frame(cx) {
+            Poll::Pending => return Poll::Pending,
+            Poll::Ready(Some(Ok(frame))) => {
+                // Trailers are noted where they are looked for at the end.
+                if let Ok(data) = frame.into_data() {
+                    file.write(&data)?;
+                }
+            }
+            Poll::Ready(Some(Err(error))) => return Poll::Ready(Err(error)),
+            Poll::Ready(None) => *body = RequestBody::Empty,
+        }
+    }
+    Poll::Ready(Ok(()))
+}
