@@ -2,8 +2,9 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
 
-use surus_tests::surus::{Surus, CONTROL};
+use surus_tests::surus::{binary, Surus, CONTROL};
 use surus_tests::temp::TempDir;
 
 #[test]
@@ -51,4 +52,74 @@ fn a_status_is_for_people_and_for_programs() {
     assert!(text.contains("ready"), "{text}");
     let (code, text) = server.command(&["status", "/elsewhere"]);
     assert_eq!(code, Some(2), "{text}");
+}
+
+/// Who mends a configuration is told of all that is wrong with it: file, line and the name that was meant.
+#[test]
+fn everything_wrong_is_told_at_once() {
+    let folder = TempDir::new("wrong");
+    folder.file("app.php", "<?php return fn () => 'ok';");
+    let path = folder.path().to_str().expect("a path").to_owned();
+    let expect = |settings: &str, arguments: &[&str], parts: &[&str]| {
+        folder.file("surus.toml", settings);
+        for command in ["check", "serve"] {
+            let output = Command::new(binary())
+                .args([command, &path])
+                .args(arguments)
+                .env("SURUS_WRKERS", "3")
+                .output()
+                .expect("the command");
+            let told = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert_eq!(output.status.code(), Some(2), "{command}: {told}");
+            for part in parts {
+                assert!(told.contains(part), "{command}: no {part:?} in\n{told}");
+            }
+        }
+    };
+    let unknown = "[server]\nlistn = \"127.0.0.1:1\"\nworkers = \"many\"\n\n[app.app]\nisolates = { maxx = 3 }\n[phpp]\nx = 1\n";
+    expect(
+        unknown,
+        &["--set", "nonsense=1", "--set", "isolates.maks=2"],
+        &[
+            "surus.toml: TOML parse error at line 2, column 1",
+            "unknown field `listn`; is `listen` meant?",
+            "3 | workers = \"many\"",
+            "6 | isolates = { maxx = 3 }",
+            "is `max` meant?",
+            "unknown field `phpp`; is `php` meant?",
+            "--set nonsense: there is no such key",
+            "--set isolates.maks: there is no such key; is `--set isolates.max` meant?",
+            "SURUS_WRKERS: there is no such key; is `SURUS_WORKERS` meant?",
+        ],
+    );
+}
+
+/// The same of values that are well-formed and cannot be.
+#[test]
+fn every_impossible_value_is_told_at_once() {
+    let folder = TempDir::new("impossible");
+    folder.file("app.php", "<?php return fn () => 'ok';");
+    let settings = "[server]\nlisten = \"nowhere\"\nuser = \"nobody-of-this-name\"\nliveness = \"live\"\n\
+        trusted_proxies = [\"10.0.0.0/99\", \"x\"]\nmax_connections = 0\n[app.app]\nmax_requests_in_flight = 0\n\
+        isolates = { min = 5, max = 2 }\npublic = \"no-such-folder\"\n[php]\npost_max_size = \"x\"\n";
+    folder.file("surus.toml", settings);
+    let path = folder.path().to_str().expect("a path").to_owned();
+    for command in ["check", "serve"] {
+        let (code, told) = Surus::run(&[command, &path]);
+        assert_eq!(code, Some(2), "{command}: {told}");
+        for part in [
+            "cannot listen on \"nowhere\"",
+            "nobody-of-this-name",
+            "\"live\" is no path",
+            "10.0.0.0/99",
+            "trusted_proxies: \"x\"",
+            "max_connections must be at least 1",
+            "max_requests_in_flight must be at least 1",
+            "isolates.min (5) is more than isolates.max (2)",
+            "no-such-folder",
+            "[php] post_max_size",
+        ] {
+            assert!(told.contains(part), "{command}: no {part:?} in\n{told}");
+        }
+    }
 }

@@ -10,24 +10,31 @@ use surus_zend::ResponseRoom;
 use super::entry::absolute;
 use super::tables::{App, IniValue, Log, LogAs, Server};
 use super::units::{Size, Span};
+use super::wrong::Wrong;
 use super::{at_least_one, fill, ConfigError};
 
 /// The limits of each worker's edge. `max_body` of zero is no limit, as it is for PHP.
-pub(super) fn limits(server: &mut Server, max_body: Size) -> Result<Limits, ConfigError> {
+pub(super) fn limits(server: &mut Server, max_body: Size, wrong: &mut Wrong) -> Limits {
     let default = Limits::default();
     let header = fill(&mut server.max_header, Size(default.header_bytes as u64));
-    Ok(Limits {
+    Limits {
         connections: at_least_one(
             &mut server.max_connections,
             default.connections,
             "max_connections",
-        )?,
+            wrong,
+        ),
         connections_per_address: fill(
             &mut server.max_connections_per_address,
             default.connections_per_address,
         ),
         header_bytes: usize::try_from(header.0).unwrap_or(usize::MAX),
-        header_count: at_least_one(&mut server.max_headers, default.header_count, "max_headers")?,
+        header_count: at_least_one(
+            &mut server.max_headers,
+            default.header_count,
+            "max_headers",
+            wrong,
+        ),
         body_bytes: match max_body.0 {
             0 => u64::MAX,
             bytes => bytes,
@@ -38,7 +45,7 @@ pub(super) fn limits(server: &mut Server, max_body: Size) -> Result<Limits, Conf
         min_rate: fill(&mut server.min_rate, Size(default.min_rate)).0,
         keep_alive: fill(&mut server.keep_alive, Span(default.keep_alive)).0,
         drain: fill(&mut server.drain_timeout, Span(default.drain)).0,
-    })
+    }
 }
 
 /// PHP's name for `max_body`.
@@ -102,7 +109,7 @@ pub(super) fn folder(path: &mut Option<PathBuf>) -> Result<Option<PathBuf>, Conf
 }
 
 /// What the edge does beside passing requests on.
-pub(super) fn settings(server: &mut Server) -> Result<Settings, ConfigError> {
+pub(super) fn settings(server: &mut Server, wrong: &mut Wrong) -> Settings {
     let format = match fill(&mut server.access_log, Log::Switch(false)) {
         Log::Switch(false) => None,
         Log::Switch(true) if std::io::stdout().is_terminal() => Some(LogFormat::Text),
@@ -110,18 +117,19 @@ pub(super) fn settings(server: &mut Server) -> Result<Settings, ConfigError> {
         Log::As(LogAs::Text) => Some(LogFormat::Text),
     };
     let networks = fill(&mut server.trusted_proxies, Vec::new());
-    let proxies = networks
-        .iter()
-        .map(|text| text.parse())
-        .collect::<Result<_, String>>()
-        .map_err(|error| ConfigError::new(format!("trusted_proxies: {error}")))?;
-    for path in [&server.liveness, &server.readiness].into_iter().flatten() {
-        if !path.starts_with('/') {
-            let message = format!("{path:?} is no path: it must begin with a slash");
-            return Err(ConfigError::new(message));
+    let mut proxies = Vec::new();
+    for text in &networks {
+        match text.parse() {
+            Ok(proxy) => proxies.push(proxy),
+            Err(error) => wrong.note(format!("trusted_proxies: {error}")),
         }
     }
-    Ok(Settings {
+    for path in [&server.liveness, &server.readiness].into_iter().flatten() {
+        if !path.starts_with('/') {
+            wrong.note(format!("{path:?} is no path: it must begin with a slash"));
+        }
+    }
+    Settings {
         access_log: format.map(AccessLog::new),
         compression: fill(&mut server.compression, true),
         proxies: Proxies(proxies),
@@ -131,5 +139,5 @@ pub(super) fn settings(server: &mut Server) -> Result<Settings, ConfigError> {
             live: server.liveness.clone(),
             ready: server.readiness.clone(),
         },
-    })
+    }
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::layers::{self, Environment, Layer};
 use super::tables::{self, File};
-use super::{nearest, ConfigError};
+use super::{wrong, ConfigError};
 use crate::cli::ServeArgs;
 
 /// The folder that relative names start from, the application's name and the configuration in that folder (an empty one
@@ -31,13 +31,7 @@ pub(super) fn read(
     };
     let text = std::fs::read_to_string(&file)
         .map_err(|error| ConfigError::new(format!("cannot read {}: {error}", file.display())))?;
-    let mut parsed: File = toml::from_str(&text).map_err(|error| {
-        ConfigError::new(format!(
-            "{}: {}",
-            file.display(),
-            nearest::suggest(error.to_string().trim_end())
-        ))
-    })?;
+    let mut parsed: File = wrong::parse(&file.display().to_string(), &text)?;
     if !parsed.route.is_empty() {
         return Err(ConfigError::new(
             "[[route]] is not supported yet: one application is served",

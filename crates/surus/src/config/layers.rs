@@ -11,6 +11,7 @@ use toml::{Table, Value};
 
 use super::nearest::nearest;
 use super::tables::{App, File, IniValue, Isolates, Keys, Listen, Server};
+use super::wrong::Wrong;
 use super::ConfigError;
 use crate::cli::ServeArgs;
 
@@ -53,18 +54,20 @@ pub(super) fn environment() -> Result<Environment, ConfigError> {
     Ok(found)
 }
 
-/// All of them, the uppermost first.
+/// All above the file, the uppermost first.
 pub(super) fn all(
     arguments: &ServeArgs,
     environment: &Environment,
-    file: Layer,
-) -> Result<Vec<Layer>, ConfigError> {
-    let mut layers = flags(arguments)?;
+    wrong: &mut Wrong,
+) -> Vec<Layer> {
+    let mut layers = flags(arguments);
+    // The last one wins, as with every flag.
+    let settings = arguments.set.iter().rev();
+    layers.extend(settings.filter_map(|setting| wrong.take(self::setting(setting))));
     for (name, value) in environment {
-        layers.extend(variable(name, value)?);
+        layers.extend(wrong.take(variable(name, value)).flatten());
     }
-    layers.push(file);
-    Ok(layers)
+    layers
 }
 
 /// One application and all other tables of a file.
@@ -93,7 +96,7 @@ pub(super) fn merged(layers: &[Layer]) -> (Server, App, BTreeMap<String, IniValu
     (server, app, php)
 }
 
-fn flags(arguments: &ServeArgs) -> Result<Vec<Layer>, ConfigError> {
+fn flags(arguments: &ServeArgs) -> Vec<Layer> {
     let mut layers = Vec::new();
     if !arguments.listen.is_empty() {
         let mut layer = Layer::named("--listen");
@@ -110,29 +113,26 @@ fn flags(arguments: &ServeArgs) -> Result<Vec<Layer>, ConfigError> {
         layer.app.mode = arguments.mode;
         layers.push(layer);
     }
-    // The last one wins, as with every flag.
-    for setting in arguments.set.iter().rev() {
-        let Some((key, value)) = setting.split_once('=') else {
-            let message = format!("--set {setting}: it takes KEY=VALUE");
-            return Err(ConfigError::new(message));
-        };
-        let key = key.trim();
-        let name = format!("--set {key}");
-        let layer = if let Some(setting) = key.strip_prefix("php.") {
-            let mut layer = Layer::named(&name);
-            let value = IniValue::Text(value.to_owned());
-            layer.php.insert(setting.to_owned(), value);
-            layer
-        } else {
-            let bare = key.strip_prefix("server.").or(key.strip_prefix("app."));
-            match keyed(&name, bare.unwrap_or(key), value)? {
-                Some(layer) => layer,
-                None => return Err(unknown(&name, &format!("--set {}", near_key(key)))),
-            }
-        };
-        layers.push(layer);
+    layers
+}
+
+/// Of `--set`.
+fn setting(setting: &str) -> Result<Layer, ConfigError> {
+    let Some((key, value)) = setting.split_once('=') else {
+        let message = format!("--set {setting}: it takes KEY=VALUE");
+        return Err(ConfigError::new(message));
+    };
+    let key = key.trim();
+    let name = format!("--set {key}");
+    if let Some(setting) = key.strip_prefix("php.") {
+        let mut layer = Layer::named(&name);
+        let value = IniValue::Text(value.to_owned());
+        layer.php.insert(setting.to_owned(), value);
+        return Ok(layer);
     }
-    Ok(layers)
+    let bare = key.strip_prefix("server.").or(key.strip_prefix("app."));
+    keyed(&name, bare.unwrap_or(key), value)?
+        .ok_or_else(|| unknown(&name, &format!("--set {}", near_key(key))))
 }
 
 /// `None` for variables that are none of ours.

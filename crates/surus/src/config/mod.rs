@@ -2,8 +2,8 @@
 //!
 //! `tables.rs` is what can be written, `units.rs` how values are written, `layers.rs` where they come from, `file.rs` the
 //! file, `entry.rs` what is served, `discover.rs` the case without a file, `edge.rs` what is the edge's, `master.rs` the
-//! master's; `nearest.rs` has the right name for a wrong one, `printed.rs` what is printed. This file puts them together and
-//! checks what no single table can know.
+//! master's; `nearest.rs` has the right name for a wrong one, `wrong.rs` collects what is wrong, `printed.rs` what is printed.
+//! This file puts them together and checks what no single table can know.
 
 mod discover;
 mod edge;
@@ -17,8 +17,8 @@ mod nearest;
 mod printed;
 mod tables;
 mod units;
+mod wrong;
 
-use std::fmt;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -32,6 +32,8 @@ use surus_zend::{IsolateLimits, ResponseRoom};
 use tables::{Isolates, Listen};
 pub(crate) use units::{Mode, Workers};
 use units::{Size, Span};
+pub(crate) use wrong::ConfigError;
+use wrong::Wrong;
 
 /// Everything that serving needs to know. Nothing is optional that has a default.
 #[derive(Debug)]
@@ -98,29 +100,18 @@ impl App {
     }
 }
 
-#[derive(Debug)]
-pub(crate) struct ConfigError(String);
-
-impl ConfigError {
-    pub(crate) fn new(message: impl Into<String>) -> Self {
-        ConfigError(message.into())
-    }
-}
-
-impl fmt::Display for ConfigError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
 impl Config {
     pub(crate) fn resolve(arguments: &ServeArgs) -> Result<Self, ConfigError> {
         Self::resolve_with(arguments, &layers::environment()?)
     }
 
     fn resolve_with(arguments: &ServeArgs, environment: &Environment) -> Result<Self, ConfigError> {
-        let (base, name, file) = file::read(arguments, environment)?;
-        let layers = layers::all(arguments, environment, file)?;
+        let mut wrong = Wrong::default();
+        let file = wrong.take(file::read(arguments, environment));
+        let layers = layers::all(arguments, environment, &mut wrong);
+        wrong.end()?;
+        let (base, name, file) = file.unwrap_or_default();
+        let layers = [layers, vec![file]].concat();
         let dev = arguments.dev
             || environment
                 .get("DEV")
@@ -145,31 +136,33 @@ fn finish(
     let mut sources = Sources::of(layers);
     let listen = fill(&mut server.listen, Listen::One("127.0.0.1:8080".to_owned()));
     let workers = fill(&mut server.workers, Workers::Auto);
-    let master = master::settings(&mut server)?;
-    let settings = edge::settings(&mut server)?;
+    let mut wrong = Wrong::default();
+    let listening = wrong.take(addresses(&listen));
+    let master = wrong.take(master::settings(&mut server));
+    let settings = edge::settings(&mut server, &mut wrong);
 
     // What is served, and how, is a classic site's.
     let in_processes = app.mode == Some(Mode::Process);
     if in_processes {
         app.mode = Some(Mode::Classic);
     }
-    let (entry, source, label) = entry::entry(arguments, base, &mut app)?;
+    let found = wrong.take(entry::entry(arguments, base, &mut app));
     if in_processes {
         app.mode = Some(Mode::Process);
         app.processes.get_or_insert(PROCESSES);
     }
     note_found(arguments, &mut sources);
     if app.processes == Some(0) {
-        return Err(ConfigError::new("processes must be at least 1"));
+        wrong.note("processes must be at least 1");
     }
-    let max_body = edge::body_limit(&mut app, &mut php)?;
-    let edge = edge::limits(&mut server, max_body)?;
+    let max_body = wrong.take(edge::body_limit(&mut app, &mut php));
+    let edge = edge::limits(&mut server, max_body.unwrap_or(Size(0)), &mut wrong);
     let spool = edge::spool(&mut app);
-    let sendfile = edge::folders(&mut app.sendfile)?;
-    let public = edge::folder(&mut app.public)?;
+    let sendfile = wrong.take(edge::folders(&mut app.sendfile));
+    let public = wrong.take(edge::folder(&mut app.public));
     let responses = edge::responses(&mut app, &spool);
     let isolates = app.isolates.get_or_insert_with(Isolates::default);
-    let max_isolates = at_least_one(&mut isolates.max, 64, "isolates.max")?;
+    let max_isolates = at_least_one(&mut isolates.max, 64, "isolates.max", &mut wrong);
     let min_isolates = fill(&mut isolates.min, 1.min(max_isolates));
     let isolate_idle = fill(&mut isolates.idle, Span(Duration::from_secs(10))).0;
     let isolate_limits = IsolateLimits {
@@ -178,22 +171,24 @@ fn finish(
         age: fill(&mut isolates.max_age, Span(Duration::ZERO)).limit(),
     };
     let is_limited = isolate_limits != IsolateLimits::default();
-    if is_limited && app.processes.is_some() && matches!(entry, Entry::Coroutine { .. }) {
-        return Err(ConfigError::new(
+    let is_coroutine = matches!(&found, Some((Entry::Coroutine { .. }, ..)));
+    if is_limited && app.processes.is_some() && is_coroutine {
+        wrong.note(
             "isolates.max_requests, max_memory and max_age are not for an application in processes: \
              each is one isolate, and [server] has the same keys for processes",
-        ));
+        );
     }
     if min_isolates > max_isolates {
-        let message =
-            format!("isolates.min ({min_isolates}) is more than isolates.max ({max_isolates})");
-        return Err(ConfigError::new(message));
+        wrong.note(format!(
+            "isolates.min ({min_isolates}) is more than isolates.max ({max_isolates})"
+        ));
     }
     let max_requests_in_flight = at_least_one(
         &mut app.max_requests_in_flight,
         1024,
         "max_requests_in_flight",
-    )?;
+        &mut wrong,
+    );
     let max_queue = fill(&mut app.max_queue, 1024);
     let queue_timeout = fill(&mut app.queue_timeout, Span(Duration::from_secs(10))).0;
     let request_timeout = fill(&mut app.request_timeout, Span(Duration::from_secs(30))).limit();
@@ -202,10 +197,15 @@ fn finish(
     let preempt_fibers = fill(&mut app.preempt_fibers, false);
     let shared_cache = fill(&mut app.shared_cache, Size(64 << 20)).0;
 
+    wrong.end()?;
+    let (Some(listen), Some(master), Some((entry, source, label))) = (listening, master, found)
+    else {
+        return Err(ConfigError::new("the configuration is not complete"));
+    };
     let boot_timeout = master.boot_timeout;
 
     Ok(Config {
-        listen: addresses(&listen)?,
+        listen,
         workers: workers.count(),
         master,
         settings,
@@ -227,8 +227,8 @@ fn finish(
             memory_limit: app.memory_limit.clone(),
             spool,
             responses,
-            sendfile,
-            public,
+            sendfile: sendfile.unwrap_or_default(),
+            public: public.flatten(),
             min_isolates,
             max_isolates,
             isolate_idle,
@@ -275,11 +275,12 @@ fn positive(value: u64) -> Option<u64> {
     Some(value).filter(|&value| value > 0)
 }
 
-fn at_least_one(key: &mut Option<usize>, default: usize, name: &str) -> Result<usize, ConfigError> {
-    match fill(key, default) {
-        0 => Err(ConfigError::new(format!("{name} must be at least 1"))),
-        count => Ok(count),
+fn at_least_one(key: &mut Option<usize>, default: usize, name: &str, wrong: &mut Wrong) -> usize {
+    let count = fill(key, default);
+    if count == 0 {
+        wrong.note(format!("{name} must be at least 1"));
     }
+    count
 }
 
 fn addresses(listen: &Listen) -> Result<Vec<SocketAddr>, ConfigError> {

@@ -1,0 +1,190 @@
+//! All that is wrong with a configuration, not the first of it: who mends one line at a time starts a server as often.
+
+use std::fmt;
+
+use serde::de::DeserializeOwned;
+use toml::de::{DeTable, DeValue};
+use toml::Spanned;
+
+use super::nearest::suggest;
+
+/// So many errors of one file are told.
+const MOST: usize = 20;
+
+/// One mistake, or several: a line or an excerpt each.
+#[derive(Debug)]
+pub(crate) struct ConfigError(Vec<String>);
+
+impl ConfigError {
+    pub(crate) fn new(message: impl Into<String>) -> Self {
+        ConfigError(vec![message.into()])
+    }
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.join("\nsurus: "))
+    }
+}
+
+/// What was wrong so far.
+#[derive(Debug, Default)]
+pub(super) struct Wrong(Vec<String>);
+
+impl Wrong {
+    /// The value; where there is none, why is kept.
+    pub(super) fn take<T>(&mut self, result: Result<T, ConfigError>) -> Option<T> {
+        result.map_err(|error| self.0.extend(error.0)).ok()
+    }
+
+    pub(super) fn note(&mut self, message: impl Into<String>) {
+        self.0.push(message.into());
+    }
+
+    /// # Errors
+    /// If anything was wrong.
+    pub(super) fn end(self) -> Result<(), ConfigError> {
+        if self.0.is_empty() {
+            Ok(())
+        } else {
+            Err(ConfigError(self.0))
+        }
+    }
+}
+
+/// Reads a file. What is wrong is taken out of it, entry by entry, so that what comes behind is looked at, too.
+///
+/// # Errors
+/// All that is wrong with it, or with its syntax.
+pub(super) fn parse<T: DeserializeOwned>(name: &str, text: &str) -> Result<T, ConfigError> {
+    let mut left = text.to_owned();
+    let mut wrong = Vec::new();
+    loop {
+        let error = match toml::from_str(&left) {
+            Ok(parsed) if wrong.is_empty() => return Ok(parsed),
+            Ok(_) => return Err(in_order(wrong)),
+            Err(error) => error,
+        };
+        let shown = with_lines_of(text, &error.to_string());
+        let at = error.span().map(|span| span.start);
+        wrong.push((at, format!("{name}: {}", suggest(shown.trim_end()))));
+        match at.and_then(|at| without(&left, at)) {
+            Some(rest) if wrong.len() < MOST => left = rest,
+            _ => return Err(in_order(wrong)),
+        }
+    }
+}
+
+/// As they stand in the file.
+fn in_order(mut wrong: Vec<(Option<usize>, String)>) -> ConfigError {
+    wrong.sort_by_key(|(at, _)| *at);
+    ConfigError(wrong.into_iter().map(|(_, message)| message).collect())
+}
+
+/// An error shows the line that it is in; here it is as it was written.
+fn with_lines_of(text: &str, error: &str) -> String {
+    let lines = error.lines().map(|line| {
+        let number = line.split_once(" | ").map(|(number, _)| number);
+        let number: Option<usize> = number.and_then(|number| number.trim().parse().ok());
+        match number.and_then(|number| text.lines().nth(number - 1).map(|it| (number, it))) {
+            Some((number, line)) => format!("{number} | {line}"),
+            None => line.to_owned(),
+        }
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// The text with blanks in place of the entry that is, or has its value, `at` this byte. `None`: there is none, or what is
+/// left would be no TOML.
+fn without(text: &str, at: usize) -> Option<String> {
+    let table = DeTable::parse(text).ok()?;
+    let (begin, end) = entry(text, table.get_ref(), at)?;
+    let blank: String = text[begin..end]
+        .chars()
+        .map(|each| if each == '\n' { '\n' } else { ' ' })
+        .collect();
+    let rest = format!("{}{blank}{}", &text[..begin], &text[end..]);
+    DeTable::parse(&rest).is_ok().then_some(rest)
+}
+
+/// From where to where the innermost entry stands that has this byte.
+fn entry(text: &str, table: &DeTable<'_>, at: usize) -> Option<(usize, usize)> {
+    for (key, value) in table {
+        let tables: Vec<&DeTable<'_>> = match value.get_ref() {
+            DeValue::Table(inner) => vec![inner],
+            DeValue::Array(items) => {
+                let tables = items.iter().filter_map(|item| item.get_ref().as_table());
+                tables.collect()
+            }
+            _ => Vec::new(),
+        };
+        let inner = tables.iter().find_map(|inner| entry(text, inner, at));
+        if inner.is_some() {
+            return inner;
+        }
+        if key.span().contains(&at) || value.span().contains(&at) {
+            return Some(bounds(text, key.span().start, value));
+        }
+    }
+    None
+}
+
+fn bounds(text: &str, key: usize, value: &Spanned<DeValue<'_>>) -> (usize, usize) {
+    let line = text[..key].rfind('\n').map_or(0, |at| at + 1);
+    let before = text[line..key].trim_start();
+    if before.starts_with('[') {
+        // A table with a header: up to the next one.
+        let next = text[key..].find("\n[").map(|length| key + length + 1);
+        return (line, next.unwrap_or(text.len()));
+    }
+    let end = value.span().end;
+    if !before.contains('{') {
+        return (line, end);
+    }
+    // In braces: a comma goes with it.
+    let behind = text[end..].trim_start();
+    if behind.starts_with(',') {
+        return (key, text.len() - behind.len() + 1);
+    }
+    let begin = text[..key].trim_end();
+    let begin = begin.strip_suffix(',').map_or(key, str::len);
+    (begin, end)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tables::File;
+    use super::*;
+
+    #[test]
+    fn all_errors_of_a_file_are_told() {
+        let text = "[server]\nlistn = \"1\"\nworkers = 3\ndrain_timeout = \"5 parsecs\"\n\n\
+            [app.a]\nisolates = { mx = 3, max = 4, mn = 1 }\nscrpt = 1 # not this\nmode = \"fast\"\n\
+            [phpp]\nx = 1\n[app.a.isolates2]\ny = 2\n";
+        let error = parse::<File>("surus.toml", text).unwrap_err().to_string();
+        for part in [
+            "surus.toml: TOML parse error at line 2",
+            "2 | listn = \"1\"",
+            "unknown field `listn`; is `listen` meant?",
+            "at line 4",
+            "at line 7",
+            "7 | isolates = { mx = 3, max = 4, mn = 1 }",
+            "unknown field `mx`; is `ma",
+            "unknown field `mn`",
+            "unknown field `scrpt`; is `script` meant?",
+            "9 | mode = \"fast\"",
+            "unknown field `phpp`; is `php` meant?",
+            "unknown field `isolates2`; is `isolates` meant?",
+        ] {
+            assert!(error.contains(part), "no {part:?} in\n{error}");
+        }
+        assert_eq!(error.matches("TOML parse error").count(), 8, "{error}");
+        assert!(error.find("`listn`") < error.find("`mx`"), "{error}");
+        let syntax = parse::<File>("a", "[server\nlistn = 1").unwrap_err();
+        assert_eq!(syntax.to_string().matches("TOML parse error").count(), 1);
+        let many =
+            "x = 1\n".to_owned() + &(0..99).map(|i| format!("x{i} = 1\n")).collect::<String>();
+        let many = parse::<File>("a", &many).unwrap_err().to_string();
+        assert_eq!(many.matches("TOML parse error").count(), MOST);
+    }
+}
