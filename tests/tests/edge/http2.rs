@@ -218,6 +218,28 @@ fn heads_and_bodies_are_bounded() {
     }
 }
 
+/// A client that waits to be asked for its body is asked for one that is wanted.
+#[test]
+fn expect_100_continue() -> io::Result<()> {
+    for mode in Mode::ISOLATES {
+        let server = server(mode, "[app.app]\nmax_body = \"1K\"\n").start();
+        for (length, first) in [("5", 100), ("2000", 413)] {
+            let mut client = Client::open(server.address())?;
+            let headers = [("content-length", length), ("expect", "100-continue")];
+            let head = http2::head("POST", "/body", &headers);
+            client.send(http2::HEADERS, http2::END_HEADERS, 1, &head)?;
+            assert_eq!(client.next(http2::HEADERS)?.status(), Some(first));
+            if first == 100 {
+                client.send(http2::DATA, http2::END_STREAM, 1, b"hello")?;
+                assert_eq!(client.next(http2::HEADERS)?.status(), Some(200));
+                let data = client.next(http2::DATA)?.payload;
+                assert!(data.starts_with(b"{\"length\":5,"), "{data:?}");
+            }
+        }
+    }
+    Ok(())
+}
+
 #[test]
 fn requests_of_a_connection_run_at_a_time() -> io::Result<()> {
     for mode in Mode::ISOLATES {

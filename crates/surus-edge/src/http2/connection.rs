@@ -59,7 +59,7 @@ impl<B: Backend> Serving<B> {
         };
         let (mut body, mut verdict) = (None, None);
         if !received.is_end_stream() {
-            let input = Input::H2(Received::new(received, &head.headers));
+            let input = Input::H2(Received::new(received, &head.headers, &respond));
             let (watched, fate) = RequestBody::watched(input, self.service.limits(), state);
             (body, verdict) = (Some(watched), Some(fate));
         }

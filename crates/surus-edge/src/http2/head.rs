@@ -56,7 +56,7 @@ pub(crate) fn complete(headers: &mut HeaderMap, length: Option<u64>, now: Instan
     }
 }
 
-/// The length that a head announces.
+/// The length that a head announces, a request's or a response's.
 pub(crate) fn announced(headers: &HeaderMap) -> Option<u64> {
     headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }

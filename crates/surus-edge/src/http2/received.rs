@@ -1,12 +1,17 @@
 //! The body of a request. What is not read stays the client's: its window opens by what the backend takes.
 
 use std::pin::Pin;
+use std::rc::{Rc, Weak};
 use std::task::{ready, Context, Poll};
 
 use bytes::Bytes;
 use h2::{Reason, RecvStream};
-use http::header::{HeaderMap, CONTENT_LENGTH};
+use http::header::{HeaderMap, HeaderValue, EXPECT};
+use http::StatusCode;
 use http_body::{Body, Frame, SizeHint};
+
+use super::head::announced;
+use super::respond::Respond;
 
 #[derive(Debug)]
 pub(crate) struct Received {
@@ -15,18 +20,33 @@ pub(crate) struct Received {
     left: Option<u64>,
     /// Only trailers can follow.
     has_ended: bool,
+    /// Where a client is told that its body is wanted, which waits for that (RFC 9110, 10.1.1).
+    expects: Option<Weak<Respond>>,
 }
 
 impl Received {
-    /// `head`: the request's.
-    pub(crate) fn new(stream: RecvStream, head: &HeaderMap) -> Self {
-        let length = head.get(CONTENT_LENGTH);
-        let length = length.and_then(|length| length.to_str().ok()?.parse().ok());
+    /// `head`: the request's; `respond`: where it is answered.
+    pub(crate) fn new(stream: RecvStream, head: &HeaderMap, respond: &Rc<Respond>) -> Self {
+        let expected = head.get(EXPECT).map(HeaderValue::as_bytes);
+        let expects = expected.is_some_and(|what| what.eq_ignore_ascii_case(b"100-continue"));
         Received {
             stream,
-            left: length,
+            left: announced(head),
             has_ended: false,
+            expects: expects.then(|| Rc::downgrade(respond)),
         }
+    }
+
+    fn poll_data(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, h2::Error>>> {
+        let polled = self.stream.poll_data(cx);
+        // Who sends without waiting need not be told.
+        let expects = self.expects.take();
+        if let Some(respond) = expects.filter(|_| polled.is_pending()) {
+            if let Some(respond) = respond.upgrade() {
+                respond.send_interim(StatusCode::CONTINUE, &HeaderMap::new());
+            }
+        }
+        polled
     }
 }
 
@@ -45,7 +65,7 @@ impl Body for Received {
     ) -> Poll<Option<Result<Frame<Bytes>, h2::Error>>> {
         let this = &mut *self;
         if !this.has_ended {
-            match ready!(this.stream.poll_data(cx)) {
+            match ready!(this.poll_data(cx)) {
                 Some(Ok(bytes)) => {
                     // Fails for a stream that has been closed meanwhile, whose window does not matter.
                     let _ = this.stream.flow_control().release_capacity(bytes.len());

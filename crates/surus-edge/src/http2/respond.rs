@@ -42,7 +42,8 @@ impl Respond {
         })
     }
 
-    fn send_interim(&self, status: StatusCode, headers: &HeaderMap) -> bool {
+    /// False if it cannot be sent any more.
+    pub(crate) fn send_interim(&self, status: StatusCode, headers: &HeaderMap) -> bool {
         let task = self.task.borrow();
         // `h2` notes who asks.
         let mut cx = Context::from_waker(task.as_ref().unwrap_or(Waker::noop()));
