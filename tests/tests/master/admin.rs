@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use surus_tests::http::{Connection, Request};
-use surus_tests::surus::{Mode, Surus};
+use surus_tests::surus::{binary, Mode, Surus, CONTROL};
 use surus_tests::temp::TempDir;
 
 const APP: &str = "<?php return function ($request) {
@@ -157,6 +157,33 @@ fn the_dashboard_works_in_a_browser() {
     assert!(waits_for.starts_with("usleep() at "), "{waits_for}");
     assert!(["1", "2"].contains(&worker), "{worker}");
     assert!(page.contains("<title>Surus</title>"), "{page}");
+}
+
+/// In a terminal each view takes the place of the one before.
+#[test]
+fn the_live_view_is_drawn_in_a_terminal() {
+    let folder = TempDir::new("terminal");
+    let (server, _) = server(&folder);
+    let mut waiting = Connection::open(server.address()).unwrap();
+    let request = Request::get("/long").bytes(server.address());
+    waiting.write(&request).unwrap();
+    let shown = |text: &str| text.contains("GET /long") && text.contains("usleep() at ");
+    let top = format!("{} top -n 3 --every 0.3", binary().display());
+    let begun = Instant::now();
+    let views = loop {
+        let output = Command::new("script")
+            .args(["-qec", &top, "/dev/null"])
+            .env("RUNTIME_DIRECTORY", server.folder().join(CONTROL))
+            .output()
+            .expect("script");
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        if shown(&text) {
+            break text;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(20), "{text}");
+    };
+    // Cursor home, and the rest of the screen empty.
+    assert!(views.matches("\x1b[H\x1b[J").count() >= 2, "{views:?}");
 }
 
 /// A client that says nothing, or half of it, keeps nobody from his answer.
