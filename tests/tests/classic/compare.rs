@@ -13,17 +13,31 @@ use crate::MODE;
 pub(crate) fn surus() -> &'static Surus {
     static SERVER: OnceLock<Surus> = OnceLock::new();
     SERVER.get_or_init(|| {
-        Surus::serve(&surus_tests::fixture("classic"))
+        let server = Surus::serve(&surus_tests::fixture("classic"))
             .argument("--mode")
             .argument(MODE)
-            .start()
+            .start();
+        warm(server.address());
+        server
     })
+}
+
+/// PHP makes superglobals in another order in the request that compiles a script, before OPcache has it.
+fn warm(address: SocketAddr) {
+    Request::get("/info.php")
+        .header("Host", SERVER_NAME)
+        .send(address)
+        .expect(200);
 }
 
 pub(crate) fn reference() -> SocketAddr {
     static SERVER: OnceLock<Reference> = OnceLock::new();
     SERVER
-        .get_or_init(|| Reference::serve(&surus_tests::fixture("classic")))
+        .get_or_init(|| {
+            let server = Reference::serve(&surus_tests::fixture("classic"));
+            warm(server.address());
+            server
+        })
         .address()
 }
 
