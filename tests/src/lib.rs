@@ -9,6 +9,7 @@
 //! http2                   a client that sends the frames it is told to
 //! process, watchdog,      child processes and folders that end with the test, however it ends
 //! temp, ports
+//! waiting                 for what another process does
 //! ```
 //!
 //! Nothing outlives a test binary: a value's `Drop` stops its server, and what lives in a `static`
@@ -29,6 +30,7 @@ pub mod reference;
 pub mod slow;
 pub mod surus;
 pub mod temp;
+pub mod waiting;
 mod watchdog;
 pub mod wordpress;
 

@@ -1,12 +1,13 @@
 //! Clients that are not one request on one connection.
 
 use std::collections::HashSet;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use surus_tests::http::{Connection, Request};
 use surus_tests::parallel::together;
 use surus_tests::surus::Surus;
 use surus_tests::temp::TempDir;
+use surus_tests::waiting::wait_for;
 
 use crate::{surus, MODE, PROCESSES};
 
@@ -104,14 +105,6 @@ fn many_at_once() {
     };
     assert!(pids.len() <= PROCESSES, "{pids:?}");
     assert!(took < at_most, "100 requests that wait 0.3 s took {took:?}");
-}
-
-fn wait_for(problem: &str, done: impl Fn() -> bool) {
-    let start = Instant::now();
-    while !done() {
-        assert!(start.elapsed() < Duration::from_secs(5), "{problem}");
-        std::thread::sleep(Duration::from_millis(5));
-    }
 }
 
 /// A client that leaves does not end a script that ignores it, nor the server.

@@ -3,15 +3,14 @@
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use nix::sys::signal::{kill, Signal};
 use nix::unistd::Pid;
 use surus_tests::http::Request;
 use surus_tests::surus::{binary, Surus, CONTROL};
 use surus_tests::temp::TempDir;
-
-const PATIENCE: Duration = Duration::from_secs(30);
+use surus_tests::waiting::wait_for;
 
 fn server(folder: &TempDir, settings: &str) -> Surus {
     folder.file("app.php", "<?php return fn () => 'old';");
@@ -23,14 +22,6 @@ fn server(folder: &TempDir, settings: &str) -> Surus {
 
 fn get(server: &Surus) -> String {
     Request::get("/").send(server.address()).expect(200).text()
-}
-
-fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
-    let begun = Instant::now();
-    while !is_so() {
-        assert!(begun.elapsed() < PATIENCE, "{what}");
-        thread::sleep(Duration::from_millis(20));
-    }
 }
 
 /// Clock ticks that a process has computed for.
@@ -113,5 +104,5 @@ fn an_interrupted_wait_leaves_the_server_alone() {
     assert_eq!(get(&server), "old");
     assert!(server.status()["reloads"]["waits_for"].is_string());
     folder.file("go", "");
-    wait_for("the new version", || get(&server) == "new");
+    wait_for("it is not reloaded", || get(&server) == "new");
 }

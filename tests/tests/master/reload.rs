@@ -10,6 +10,7 @@ use nix::unistd::Pid;
 use surus_tests::http::Request;
 use surus_tests::surus::{Mode, Surus};
 use surus_tests::temp::TempDir;
+use surus_tests::waiting::wait_for;
 
 use crate::load::during;
 
@@ -194,11 +195,7 @@ fn requests_of_the_old_version_finish_in_it() {
         let address = server.address();
         move || Request::get("/slow").send(address).expect(200).text()
     });
-    let begun = Instant::now();
-    while !folder.path().join("begun").exists() {
-        assert!(begun.elapsed() < Duration::from_secs(20), "no request");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    wait_for("no request", || folder.path().join("begun").exists());
     folder.file("app.php", &app("new"));
     reload(&server);
     assert_eq!(get(&server), "new");
