@@ -386,11 +386,10 @@ impl State {
             return poll_fn(|cx| self.poll_flush(cx)).await;
         }
         poll_fn(|cx| self.output.borrow_mut().poll_finish(cx)).await?;
-        let mut scratch = [0; 4096];
         let mut budget = LINGER_BYTES;
         loop {
             poll_fn(|cx| self.output.borrow().stream().poll_read_ready(cx)).await?;
-            match self.output.borrow().stream().try_read(&mut scratch) {
+            match self.skip() {
                 Ok(0) => return Ok(()),
                 Ok(count) if count > budget => return Ok(()),
                 Ok(count) => budget -= count,
@@ -398,6 +397,12 @@ impl State {
                 Err(error) => return Err(error),
             }
         }
+    }
+
+    /// Reads what nobody wants. Its buffer is not part of what waits: every connection would have room for it.
+    fn skip(&self) -> io::Result<usize> {
+        let mut scratch = [0; 4096];
+        self.output.borrow().stream().try_read(&mut scratch)
     }
 
     pub(crate) fn wake(&self) {

@@ -65,7 +65,7 @@ pub(crate) fn run<B: Backend>(
             // What comes is not what was expected, or nothing does; a 408 may be waiting.
             Ok(None) | Err(_) => End::Closed,
             Ok(Some(Protocol::Http1)) => serve_http1(&seat.edge, socket, service, draining).await,
-            Ok(Some(Protocol::Http2)) => serve_http2(&seat.edge, socket, service).await,
+            Ok(Some(Protocol::Http2)) => Box::pin(serve_http2(&seat.edge, socket, service)).await,
         };
         if end == End::Closed {
             // What a client that does not read its response misses is its own affair.
@@ -85,36 +85,51 @@ async fn serve_http1<B: Backend>(
     let state = Rc::clone(service.state());
     loop {
         if !draining {
-            let lane = lane::run(&mut socket, &service);
+            let lane = pin!(lane::run(&mut socket, &service));
             match drive(lane, &state, &edge.flusher, |_| {}).await {
                 Some(Ok(lane::End::Hyper)) => {}
                 Some(Ok(lane::End::Closed) | Err(_)) => return End::Closed,
                 None => return End::Aborted,
             }
         }
-        // Not by `Finish`, which would close it before its next request is read.
-        let is_last = state.finishing.replace(state.finishing.get() || draining) || draining;
-        let mut connection = edge
-            .http
-            .clone()
-            .keep_alive(!is_last)
-            .serve_connection(TokioIo::new(socket), service);
-        let stay = Stay {
-            connection: &mut connection,
-            state: &state,
-        };
-        let finish = |stay: Pin<&mut Stay<'_, B>>| {
-            Pin::new(&mut *stay.get_mut().connection).graceful_shutdown();
-        };
-        match drive(stay, &state, &edge.flusher, finish).await {
-            None => return End::Aborted,
-            Some(Some(result)) => return End::of(Some(result), &state),
-            Some(None) => {
-                let parts = connection.into_parts();
-                socket = parts.io.into_inner();
-                socket.give_back(&parts.read_buf);
-                service = parts.service;
-            }
+        // On the heap: most connections never have this state, and all would have room for it.
+        match Box::pin(serve_by_hyper(edge, socket, service, draining)).await {
+            Ok(left) => (socket, service) = left,
+            Err(end) => return end,
+        }
+    }
+}
+
+/// What hyper serves of a connection: all of it, or until it gives it back.
+async fn serve_by_hyper<B: Backend>(
+    edge: &Rc<Edge<B>>,
+    socket: Socket,
+    service: Service<B>,
+    draining: bool,
+) -> Result<(Socket, Service<B>), End> {
+    let state = Rc::clone(service.state());
+    // Not by `Finish`, which would close it before its next request is read.
+    let is_last = state.finishing.replace(state.finishing.get() || draining) || draining;
+    let mut connection = edge
+        .http
+        .clone()
+        .keep_alive(!is_last)
+        .serve_connection(TokioIo::new(socket), service);
+    let stay = pin!(Stay {
+        connection: &mut connection,
+        state: &state,
+    });
+    let finish = |stay: Pin<&mut Stay<'_, B>>| {
+        Pin::new(&mut *stay.get_mut().connection).graceful_shutdown();
+    };
+    match drive(stay, &state, &edge.flusher, finish).await {
+        None => Err(End::Aborted),
+        Some(Some(result)) => Err(End::of(Some(result), &state)),
+        Some(None) => {
+            let parts = connection.into_parts();
+            let mut socket = parts.io.into_inner();
+            socket.give_back(&parts.read_buf);
+            Ok((socket, parts.service))
         }
     }
 }
@@ -141,7 +156,7 @@ impl<B: Backend> Future for Stay<'_, B> {
 async fn serve_http2<B: Backend>(edge: &Rc<Edge<B>>, socket: Socket, service: Service<B>) -> End {
     let state = Rc::clone(service.state());
     state.speaks_http2();
-    let handshake = edge.http2.handshake(socket);
+    let handshake = pin!(edge.http2.handshake(socket));
     let connection = match drive(handshake, &state, &edge.flusher, |_| {}).await {
         None => return End::Aborted,
         Some(Err(_)) => return End::Closed,
@@ -152,7 +167,7 @@ async fn serve_http2<B: Backend>(edge: &Rc<Edge<B>>, socket: Socket, service: Se
         serving.finish();
     }
     let finish = |serving: Pin<&mut Serving<B>>| serving.get_mut().finish();
-    match drive(serving, &state, &edge.flusher, finish).await {
+    match drive(pin!(serving), &state, &edge.flusher, finish).await {
         None => End::Aborted,
         // Of an error the client has been told.
         Some(Ok(()) | Err(_)) => End::Closed,
@@ -180,14 +195,14 @@ impl End {
     }
 }
 
-/// Polls a connection to its end, and sends what each turn has produced. `None`: it is aborted.
+/// Polls a connection to its end, and sends what each turn has produced. `None`: it is aborted. By reference: the future
+/// would have room for what it is given and for what it pins.
 async fn drive<C: Future>(
-    connection: C,
+    mut connection: Pin<&mut C>,
     state: &Rc<State>,
     flusher: &Flusher,
     finish: impl Fn(Pin<&mut C>),
 ) -> Option<C::Output> {
-    let mut connection = pin!(connection);
     poll_fn(|cx| {
         match state.poll_order(cx) {
             Some(Command::Abort) => return Poll::Ready(None),
