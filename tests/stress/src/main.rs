@@ -156,8 +156,6 @@ fn classic(
         max_isolates: 24,
         idle: Duration::from_millis(100),
         recycle: IsolateLimits::default(),
-        spill: 1 << 30,
-        spill_folder: std::env::temp_dir(),
     };
     Ok(Application::Classic(Classic::new(engine, config)?))
 }
