@@ -1,5 +1,6 @@
 //! Bodies that PHP reads as they come, and what follows a body in either direction.
 
+use std::fs;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::process::Command;
@@ -10,6 +11,8 @@ use surus_tests::fixture;
 use surus_tests::http::{Connection, Response};
 use surus_tests::http2::{self, Client};
 use surus_tests::surus::{Mode, Surus};
+use surus_tests::temp::TempDir;
+use surus_tests::waiting::wait_for;
 
 fn server(config: &str) -> Surus {
     Surus::serve(&fixture("streaming/app.php"))
@@ -200,6 +203,46 @@ fn a_body_that_breaks_off_is_no_body() -> io::Result<()> {
 }
 
 const TRAILERS: &str = "X-Sum: abc\r\nContent-Length: 7\r\nx-sum: d\r\n\r\n";
+
+/// The same of a stream that is reset, whatever the client calls it: its end has not come.
+#[test]
+fn a_body_whose_stream_is_reset_is_no_body() -> io::Result<()> {
+    let note =
+        |body: &str| format!("file_put_contents(__DIR__ . '/seen', {body} . ';', FILE_APPEND);");
+    for mode in Mode::ISOLATES {
+        let folder = TempDir::new("reset");
+        let (handler, script) = (
+            note("$request->body()"),
+            note("file_get_contents('php://input')"),
+        );
+        let handler = format!("<?php return function ($request) {{ {handler} return 'seen'; }};");
+        folder.file("app.php", &handler);
+        folder.file("index.php", &format!("<?php {script} echo 'seen';"));
+        let server = Surus::serve(&mode.script(folder.path())).mode(mode).start();
+        for headers in [&[("content-length", "10")][..], &[]] {
+            for (reason, stream) in [(0, 1), (8, 5)] {
+                let mut client = Client::open(server.address())?;
+                let head = http2::head("POST", "/", headers);
+                client.send(http2::HEADERS, http2::END_HEADERS, stream, &head)?;
+                client.send(http2::DATA, 0, stream, b"first")?;
+                // Answered behind it: it has come.
+                client.send(http2::PING, 0, 0, &[7; 8])?;
+                while client.next(http2::PING)?.flags & http2::ACK == 0 {}
+                client.send(http2::RST_STREAM, 0, stream, &[0, 0, 0, reason])?;
+                let head = http2::head("POST", "/", &[]);
+                client.send(http2::HEADERS, http2::END_HEADERS, stream + 2, &head)?;
+                client.send(http2::DATA, http2::END_STREAM, stream + 2, b"whole")?;
+                assert_eq!(client.next(http2::DATA)?.payload, b"seen", "{mode:?}");
+            }
+        }
+        wait_for("PHP has not ended", || {
+            server.status()["workers"][0]["in_flight"] == 0
+        });
+        let seen = fs::read_to_string(folder.path().join("seen"))?;
+        assert_eq!(seen, "whole;".repeat(4), "{mode:?}");
+    }
+    Ok(())
+}
 
 #[test]
 fn a_request_has_trailers() -> io::Result<()> {

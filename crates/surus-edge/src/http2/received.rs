@@ -5,7 +5,7 @@ use std::rc::{Rc, Weak};
 use std::task::{ready, Context, Poll};
 
 use bytes::Bytes;
-use h2::{Reason, RecvStream};
+use h2::RecvStream;
 use http::header::{HeaderMap, HeaderValue, EXPECT};
 use http::StatusCode;
 use http_body::{Body, Frame, SizeHint};
@@ -50,11 +50,6 @@ impl Received {
     }
 }
 
-/// A client that does not want the response any more, and says that nothing is wrong, has sent all that it will.
-fn is_end(error: &h2::Error) -> bool {
-    error.is_remote() && error.reason() == Some(Reason::NO_ERROR)
-}
-
 impl Body for Received {
     type Data = Bytes;
     type Error = h2::Error;
@@ -73,16 +68,13 @@ impl Body for Received {
                     this.left = this.left.map(|left| left.saturating_sub(length));
                     return Poll::Ready(Some(Ok(Frame::data(bytes))));
                 }
-                Some(Err(error)) if is_end(&error) => return Poll::Ready(None),
+                // Whatever the reason: without its end a body is not whole.
                 Some(Err(error)) => return Poll::Ready(Some(Err(error))),
                 None => this.has_ended = true,
             }
         }
-        match ready!(this.stream.poll_trailers(cx)) {
-            Ok(trailers) => Poll::Ready(trailers.map(|trailers| Ok(Frame::trailers(trailers)))),
-            Err(error) if is_end(&error) => Poll::Ready(None),
-            Err(error) => Poll::Ready(Some(Err(error))),
-        }
+        let trailers = ready!(this.stream.poll_trailers(cx));
+        Poll::Ready(trailers.map(|found| found.map(Frame::trailers)).transpose())
     }
 
     fn is_end_stream(&self) -> bool {
