@@ -15,7 +15,7 @@
 //! - [`http2`]: HTTP/2, on the `h2` crate
 //! - [`proxies`], [`ids`]: who the client is, and what its request is called
 //! - [`serving`]: the life of one connection; [`connection`]: its state; [`socket`]: its bytes
-//! - [`sweep`], [`stall`]: the timeouts of all of them, once a second
+//! - [`sweep`], [`stall`]: the timeouts of all of them, once a second; [`patience`]: those of bodies
 //! - [`buffers`], [`output`]: what is read, and what is written, gathered
 //! - [`wellformed`]: what is asked of a request beyond what hyper checks
 //! - [`backend`]: what a backend is; [`request_body`], [`reply`]: the bodies on both sides of it
@@ -53,6 +53,7 @@ mod mime;
 mod opening;
 mod output;
 mod path;
+mod patience;
 mod proxies;
 mod proxy_protocol;
 mod range;

@@ -1,20 +1,19 @@
 use std::cell::{Cell, OnceCell};
 use std::fmt;
-use std::future::{poll_fn, Future};
+use std::future::poll_fn;
 use std::io;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
-use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
 use http_body::{Body, Frame, SizeHint};
-use tokio::time::{Instant, Sleep};
 
 use crate::connection::{Command, State};
 use crate::direct::{Direct, Rest};
 use crate::input::Input;
+use crate::patience::Patience;
 use crate::{BoxError, Limits};
 
 /// A request's body, bounded in bytes and in time. Where it passes a bound it fails with a [`BodyError`], and the edge
@@ -46,13 +45,7 @@ struct Watch {
     left: u64,
     /// Bytes since the last turn of others.
     turn: u64,
-    received: u64,
-    limits: Limits,
-    /// How long was waited for the client in all, and since when it is waited for now. The time in which the backend
-    /// does not ask for more is not the client's.
-    waited: Duration,
-    since: Option<Instant>,
-    timer: Option<Pin<Box<Sleep>>>,
+    patience: Patience,
     verdict: Verdict,
     trailers: Trailers,
     connection: Rc<State>,
@@ -190,11 +183,7 @@ impl Watch {
         let watch = Box::new(Watch {
             left: limits.body_bytes,
             turn: 0,
-            received: 0,
-            limits: limits.clone(),
-            waited: Duration::ZERO,
-            since: None,
-            timer: None,
+            patience: Patience::new(limits.body_timeout, limits),
             verdict: Rc::clone(&verdict),
             trailers: Trailers::default(),
             connection: Rc::clone(connection),
@@ -224,11 +213,7 @@ impl Watch {
     }
 
     fn came(&mut self, bytes: u64) -> Result<(), BoxError> {
-        if let Some(since) = self.since.take() {
-            self.waited += since.elapsed();
-            self.timer = None;
-        }
-        self.received += bytes;
+        self.patience.moved(bytes);
         self.turn += bytes;
         match self.left.checked_sub(bytes) {
             Some(left) => {
@@ -241,22 +226,8 @@ impl Watch {
 
     /// Ready when the client has been waited for too long.
     fn poll_patience(&mut self, cx: &mut Context<'_>) -> Poll<BoxError> {
-        let Some(since) = self.since else {
-            // Most bodies have come with their heads: hyper hands them over next. A timer would be for nothing.
-            self.since = Some(Instant::now());
-            cx.waker().wake_by_ref();
-            return Poll::Pending;
-        };
-        let timer = self.timer.get_or_insert_with(|| {
-            let patience = self
-                .limits
-                .patience(self.limits.body_timeout, self.received);
-            let end = since + patience.saturating_sub(self.waited);
-            Box::pin(tokio::time::sleep_until(end))
-        });
-        timer
-            .as_mut()
-            .poll(cx)
+        self.patience
+            .poll_end(cx)
             .map(|()| self.fail(BodyError::TimedOut))
     }
 }

@@ -48,15 +48,7 @@ impl Drop for Busy {
 pub(crate) struct Outgoing<B> {
     reply: Reply<B>,
     log: Option<Box<Entry>>,
-    /// HTTP/2: it has given bytes and was not asked for more since.
-    held: bool,
-    busy: Busy,
-}
-
-impl<B> Drop for Outgoing<B> {
-    fn drop(&mut self) {
-        self.busy.0.stall.released(self.held);
-    }
+    _busy: Busy,
 }
 
 impl<B> Body for Outgoing<B>
@@ -72,13 +64,6 @@ where
     ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
         let this = &mut *self;
         let polled = Pin::new(&mut this.reply).poll_frame(cx);
-        if this.busy.0.is_http2() {
-            this.busy.0.stall.asked(this.held);
-            this.held = matches!(polled, Poll::Ready(Some(Ok(_))));
-            if this.held {
-                this.busy.0.stall.gave();
-            }
-        }
         if let Some(log) = &mut this.log {
             if let Poll::Ready(Some(Ok(frame))) = &polled {
                 log.add(frame.data_ref().map_or(0, Bytes::len));
@@ -336,8 +321,7 @@ impl Noted {
         response.map(|reply| Outgoing {
             reply,
             log: self.log,
-            held: false,
-            busy: self.busy,
+            _busy: self.busy,
         })
     }
 

@@ -1,4 +1,4 @@
-//! How long a client has held up its response.
+//! How long a client has held up its connection: what waits for a window of HTTP/2 has [`crate::patience`] of its own.
 
 use std::cell::Cell;
 use std::time::Duration;
@@ -12,36 +12,13 @@ pub(crate) struct Stall {
     ticks: Cell<u32>,
     /// Bytes sent before it began.
     sent_before: Cell<u64>,
-    /// HTTP/2: response bodies that have given bytes and were not asked for more since: their windows are closed.
-    held: Cell<u32>,
-    /// HTTP/2: how often a body was asked, and how often it had been at the last tick.
-    asked: Cell<u64>,
-    asked_before: Cell<u64>,
 }
 
 impl Stall {
-    /// A body is asked for bytes; `held` says whether it had given some before.
-    pub(crate) fn asked(&self, held: bool) {
-        self.asked.set(self.asked.get() + 1);
-        self.released(held);
-    }
-
-    pub(crate) fn gave(&self) {
-        self.held.set(self.held.get() + 1);
-    }
-
-    pub(crate) fn released(&self, held: bool) {
-        if held {
-            self.held.set(self.held.get() - 1);
-        }
-    }
-
     /// Counts a tick. True if the client has had its time.
     pub(crate) fn tick(&self, output: &Output, limits: &Limits) -> bool {
         let ticks = self.ticks.get();
-        let asked = self.asked.get();
-        let is_held = self.held.get() > 0 && self.asked_before.replace(asked) == asked;
-        if !output.is_blocked() && !is_held {
+        if !output.is_blocked() {
             self.ticks.set(ticks.saturating_sub(1));
             return false;
         }

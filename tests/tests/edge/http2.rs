@@ -313,7 +313,7 @@ fn a_client_that_does_not_read_is_cut() -> io::Result<()> {
             let start = Instant::now();
             client.rest();
             let took = start.elapsed();
-            assert!(took < Duration::from_secs(8), "{took:?}");
+            assert!(took < Duration::from_secs(20), "{took:?}");
         }
         get(&server, "/").expect(200);
     }

@@ -18,6 +18,7 @@ mod spares;
 mod streaming;
 mod streams;
 mod uploads;
+mod windows;
 
 use std::io;
 

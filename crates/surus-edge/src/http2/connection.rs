@@ -66,7 +66,7 @@ impl<B: Backend> Serving<B> {
         let is_head = head.method == Method::HEAD;
         let (noted, begun) = self.service.begin(&client, &mut head, body, verdict);
         let responding = self.service.respond(noted, begun);
-        let mut stream = Stream::new(respond, responding, is_head);
+        let mut stream = Stream::new(respond, responding, is_head, self.service.limits());
         if Pin::new(&mut stream).poll(cx).is_pending() {
             spawn_local(stream);
         }

@@ -1,4 +1,5 @@
-//! One request's response, from when it is waited for until its last byte is `h2`'s.
+//! One request's response, from when it is waited for until its last byte is `h2`'s. That takes no more than it has room
+//! for: until then the response has not ended, and its client is waited for with patience, whatever else it does.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -13,8 +14,10 @@ use http_body::Body;
 
 use super::head;
 use super::respond::Respond;
+use super::OUTPUT;
+use crate::patience::Patience;
 use crate::service::{Outgoing, Responding};
-use crate::Backend;
+use crate::{Backend, Limits};
 
 /// Ends with the stream. Dropping what it waits for cancels the request.
 pub(crate) enum Stream<B: Backend> {
@@ -22,16 +25,23 @@ pub(crate) enum Stream<B: Backend> {
         respond: Rc<Respond>,
         responding: Responding<B>,
         is_head: bool,
+        limits: Limits,
     },
     Sending(Sending<Outgoing<B::Body>>),
 }
 
 impl<B: Backend> Stream<B> {
-    pub(crate) fn new(respond: Rc<Respond>, responding: Responding<B>, is_head: bool) -> Self {
+    pub(crate) fn new(
+        respond: Rc<Respond>,
+        responding: Responding<B>,
+        is_head: bool,
+        limits: &Limits,
+    ) -> Self {
         Stream::Waiting {
             respond,
             responding,
             is_head,
+            limits: limits.clone(),
         }
     }
 }
@@ -46,14 +56,15 @@ impl<B: Backend> Future for Stream<B> {
                     respond,
                     responding,
                     is_head,
+                    limits,
                 } => {
                     let Poll::Ready(Ok(response)) = Pin::new(responding).poll(cx) else {
                         return respond.poll_gone(cx);
                     };
-                    match begin(respond, response, *is_head) {
-                        Some(sending) => *self = Stream::Sending(sending),
-                        None => return Poll::Ready(()),
-                    }
+                    let Some(sending) = begin(respond, response, *is_head, limits) else {
+                        return Poll::Ready(());
+                    };
+                    *self = Stream::Sending(sending);
                 }
                 Stream::Sending(sending) => return sending.poll(cx),
             }
@@ -66,6 +77,7 @@ fn begin<R: Body<Data = Bytes>>(
     respond: &Respond,
     response: Response<R>,
     is_head: bool,
+    limits: &Limits,
 ) -> Option<Sending<R>> {
     let (mut head, body) = response.into_parts();
     let is_empty = body.is_end_stream();
@@ -80,6 +92,8 @@ fn begin<R: Body<Data = Bytes>>(
         body,
         chunk: None,
         left,
+        limits: limits.clone(),
+        patience: None,
     })
 }
 
@@ -91,6 +105,9 @@ pub(crate) struct Sending<R> {
     chunk: Option<Chunk>,
     /// Announced bytes that are still to come. The client would take more or fewer for an error of its own connection's.
     left: Option<u64>,
+    limits: Limits,
+    /// For a client that keeps its window closed, from the first time on.
+    patience: Option<Patience>,
 }
 
 struct Chunk {
@@ -105,11 +122,27 @@ impl<R: Body<Data = Bytes> + Unpin> Sending<R> {
             if self.stream.poll_reset(cx).is_ready() {
                 return Poll::Ready(());
             }
-            if let Some(chunk) = ready!(self.poll_room(cx)) {
-                let is_sent = self.stream.send_data(chunk.bytes, chunk.is_last).is_ok();
-                if chunk.is_last || !is_sent {
+            let Poll::Ready(part) = self.poll_part(cx) else {
+                let limits = &self.limits;
+                let patience = self
+                    .patience
+                    .get_or_insert_with(|| Patience::new(limits.write_timeout, limits));
+                ready!(patience.poll_end(cx));
+                self.stream.send_reset(Reason::CANCEL);
+                return Poll::Ready(());
+            };
+            if let Some(part) = part {
+                if let Some(patience) = &mut self.patience {
+                    patience.moved(part.bytes.len() as u64);
+                }
+                let is_sent = self.stream.send_data(part.bytes, part.is_last).is_ok();
+                if part.is_last || !is_sent {
                     return Poll::Ready(());
                 }
+            }
+            if let Some(rest) = &self.chunk {
+                self.stream.reserve_capacity(rest.bytes.len().min(OUTPUT));
+                continue;
             }
             let frame = match ready!(Pin::new(&mut self.body).poll_frame(cx)) {
                 Some(Ok(frame)) => frame,
@@ -138,19 +171,27 @@ impl<R: Body<Data = Bytes> + Unpin> Sending<R> {
         }
     }
 
-    /// The chunk that waits, when there is room for some of it: `h2` keeps the rest.
-    fn poll_room(&mut self, cx: &mut Context<'_>) -> Poll<Option<Chunk>> {
-        let Some(chunk) = &self.chunk else {
+    /// As much of the chunk that waits as there is room for. `None`: there is no chunk.
+    fn poll_part(&mut self, cx: &mut Context<'_>) -> Poll<Option<Chunk>> {
+        let Some(chunk) = &mut self.chunk else {
             return Poll::Ready(None);
         };
         while !chunk.bytes.is_empty() && self.stream.capacity() == 0 {
             match ready!(self.stream.poll_capacity(cx)) {
                 Some(Ok(_)) => {}
-                // The next look at the stream finds out why.
-                Some(Err(_)) | None => break,
+                // To send it finds out why.
+                Some(Err(_)) | None => return Poll::Ready(self.chunk.take()),
             }
         }
-        Poll::Ready(self.chunk.take())
+        let room = self.stream.capacity();
+        if room >= chunk.bytes.len() {
+            return Poll::Ready(self.chunk.take());
+        }
+        let bytes = chunk.bytes.split_to(room);
+        Poll::Ready(Some(Chunk {
+            bytes,
+            is_last: false,
+        }))
     }
 
     /// Notes a chunk as the next to be sent, as far as it was announced.
@@ -166,8 +207,8 @@ impl<R: Body<Data = Bytes> + Unpin> Sending<R> {
         if bytes.is_empty() && !is_last {
             return;
         }
-        // All of it would be a claim on the connection's window while others could send.
-        self.stream.reserve_capacity(usize::from(!bytes.is_empty()));
+        // More would be a claim on the connection's window while others could send.
+        self.stream.reserve_capacity(bytes.len().min(OUTPUT));
         self.chunk = Some(Chunk { bytes, is_last });
     }
 
