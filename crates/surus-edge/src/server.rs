@@ -206,9 +206,6 @@ struct Listener {
 
 impl Listener {
     fn new(inner: TcpListener) -> io::Result<Self> {
-        // Connections inherit it. Without it the kernel would take megabytes for a client that does not read them, and
-        // the edge would see nothing of that. Older kernels and other socket families do without.
-        let _ = SockRef::from(&inner).set_tcp_notsent_lowat(UNSENT);
         let address = Some(inner.local_addr()?).filter(|address| !address.ip().is_unspecified());
         Ok(Listener { inner, address })
     }
@@ -266,6 +263,9 @@ fn open<B: Backend>(
     }
     // Fails only when the client has already gone, which the connection will find out by itself.
     let _ = stream.set_nodelay(true);
+    // Without it the kernel would take megabytes for a client that does not read them, and the edge would see nothing of
+    // that. Not the listener's: there may be connections that are older than this worker. Other socket families do without.
+    let _ = SockRef::from(&stream).set_tcp_notsent_lowat(UNSENT);
     spawn_local(serving::run(
         Rc::clone(edge),
         stream,
