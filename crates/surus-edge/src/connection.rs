@@ -89,6 +89,8 @@ pub(crate) struct State {
     pub(crate) linger: Cell<bool>,
     /// `Finish` has been passed on to hyper.
     pub(crate) finishing: Cell<bool>,
+    /// It has been idle, and another one wants its place.
+    dismissed: Cell<bool>,
     output: RefCell<Output>,
     /// In the flusher's list.
     queued: Cell<bool>,
@@ -134,6 +136,7 @@ impl State {
                 since: Cell::new(clock.get()),
                 linger: Cell::new(false),
                 finishing: Cell::new(false),
+                dismissed: Cell::new(false),
                 output: RefCell::new(Output::new(output)),
                 queued: Cell::new(false),
                 stuck: Cell::new(false),
@@ -172,6 +175,7 @@ impl State {
         self.requests.set(self.requests.get() + 1);
         // Its head has come after all.
         self.header_timed_out.set(false);
+        self.dismissed.set(false);
         self.head.set(0);
         self.enter(Phase::Busy);
     }
@@ -285,6 +289,18 @@ impl State {
     pub(crate) fn order(&self, command: Command) {
         self.command.set(Some(command));
         self.wake();
+    }
+
+    /// To make room for another one.
+    pub(crate) fn dismiss(&self) {
+        self.dismissed.set(true);
+        // A client of HTTP/2 has its time from here on.
+        self.enter(self.phase.get());
+        self.order(Command::Finish);
+    }
+
+    pub(crate) fn is_dismissed(&self) -> bool {
+        self.dismissed.get()
     }
 
     /// Nothing is asked for, and all that was has been sent.

@@ -11,6 +11,9 @@ use tokio::sync::Notify;
 use crate::connection::{Command, Phase, State};
 use crate::Limits;
 
+/// How long an idle client of HTTP/2 may take to answer when it is told that another one wants its place, in seconds.
+const GOODBYE: u32 = 5;
+
 /// The open connections of an edge, and its clock.
 #[derive(Debug, Default)]
 pub(crate) struct Table {
@@ -96,7 +99,7 @@ impl Table {
             let Some(state) = &slots[key] else { continue };
             let age = self.clock.get().wrapping_sub(state.since.get());
             if state.is_idle() && age > 1 && !state.is_closing() {
-                state.order(Command::Finish);
+                state.dismiss();
                 self.shed.set(key + 1);
                 return true;
             }
@@ -165,6 +168,7 @@ fn judge(state: &State, now: u32, limits: &Limits) {
             state.order(Command::Finish)
         }
         // HTTP/2 has been told to go, and does not.
+        Phase::Idle if state.is_dismissed() && age > GOODBYE => state.order(Command::Abort),
         Phase::Idle if state.finishing.get() && age > keep_alive.saturating_mul(2) => {
             state.order(Command::Abort)
         }

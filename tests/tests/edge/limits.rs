@@ -5,7 +5,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use surus_tests::http::{Connection, Request, Response};
+use surus_tests::http2::{self, Client};
 use surus_tests::surus::{Mode, Surus};
+use surus_tests::waiting::wait_for;
 
 use super::{get, sent, server};
 
@@ -45,6 +47,30 @@ fn connections_are_bounded_and_idle_ones_give_way() {
     get(&server, "/").expect(200);
     assert_eq!(until_closed(&mut idle).0.expect("its end"), b"");
     assert_eq!(busy.response("GET").expect("an answer").text(), "slept");
+}
+
+/// Also those of HTTP/2 whose clients do not answer when they are told to go: most likely there are none any more.
+#[test]
+fn idle_connections_of_http_2_give_way() {
+    let server = server(
+        Mode::Coroutine,
+        "[server]\nmax_connections = 2\nkeep_alive = \"60s\"",
+    )
+    .start();
+    let mut idle = [(); 2].map(|()| Client::open(server.address()).expect("a connection"));
+    for client in &mut idle {
+        client.get(1, "/").expect("written");
+        assert_eq!(client.next(http2::DATA).expect("data").payload, b"hello");
+    }
+    // Each of them makes room for one, and both places are free again.
+    let mut answered = 0;
+    wait_for("no place is free", || {
+        answered += u32::from(get(&server, "/").status == 200);
+        answered == 5
+    });
+    for client in &mut idle {
+        assert!(!client.rest().is_empty(), "it was not told");
+    }
 }
 
 #[test]
