@@ -1,5 +1,5 @@
 //! A body that is written down: one file of everything, except for the files of a form, which are kept apart. None has a
-//! name.
+//! name that others know.
 
 use std::io::{self, IoSlice, Write};
 use std::net::TcpStream;
@@ -197,12 +197,22 @@ impl Output {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
                 Ok(count) => IoSlice::advance_slices(&mut left, count),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                // What waits for others is not worth more than what is there now.
+                Err(error) if is_full(&error) && self.spares.make_room() => {}
                 Err(error) => return Err(error),
             }
         }
         self.waiting.clear();
         Ok(())
     }
+}
+
+/// The file system has no room, or its owner may not have more of it.
+fn is_full(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
+    )
 }
 
 /// `bytes`, which are a slice of `block` or few.

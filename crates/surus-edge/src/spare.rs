@@ -5,12 +5,14 @@
 
 use std::fs::{self, File, Permissions};
 use std::io::{self, Seek};
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use rustix::fs::FlockOperation;
+use rustix::fs::{FlockOperation, Mode, OFlags};
+use rustix::process::geteuid;
 use tempfile::TempDir;
 use tokio::runtime::Handle;
 
@@ -58,7 +60,7 @@ struct Parts {
 #[derive(Debug)]
 struct Names {
     folder: TempDir,
-    _lock: File,
+    _lock: OwnedFd,
     given: u64,
 }
 
@@ -110,11 +112,13 @@ impl Spares {
 
     /// Gives the room on the disk back.
     pub(crate) fn clear(&self) {
-        let mut inner = self.inner();
-        inner.bytes = 0;
-        let waiting = std::mem::take(&mut inner.waiting);
-        drop(inner);
-        drop_beside(waiting);
+        drop_beside(self.inner().take_all());
+    }
+
+    /// The same at once. False if there was none to give back. Not for the thread that runs PHP.
+    pub(crate) fn make_room(&self) -> bool {
+        let all = self.inner().take_all();
+        !all.is_empty()
     }
 
     fn inner(&self) -> MutexGuard<'_, Inner> {
@@ -163,6 +167,11 @@ impl Inner {
         let (_, parts) = self.waiting.pop()?;
         self.bytes -= parts.length;
         Some(parts)
+    }
+
+    fn take_all(&mut self) -> Vec<(Instant, Parts)> {
+        self.bytes = 0;
+        std::mem::take(&mut self.waiting)
     }
 
     /// Sees to it that spares do not wait for ever. False where nobody can.
@@ -231,8 +240,11 @@ impl BodyFile {
     /// A name that nothing has, for one that comes back.
     ///
     /// # Errors
-    /// The file system's.
+    /// The file system's. One that is of no use as a spare gets none.
     pub fn spare_name(&self) -> io::Result<PathBuf> {
+        if self.length() < WORTH {
+            return Err(io::ErrorKind::Unsupported.into());
+        }
         self.spares.inner().spare_name()
     }
 
@@ -286,12 +298,9 @@ impl Names {
     fn new(folder: &Path) -> io::Result<Self> {
         sweep_out(folder);
         let folder = tempfile::Builder::new().prefix(PREFIX).tempdir_in(folder)?;
-        let lock = File::open(folder.path())?;
-        rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
-        if !folder.path().is_dir() {
-            // Another worker took it for one that was left behind.
-            return Err(io::ErrorKind::NotFound.into());
-        }
+        // Another worker may have taken it for one that was left behind.
+        let lock = lock(folder.path()).filter(|_| folder.path().is_dir());
+        let lock = lock.ok_or(io::ErrorKind::NotFound)?;
         Ok(Names {
             folder,
             _lock: lock,
@@ -303,25 +312,27 @@ impl Names {
 /// Removes what workers that were killed have left behind.
 fn sweep_out(folder: &Path) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        if !entry
-            .file_name()
-            .as_encoded_bytes()
-            .starts_with(PREFIX.as_bytes())
-        {
+        let name = entry.file_name();
+        if !name.as_encoded_bytes().starts_with(PREFIX.as_bytes()) {
             continue;
         }
-        let is_left = File::open(entry.path()).is_ok_and(|found| {
-            let lock = rustix::fs::flock(&found, FlockOperation::NonBlockingLockExclusive);
-            // While it is locked nobody else takes it.
-            lock.is_ok() && fs::remove_dir_all(entry.path()).is_ok()
-        });
+        let path = entry.path();
+        let is_left = lock(&path).is_some_and(|_lock| fs::remove_dir_all(&path).is_ok());
         if is_left {
-            eprintln!(
-                "surus: removed {}, which was left behind",
-                entry.path().display()
-            );
+            eprintln!("surus: removed {}, which was left behind", path.display());
         }
     }
+}
+
+/// A folder that nobody has locked. As long as this is there nobody else takes it.
+fn lock(path: &Path) -> Option<OwnedFd> {
+    // Others may write to the folder that it is in, too: what is called so and is none of ours is left alone. To open a
+    // pipe would be to wait for its writer.
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let found = rustix::fs::open(path, flags, Mode::empty()).ok()?;
+    let is_ours = rustix::fs::fstat(&found).ok()?.st_uid == geteuid().as_raw();
+    let locked = rustix::fs::flock(&found, FlockOperation::NonBlockingLockExclusive);
+    (is_ours && locked.is_ok()).then_some(found)
 }
 
 /// To give back many pages takes a while: not on the thread that runs PHP.

@@ -9,18 +9,20 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::Signal;
 use serde_json::Value;
 use surus_tests::fixture;
-use surus_tests::http::{Part, Request};
+use surus_tests::http::{Connection, Part, Request};
 use surus_tests::surus::{Mode, Surus};
+use surus_tests::temp::TempDir;
 
 use super::uploads::noise;
 
 const SIZE: usize = 3 << 20;
 
+const LIMITS: &str = "[app.app]\nmax_body = \"64M\"\n[php]\nupload_max_filesize = \"64M\"\n";
+
 fn spares() -> Surus {
-    let limits = "[app.app]\nmax_body = \"64M\"\n[php]\nupload_max_filesize = \"64M\"\n";
     Surus::serve(&fixture("spares").join("index.php"))
         .mode(Mode::Classic)
-        .config(limits)
+        .config(LIMITS)
         .start()
 }
 
@@ -205,6 +207,59 @@ fn what_is_left_behind_is_removed() {
     until_used_again(&server);
     assert!(!left.exists(), "{}", left.display());
     assert!(used.exists());
+}
+
+/// Others may write to the folder of spares, too.
+#[test]
+fn what_others_call_so_is_left_alone() {
+    let server = spares();
+    let there = |name: &str| server.folder().join(name);
+    nix::unistd::mkfifo(&there("surus-spool-pipe"), nix::sys::stat::Mode::S_IRWXU).expect("a pipe");
+    fs::create_dir(there("others")).expect("made");
+    fs::write(there("others/file"), "text").expect("written");
+    std::os::unix::fs::symlink(there("others"), there("surus-spool-link")).expect("a link");
+    until_used_again(&server);
+    for name in ["surus-spool-pipe", "surus-spool-link", "others/file"] {
+        assert!(fs::symlink_metadata(there(name)).is_ok(), "{name}");
+    }
+}
+
+/// What waits for bodies does not take the room of one that has come.
+#[test]
+fn spares_make_room_on_a_disk_that_is_full() {
+    let folder = TempDir::new("full");
+    let mount = format!(
+        "mount -t tmpfs -o size=12m spool {} && exec \"$0\" \"$@\"",
+        folder.path().display()
+    );
+    let place = format!(
+        "[app.app]\nspool_folder = \"{}\"\n",
+        folder.path().display()
+    );
+    let config = LIMITS.replace("[app.app]\n", &place);
+    let server = Surus::serve(&fixture("spares").join("index.php"))
+        .mode(Mode::Classic)
+        .config(&config)
+        .under(&["unshare", "--mount", "sh", "-c", &mount])
+        .start();
+    let content = noise(SIZE);
+    let head =
+        format!("POST /index.php?do=body HTTP/1.1\r\nHost: a\r\nContent-Length: {SIZE}\r\n\r\n");
+    let (all, last) = content.split_at(SIZE - 1);
+    let mut clients: Vec<Connection> = (0..3)
+        .map(|_| {
+            let mut client = Connection::open(server.address()).expect("a connection");
+            client.write(head.as_bytes()).expect("written");
+            client.write(all).expect("written");
+            client
+        })
+        .collect();
+    for client in &mut clients {
+        client.write(last).expect("written");
+        client.response("POST").expect("an answer").expect(200);
+    }
+    let long = noise(8 << 20);
+    assert_eq!(post(&server, "do=body", &long)["length"], long.len());
 }
 
 #[test]

@@ -147,11 +147,11 @@ fn is_taken_back(name: &CStr) -> bool {
         if !is_alone(file.file(), &name) || fs::rename(&name, &spare).is_err() {
             return false;
         }
-        // Nobody can open it any more.
-        if is_open_elsewhere(file.file()) {
-            let _ = fs::remove_file(&spare);
-        } else {
+        // Nobody finds it any more: from here on it stays as it is.
+        if is_alone(file.file(), &spare) && !is_open_elsewhere(file.file()) {
             file.give_back(spare);
+        } else {
+            let _ = fs::remove_file(&spare);
         }
         true
     })
