@@ -46,14 +46,15 @@ struct Client {
 #[derive(Debug)]
 pub(crate) struct Control {
     path: PathBuf,
+    /// What it is called until it gets its name.
+    unpublished: Option<PathBuf>,
     listener: UnixListener,
     clients: Vec<Client>,
     next: ClientId,
 }
 
 impl Control {
-    /// Binds beside the final name and renames: a socket that a predecessor has left, or still serves, is replaced in
-    /// one step.
+    /// Binds beside the final name, for [`Control::publish`].
     pub(crate) fn bind(path: &Path) -> io::Result<Self> {
         if let Some(folder) = path.parent() {
             fs::DirBuilder::new()
@@ -72,18 +73,34 @@ impl Control {
         let listener = UnixListener::bind(&new)?;
         fs::set_permissions(&new, fs::Permissions::from_mode(0o600))?;
         listener.set_nonblocking(true)?;
-        fs::rename(&new, path)?;
         Ok(Control {
             path: path.to_owned(),
+            unpublished: Some(new),
             listener,
             clients: Vec::new(),
             next: 0,
         })
     }
 
+    /// Takes its name: a socket that a predecessor has left, or still serves, is replaced in one step.
+    pub(crate) fn publish(&mut self) {
+        let Some(new) = self.unpublished.take() else {
+            return;
+        };
+        if let Err(error) = fs::rename(&new, &self.path) {
+            eprintln!(
+                "surus: no control socket at {}: {error}",
+                self.path.display()
+            );
+            let _ = fs::remove_file(new);
+            self.leave_behind();
+        }
+    }
+
     /// A successor has renamed its own socket over this one.
     pub(crate) fn leave_behind(&mut self) {
         self.path = PathBuf::new();
+        self.unpublished = None;
     }
 
     /// In a worker after the fork: neither the socket nor its name is the worker's.
@@ -165,8 +182,9 @@ impl Client {
 
 impl Drop for Control {
     fn drop(&mut self) {
-        if !self.path.as_os_str().is_empty() {
-            let _ = fs::remove_file(&self.path);
+        let name = self.unpublished.as_ref().unwrap_or(&self.path);
+        if !name.as_os_str().is_empty() {
+            let _ = fs::remove_file(name);
         }
     }
 }

@@ -102,7 +102,8 @@ pub(crate) struct Master<'a> {
     pub(crate) manager: Manager,
     /// The new master, until it serves.
     upgrade: Option<Pid>,
-    taken_over: bool,
+    /// The same from then on.
+    successor: Option<Pid>,
     pub(crate) questions: VecDeque<Question>,
     pub(crate) last_question: u64,
     /// When the workers are looked after next.
@@ -132,13 +133,17 @@ impl<'a> Master<'a> {
         }
         let signals =
             SignalFd::with_flags(&watched, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)?;
-        let control = config.control.as_ref().and_then(|path| {
+        let mut control = config.control.as_ref().and_then(|path| {
             Control::bind(path)
                 .inspect_err(|error| {
                     eprintln!("surus: no control socket at {}: {error}", path.display());
                 })
                 .ok()
         });
+        // The name may be the predecessor's, which goes on if this one does not come up.
+        if let (Some(control), None) = (&mut control, config.predecessor) {
+            control.publish();
+        }
         let admin = match config.admin {
             Some(address) => Some(Admin::bind(address, config.predecessor.is_some())?),
             None => None,
@@ -162,7 +167,7 @@ impl<'a> Master<'a> {
             admin,
             manager: Manager::from_env(),
             upgrade: None,
-            taken_over: false,
+            successor: None,
             questions: VecDeque::new(),
             last_question: 0,
             next_look: Some(Duration::ZERO),
@@ -180,6 +185,9 @@ impl<'a> Master<'a> {
                         announce();
                         let pid = std::process::id();
                         self.manager.tell(&format!("READY=1\nMAINPID={pid}\n"));
+                        if let Some(control) = &mut self.control {
+                            control.publish();
+                        }
                         if let Some(predecessor) = self.config.predecessor {
                             predecessor.retire();
                         }
@@ -206,7 +214,7 @@ impl<'a> Master<'a> {
             Action::CloseListeners => {
                 self.listeners.close();
                 self.admin = None;
-                if self.upgrade.is_none() && !self.taken_over {
+                if self.upgrade.is_none() && self.successor.is_none() {
                     self.manager.tell("STOPPING=1\n");
                 }
             }
@@ -235,10 +243,14 @@ impl<'a> Master<'a> {
                     let _ = kill(pid, Signal::SIGKILL);
                 }
             }
+            Action::ReloadSuccessor => {
+                if let Some(pid) = self.successor {
+                    let _ = kill(pid, Signal::SIGHUP);
+                }
+            }
             Action::Upgraded(result) => {
                 if let Some(control) = &mut self.control {
                     if result.is_ok() {
-                        self.taken_over = true;
                         control.leave_behind();
                     }
                     control.answer_all(Request::Upgrade, &outcome(result));
@@ -316,7 +328,7 @@ impl<'a> Master<'a> {
                 Ok(Signal::SIGHUP) => events.push(Event::Reload(u64::MAX)),
                 Ok(Signal::SIGUSR2) => events.push(Event::Upgrade),
                 _ if self.is_successor(signal.ssi_pid) => {
-                    self.upgrade = None;
+                    self.successor = self.upgrade.take();
                     events.push(Event::TakenOver);
                 }
                 _ => stop = true,

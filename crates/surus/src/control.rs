@@ -156,7 +156,15 @@ fn reload_told(socket: &Path, request: Request) -> io::Result<Value> {
             Err(RecvTimeoutError::Disconnected) => return Err(io::ErrorKind::BrokenPipe.into()),
             Err(RecvTimeoutError::Timeout) => {}
         }
-        let reloads = &ask(socket, Request::Status, PROMPT)?["reloads"];
+        let status = match ask(socket, Request::Status, PROMPT) {
+            Ok(status) => status,
+            // It may be too busy to say more, or have ended with an answer on its way.
+            Err(error) => match answer.recv_timeout(PROMPT) {
+                Ok(answer) => return answer,
+                Err(_) => return Err(error),
+            },
+        };
+        let reloads = &status["reloads"];
         if let Some(what) = reloads["waits_for"].as_str().filter(|what| *what != told) {
             let left = reloads["gives_up_in_s"].as_f64().unwrap_or(0.0);
             eprintln!(

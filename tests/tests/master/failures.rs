@@ -6,8 +6,10 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::{kill, Signal};
 use nix::unistd::Pid;
+use surus_tests::http::Request;
 use surus_tests::surus::Surus;
 use surus_tests::temp::TempDir;
+use surus_tests::waiting::wait_for;
 
 use crate::load::during;
 
@@ -121,6 +123,65 @@ fn an_upgrade_to_what_does_not_start_changes_nothing() {
     folder.file("app.php", APP);
     let (code, text) = server.command(&["reload"]);
     assert_eq!(code, Some(0), "{text}");
+}
+
+/// A socket of a chosen name is the successor's only once that one serves.
+#[test]
+fn after_an_upgrade_that_has_failed_the_server_is_found_by_its_name() {
+    let folder = TempDir::new("named");
+    folder.file("app.php", APP);
+    let socket = folder.path().join("control.sock");
+    let named = socket.to_str().expect("a path").to_owned();
+    let server = Surus::serve(&folder.path().join("app.php"))
+        .argument("--set")
+        .argument(format!("control={named}"))
+        .start();
+    let command = |name: &str| server.command(&[name, "--control", &named]);
+    folder.file("app.php", "<?php throw new Exception('not today');");
+    assert_eq!(command("upgrade").0, Some(1));
+    assert_eq!(command("status").0, Some(0));
+    folder.file("app.php", APP);
+    let (code, text) = command("upgrade");
+    assert_eq!(code, Some(0), "{text}");
+    wait_for("the successor is not found", || {
+        command("status").0 == Some(0)
+    });
+    assert_eq!(command("stop").0, Some(0));
+    wait_for("it does not end", || !socket.exists());
+}
+
+/// The new binary may have read the code before it changed: it reloads when it serves.
+#[test]
+fn a_reload_during_an_upgrade_is_not_lost() {
+    let folder = TempDir::new("both");
+    let booting = "<?php touch(__DIR__ . '/booting');
+        while (!file_exists(__DIR__ . '/go')) { usleep(10_000); clearstatcache(); }
+        return fn () => ";
+    folder.file("go", "");
+    folder.file("app.php", &format!("{booting} 'old';"));
+    let server = Surus::serve(folder.path()).start();
+    let get = || Request::get("/").send(server.address()).expect(200).text();
+    for file in ["go", "booting"] {
+        std::fs::remove_file(folder.path().join(file)).expect("a file");
+    }
+    let master = server.status()["pid"].as_i64().expect("a process id") as i32;
+    thread::scope(|scope| {
+        let upgrade = scope.spawn(|| server.command(&["upgrade"]));
+        wait_for("no new binary boots", || {
+            folder.path().join("booting").exists()
+        });
+        folder.file("app.php", &format!("{booting} 'new';"));
+        kill(Pid::from_raw(master), Signal::SIGHUP).expect("SIGHUP");
+        // Until the master has seen it: it has had a turn then.
+        assert_eq!(server.status()["pid"], master);
+        folder.file("go", "");
+        let (code, text) = upgrade.join().expect("the command");
+        assert_eq!(code, Some(0), "{text}{}", server.log());
+    });
+    wait_for("it serves the old code", || get() == "new");
+    let successor = server.status()["pid"].as_i64().expect("a process id") as i32;
+    assert_ne!(successor, master);
+    kill(Pid::from_raw(successor), Signal::SIGTERM).expect("SIGTERM");
 }
 
 /// A worker that cannot start again, since the code is broken by now: the others answer for it.

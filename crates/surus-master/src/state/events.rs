@@ -87,6 +87,8 @@ pub(crate) enum Action {
     },
     StartUpgrade,
     StopUpgrade,
+    /// A reload was asked for while the new master, which serves now, booted.
+    ReloadSuccessor,
     /// Whoever asked for an upgrade is told how it went.
     Upgraded(Result<(), String>),
     Log(String),

@@ -65,6 +65,8 @@ pub(crate) struct Process {
     boot_failed: bool,
     /// Of plain processes: it takes no more requests.
     retired: bool,
+    /// It is to take over from one that has served for long enough, which may have said so only once.
+    is_for_worn: bool,
 }
 
 #[derive(Debug, Default)]
@@ -212,6 +214,7 @@ impl State {
                 generation: self.generation,
                 boot_failed: false,
                 retired: false,
+                is_for_worn: false,
             },
         );
         (id, Action::Spawn { seat, id })
@@ -283,7 +286,6 @@ impl State {
         if let Phase::Ending { outcome, .. } = self.phase {
             return self.finish(outcome).into_iter().collect();
         }
-        let reloading = self.is_reloading(process.seat);
         let mut actions = self.reload_lost(id, process.seat, death, now);
         let seat = &mut self.seats[process.seat];
         let number = process.seat + 1;
@@ -293,10 +295,9 @@ impl State {
             actions.push(Action::Log(format!(
                 "the successor of worker {number} {death}; the worker goes on"
             )));
-            if let (Some(current), Some(reason), false) =
-                (seat.current, seat.reason.clone(), reloading)
+            if let (Some(current), Some(reason), true) =
+                (seat.current, seat.reason.clone(), process.is_for_worn)
             {
-                // It is still worn, and may have said so only once.
                 self.ask_recycle(current, reason);
             }
             return actions;
@@ -346,7 +347,7 @@ impl State {
     fn stop(&mut self, now: Now) -> Vec<Action> {
         match self.phase {
             Phase::Serving => {
-                let mut actions = self.give_up_reload("the server ends");
+                let mut actions = self.refuse_reloads("the server ends");
                 if std::mem::take(&mut self.upgrading) {
                     actions.push(Action::StopUpgrade);
                     actions.push(Action::Upgraded(Err("the server ends".to_owned())));

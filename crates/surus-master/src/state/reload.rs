@@ -56,7 +56,7 @@ impl State {
         if self.phase != Phase::Serving {
             return vec![Action::Reloaded(Err("the server ends".to_owned()))];
         }
-        if self.reload.is_some() || !self.announced {
+        if self.reload.is_some() || !self.announced || self.upgrading {
             self.reload_again = Some(self.reload_again.map_or(since, |other| other.min(since)));
             return Vec::new();
         }
@@ -107,7 +107,8 @@ impl State {
     /// Whoever asked has to wait for another reload: it was asked for meanwhile, or has to reach workers that were
     /// starting when the last one began. Not for ever, where workers die all the time.
     pub(crate) fn is_reload_continued(&self) -> bool {
-        self.reload.is_some() && self.follow_ups <= MOST_FOLLOW_UPS
+        let is_to_come = self.reload.is_some() || self.reload_again.is_some();
+        is_to_come && self.follow_ups <= MOST_FOLLOW_UPS
     }
 
     /// The plain seat whose process is being replaced by this reload.
@@ -316,7 +317,10 @@ impl State {
                 );
                 let next = self.replaced_seat().and_then(|seat| self.seats[seat].next);
                 let mut actions = self.give_up_reload(&error);
-                // Else it would serve once it has booted, beside others that do not.
+                // Else it would serve once it has booted, beside others that do not. That it has may be said already.
+                if let Some(late) = next.and_then(|id| self.processes.get_mut(&id)) {
+                    late.life = Life::Leaving { kill_at: None };
+                }
                 actions.extend(next.map(Action::Kill));
                 actions
             }
@@ -342,6 +346,15 @@ impl State {
             .map(|&id| Action::Abort(id, reload.number, error.to_owned()))
             .chain([Action::Reloaded(Err(error.to_owned()))])
             .collect()
+    }
+
+    /// The old version stays, and nothing follows that was asked for meanwhile.
+    pub(super) fn refuse_reloads(&mut self, why: &str) -> Vec<Action> {
+        let mut actions = self.give_up_reload(why);
+        if self.reload_again.take().is_some() && actions.is_empty() {
+            actions.push(Action::Reloaded(Err(why.to_owned())));
+        }
+        actions
     }
 
     /// A process has died. A crash of the first one is the new version's fault; a kill from outside is nobody's, and
@@ -392,7 +405,8 @@ impl State {
 
     /// Begins a reload that was asked for meanwhile, and one for workers that were starting when the last one began.
     pub(super) fn catch_up(&mut self, now: Now) -> Vec<Action> {
-        if self.reload.is_some() || !self.announced || self.phase != Phase::Serving {
+        let is_busy = self.reload.is_some() || self.upgrading;
+        if is_busy || !self.announced || self.phase != Phase::Serving {
             return Vec::new();
         }
         let outdated = self

@@ -57,6 +57,9 @@ impl State {
                 continue;
             }
             let (next, action) = self.spawn(seat, now);
+            if let Some(process) = self.processes.get_mut(&next) {
+                process.is_for_worn = true;
+            }
             self.seats[seat].next = Some(next);
             self.seats[seat].reason = Some(reason.clone());
             let number = seat + 1;
@@ -141,7 +144,14 @@ impl State {
         if !std::mem::take(&mut self.upgrading) || self.phase != Phase::Serving {
             return Vec::new();
         }
-        let mut actions = self.give_up_reload("a new binary has taken over");
+        // It may have read the code before it changed.
+        let is_outdated = self.reload_again.is_some();
+        let mut actions = self.refuse_reloads(if is_outdated {
+            "a new binary has taken over, and reloads now"
+        } else {
+            "a new binary has taken over"
+        });
+        actions.extend(is_outdated.then_some(Action::ReloadSuccessor));
         actions.push(Action::Log(
             "the new binary has taken over; this one finishes its requests".to_owned(),
         ));

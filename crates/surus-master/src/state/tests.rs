@@ -467,6 +467,37 @@ fn stopping_during_an_upgrade_stops_both() {
     assert!(actions.contains(&Action::Terminate(0)));
 }
 
+/// The new binary may have read the code before it changed.
+#[test]
+fn a_reload_during_an_upgrade_comes_after_it() {
+    let mut failed = serving(1);
+    failed.on(Event::Upgrade, at(2000));
+    assert_eq!(failed.on(Event::Reload(7), at(2100)), []);
+    assert!(failed.is_reload_continued());
+    let actions = failed.on(Event::UpgradeFailed("no".into()), at(2200));
+    assert_eq!(
+        without_logs(actions),
+        [Action::Upgraded(Err("no".into())), prepare(0, Some(7))]
+    );
+
+    let mut replaced = serving(1);
+    replaced.on(Event::Upgrade, at(2000));
+    replaced.on(Event::Reload(7), at(2100));
+    let actions = without_logs(replaced.on(Event::TakenOver, at(2200)));
+    let told = "a new binary has taken over, and reloads now";
+    assert_eq!(
+        actions[..2],
+        [Action::Reloaded(Err(told.into())), Action::ReloadSuccessor]
+    );
+    assert!(!replaced.is_reload_continued());
+
+    let mut stopped = serving(1);
+    stopped.on(Event::Upgrade, at(2000));
+    stopped.on(Event::Reload(7), at(2100));
+    let actions = stopped.on(Event::Stop, at(2200));
+    assert_eq!(actions[0], Action::Reloaded(Err("the server ends".into())));
+}
+
 /// One worker with two processes behind it.
 fn serving_with_processes() -> State {
     let mut state = State::new(1, 2, DRAIN, BOOT);
@@ -591,6 +622,36 @@ fn a_version_that_does_not_boot_in_the_first_process_replaces_none() {
             Action::Reloaded(Err("no".into()))
         ]
     );
+}
+
+/// It may have said that it is ready before it was killed.
+#[test]
+fn a_successor_that_is_killed_for_its_lateness_takes_nobodys_place() {
+    let mut state = serving_with_processes();
+    assert_eq!(
+        without_logs(state.on(Event::Reload(7), at(2000))),
+        [Action::Refresh(7), spawn(1, 3)]
+    );
+    let actions = state.on(Event::Tick, at(62_000));
+    assert!(actions.contains(&Action::Kill(3)), "{actions:?}");
+    assert_eq!(state.on(Event::Ready(3), at(62_001)), []);
+    let dead = Event::Exited(3, Death::Signal("SIGKILL"));
+    assert_eq!(without_logs(state.on(dead, at(62_002))), []);
+    assert_eq!(state.seats[1].current, Some(1));
+    assert_eq!(state.seats[1].next, None);
+}
+
+/// That its process was replaced once is no reason to replace it again.
+#[test]
+fn a_successor_that_is_killed_for_its_lateness_is_not_tried_again() {
+    let mut state = serving_with_processes();
+    state.on(Event::Exited(1, Death::Signal("SIGSEGV")), at(2000));
+    state.on(Event::Ready(3), at(2100));
+    state.on(Event::Reload(7), at(3000));
+    let actions = state.on(Event::Tick, at(63_000));
+    assert!(actions.contains(&Action::Kill(4)), "{actions:?}");
+    state.on(Event::Exited(4, Death::Signal("SIGKILL")), at(63_001));
+    assert_eq!(state.on(Event::Tick, at(90_000)), []);
 }
 
 #[test]
