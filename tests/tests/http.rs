@@ -75,6 +75,33 @@ fn weights_are_what_the_table_says() {
     }
 }
 
+/// Of "en", "de" and "pt-BR".
+#[test]
+fn the_language_that_is_liked_best_is_chosen() {
+    let server = server();
+    for (accept, language) in [
+        ("pt;q=0.8, de;q=0.7", "pt-BR"),
+        ("de-AT, en;q=0.9", "de"),
+        ("de, en", "de"),
+        ("fr", "en"),
+        // Any other language.
+        ("*", "en"),
+        ("fr, *;q=0.5", "en"),
+        ("*, en;q=0.5", "de"),
+        ("en;q=0, *", "de"),
+        ("en;q=0, de;q=0, *;q=0.1", "pt-BR"),
+        ("de, *;q=0.9", "de"),
+        ("*;q=0.5, pt-br", "pt-BR"),
+        // What is said of a language itself counts.
+        ("de-AT;q=0.9, de;q=0.2, en;q=0.5", "en"),
+        ("de-AT;q=0.1, de-CH;q=0.9, en;q=0.5", "de"),
+        ("de;q=0", "en"),
+    ] {
+        let about = get(&server, "/about", &[("Accept-Language", accept)]).json();
+        assert_eq!(about["language"], language, "{accept}");
+    }
+}
+
 #[test]
 fn json_that_is_none_is_the_clients_mistake() {
     let server = server();

@@ -79,7 +79,8 @@ impl Messages {
                 if let Some((known, _)) = self.languages.get_key_value(part) {
                     return known;
                 }
-                if part == "en" {
+                // Any language is one that everything is said in.
+                if part == "en" || part == "*" {
                     return "en";
                 }
                 // de-at is understood by who reads de.

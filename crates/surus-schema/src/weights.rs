@@ -2,14 +2,31 @@
 
 /// Items and their weights in thousandths, in the order of the list; what is malformed weighs nothing.
 pub fn weighted(list: &str) -> impl Iterator<Item = (&str, u16)> {
-    list.split(',').map(|item| {
-        let mut parts = item.split(';').map(str::trim);
+    split(list, ',').map(|item| {
+        let mut parts = split(item, ';').map(str::trim);
         let name = parts.next().unwrap_or_default();
         let weight = parts.find_map(|parameter| match parameter.split_once('=') {
             Some(("q" | "Q", weight)) => Some(thousandths(weight)),
             _ => None,
         });
         (name, weight.unwrap_or(1000))
+    })
+}
+
+/// Not where the separator is part of a quoted string (RFC 9110, section 5.6.4). One that has no end goes on to the end.
+fn split(text: &str, separator: char) -> impl Iterator<Item = &str> {
+    let (mut is_quoted, mut is_escaped) = (false, false);
+    text.split(move |each| {
+        if is_escaped {
+            is_escaped = false;
+            return false;
+        }
+        match each {
+            '"' => is_quoted = !is_quoted,
+            '\\' => is_escaped = is_quoted,
+            _ => return each == separator && !is_quoted,
+        }
+        false
     })
 }
 

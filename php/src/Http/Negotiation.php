@@ -44,20 +44,50 @@ final class Negotiation
         return $best;
     }
 
-    /** @param non-empty-list<string> $languages */
+    /**
+     * Of languages that are liked alike the one that stands first in the header.
+     *
+     * @param non-empty-list<string> $languages
+     */
     public static function language(string $accept, array $languages): string
     {
-        [$best, $most] = [$languages[0], 0];
-        foreach (self::items($accept) as [$range, $quality]) {
-            foreach ($languages as $language) {
-                $fits = strcasecmp($language, $range) === 0 || stripos($language, "$range-") === 0 || stripos($range, "$language-") === 0;
-                if ($fits && $quality > $most) {
-                    [$best, $most] = [$language, $quality];
-                }
+        $items = self::items($accept);
+        [$best, $most, $first] = [$languages[0], 0, 0];
+        foreach ($languages as $language) {
+            [$quality, $at] = self::likes($items, strtolower($language));
+            if ($quality > $most || ($quality === $most && $quality > 0 && $at < $first)) {
+                [$best, $most, $first] = [$language, $quality, $at];
             }
         }
 
         return $best;
+    }
+
+    /**
+     * How much a language is liked, and which item says so: the most specific one that fits, or else `*`.
+     *
+     * @param list<array{string, int}> $items
+     *
+     * @return array{int, int}
+     */
+    private static function likes(array $items, string $language): array
+    {
+        [$quality, $at, $specific] = [0, 0, -1];
+        foreach ($items as $i => [$range, $q]) {
+            $rank = match (true) {
+                $range === $language => PHP_INT_MAX,
+                str_starts_with($language, "$range-") => 1 + strlen($range),
+                str_starts_with($range, "$language-") => 1,
+                $range === '*' => 0,
+                default => -1,
+            };
+            // Of ranges that are only near (en-US and en-GB for en) the best counts.
+            if ($rank > $specific || ($rank === 1 && $specific === 1 && $q > $quality)) {
+                [$quality, $at, $specific] = [$q, $i, $rank];
+            }
+        }
+
+        return [$quality, $at];
     }
 
     /** @return list<array{string, int}> */
@@ -65,8 +95,8 @@ final class Negotiation
     {
         $items = [];
         // A header is bounded, and so is what is made of it.
-        foreach (array_slice(explode(',', strtolower($header)), 0, 64) as $item) {
-            $parts = array_map(trim(...), explode(';', $item));
+        foreach (array_slice(self::split(',', strtolower($header)), 0, 64) as $item) {
+            $parts = array_map(trim(...), self::split(';', $item));
             $quality = 1000;
             foreach (array_slice($parts, 1) as $parameter) {
                 if (str_starts_with($parameter, 'q=')) {
@@ -78,6 +108,20 @@ final class Negotiation
         }
 
         return $items;
+    }
+
+    /**
+     * Not where the separator is part of a quoted string. One that has no end goes on to the end.
+     *
+     * @return non-empty-list<string>
+     */
+    private static function split(string $at, string $text): array
+    {
+        if (!str_contains($text, '"')) {
+            return explode($at, $text);
+        }
+
+        return preg_split('/"(?:[^"\\\\]|\\\\.?)*+(?:"|$)(*SKIP)(*F)|' . $at . '/s', $text) ?: [$text];
     }
 
     /** Of "0.5"; what is malformed is 0. More than three decimals are more than HTTP knows: they are cut off. */
