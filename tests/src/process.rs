@@ -1,5 +1,6 @@
 //! Child processes that end with their value.
 
+use std::fmt;
 use std::fs::{self, File};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -134,6 +135,19 @@ impl Drop for Process {
         let _ = self.child.wait();
         watchdog::group_gone(self.group);
     }
+}
+
+/// CPU time that a process has used: other than the time, it does not depend on what else the machine does.
+///
+/// # Panics
+/// If there is no such process.
+pub fn cpu_time(pid: impl fmt::Display) -> Duration {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).expect("a process");
+    // After the name: state, then ten more fields before the two of time, in ticks of 10 ms.
+    let (_, fields) = stat.rsplit_once(')').expect("a name");
+    let fields: Vec<_> = fields.split_whitespace().collect();
+    let ticks = |at: usize| fields[at].parse::<u64>().expect("ticks");
+    Duration::from_millis(10 * (ticks(11) + ticks(12)))
 }
 
 /// Runs a command to its end; panics with its output if it fails.

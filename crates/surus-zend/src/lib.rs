@@ -6,7 +6,7 @@
 //!  - `isolate` — a whole PHP: its memory, tables and settings
 //!  - `task` — a stack that runs PHP in an isolate, driven as a future
 //!  - `exchange` — one HTTP request and its response, as PHP sees them
-//!  - `line` — requests that wait for their turn
+//!  - `line` — requests that wait for a place; `turns` — those that compute give way to others
 //!  - `pipe`, `room`, `spill`, `body` — response bytes on their way to the client
 //!  - `blocking` — libc calls that would block, as futures
 //!  - `classic`, `coroutine` — the ways to serve: each turns a [`Request`] into a response
@@ -51,6 +51,7 @@ mod shared;
 mod shared_cache;
 mod spill;
 mod task;
+mod turns;
 mod watch;
 
 pub use body::{BoxError, ResponseBody};

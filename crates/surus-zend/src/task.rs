@@ -16,6 +16,7 @@ use crate::{
     inspect::Driven,
     isolate::Isolate,
     request::Limits,
+    turns::Place,
     watch::Watch,
     BootError,
 };
@@ -172,7 +173,7 @@ impl Task {
         }
         let _listed = Driven::begin(self, watch.exchange());
         loop {
-            match turn {
+            let place = match turn {
                 Turn::Done(outcome) => {
                     watch.check_end();
                     return outcome;
@@ -185,14 +186,24 @@ impl Task {
                     if watch.has_given_up() {
                         return self.give_up();
                     }
-                    tokio::task::yield_now().await;
+                    let mut place = Place::take();
+                    while !watch.wait(|cx| place.poll_first(cx)).await && !watch.check(self) {}
+                    if watch.has_given_up() {
+                        return self.give_up();
+                    }
+                    place.begin().await;
+                    Some(place)
                 }
                 Turn::Parked(mut parked) => {
                     while !watch.wait(|cx| parked.poll(cx)).await && !watch.check(self) {}
+                    None
                 }
-            }
+            };
+            // Who holds the isolate may stand in line behind it.
+            let turn_of_its_own = place.filter(|_| !self.is_blocked());
             self.wait_for_turn(watch).await;
             turn = self.resume();
+            drop(turn_of_its_own);
         }
     }
 

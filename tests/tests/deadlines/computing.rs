@@ -5,6 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use surus_tests::http::{Request, Response};
+use surus_tests::process::cpu_time;
 use surus_tests::surus::{Mode, Surus};
 
 use super::{ask, begin, expect_log, expect_notes, notes, server, SOON};
@@ -67,16 +68,6 @@ fn max_execution_time_is_the_limit_of_each_request() {
     }
 }
 
-/// CPU time that this process has used: other than the time, it does not depend on what else the machine does.
-fn used(pid: &str) -> Duration {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).expect("a process");
-    // After the name: state, then ten more fields before the two of time, in ticks of 10 ms.
-    let (_, fields) = stat.rsplit_once(')').expect("a name");
-    let fields: Vec<_> = fields.split_whitespace().collect();
-    let ticks = |at: usize| fields[at].parse::<u64>().expect("ticks");
-    Duration::from_millis(10 * (ticks(11) + ticks(12)))
-}
-
 /// What the worker computed from asking to the answer, for each answer that `get` got while one request computed for a
 /// second; the most first.
 fn while_computing(server: &Surus, get: impl Fn() -> Response) -> Vec<Duration> {
@@ -89,9 +80,9 @@ fn while_computing(server: &Surus, get: impl Fn() -> Response) -> Vec<Duration> 
         expect_notes(server, &id, "begun;", SOON);
         let mut times = Vec::new();
         while !computing.is_finished() {
-            let before = used(&pid);
+            let before = cpu_time(&pid);
             get();
-            times.push(used(&pid).saturating_sub(before));
+            times.push(cpu_time(&pid).saturating_sub(before));
             thread::sleep(Duration::from_millis(5));
         }
         computing.join().expect("the computing request");
@@ -177,6 +168,34 @@ fn a_computing_fiber_gives_way_when_asked_for() {
     let with = server(Mode::Coroutine, "preempt_fibers = true").start();
     let times = while_computing(&with, || ask(&with, "case=pid").expect(200));
     assert_served("fibers", &times);
+}
+
+/// However many compute: who asks for little waits for a few turns of theirs, not for one of each. It is the worker's CPU
+/// time that is measured.
+#[test]
+fn short_requests_go_before_those_that_compute() {
+    const COMPUTING: usize = 60;
+    const ASKED: usize = 8;
+    for (mode, settings) in [
+        (Mode::Classic, "isolates = { max = 100 }"),
+        (Mode::Coroutine, "preempt_fibers = true"),
+    ] {
+        let server = server(mode, settings).start();
+        let pid = ask(&server, "case=pid").expect(200).text();
+        let computing: Vec<_> = (0..COMPUTING)
+            .map(|_| begin(&server, "case=compute&seconds=60&id=many").expect("a request"))
+            .collect();
+        expect_notes(&server, "many", &"begun;".repeat(COMPUTING), SOON);
+        let before = cpu_time(&pid);
+        for _ in 0..ASKED {
+            ask(&server, "case=pid").expect(200);
+        }
+        let took = cpu_time(&pid).saturating_sub(before);
+        println!("{mode:?}: {ASKED} answers beside {COMPUTING} that compute: {took:?}");
+        // A turn of each is 0.6 s, and a new connection with a request had several of them.
+        assert!(took < SECOND * 2, "{mode:?}: {took:?}");
+        drop(computing);
+    }
 }
 
 /// A request that has to wait for a computing fiber until its own deadline is not begun any more.
