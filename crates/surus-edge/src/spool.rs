@@ -169,6 +169,12 @@ impl Spool {
         }
     }
 
+    /// The same, but its files count together with others that `disk` is the sum of, in bytes.
+    #[must_use]
+    pub fn counted_by(self, disk: Rc<Cell<u64>>) -> Self {
+        Spool { disk, ..self }
+    }
+
     /// True for a body that is short, and says so: it will be kept in memory, if there is room.
     pub fn holds(&self, body: &RequestBody) -> bool {
         body.announced()

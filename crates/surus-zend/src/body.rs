@@ -27,7 +27,7 @@ enum Kind {
 }
 
 /// Bytes that the response of a slow client may keep in memory without being counted.
-const UNCOUNTED: usize = 64 * 1024;
+pub(crate) const UNCOUNTED: usize = 64 * 1024;
 
 impl ResponseBody {
     #[must_use]

@@ -64,7 +64,7 @@ pub use kept_body::{KeptBody, KeptFile, KeptPiece};
 pub use php_classes::{php_sources, NATIVE_STUBS};
 pub use pipe::{Pace, Pipe};
 pub use request::{Interim, Limits, Request, RequestBody, Script};
-pub use room::ResponseRoom;
+pub use room::{bodies_on_disk, Room};
 pub use self_test::SelfTest;
 pub use shared::shared_counters;
 pub use task::{giving_up, has_given_up};

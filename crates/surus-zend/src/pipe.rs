@@ -16,7 +16,10 @@ use std::{
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue};
 
-use crate::{room, spill::Spill};
+use crate::{
+    room::{self, Gathered},
+    spill::Spill,
+};
 
 /// Bytes that may wait for a slow client before the writer parks, or has them written to a file.
 const HIGH_WATER: usize = 256 * 1024;
@@ -28,7 +31,7 @@ const BLOCK: usize = 64 * 1024;
 const SMALL_BLOCK: usize = 16 * 1024;
 
 /// Bytes that are handed on at once where memory is short: whoever sends them keeps up to 16 pieces, whatever their size.
-pub(crate) const SMALL_PIECE: usize = 4 * 1024;
+pub(crate) const SMALL_PIECE: usize = Gathered::PIECE;
 
 /// What happens to PHP when its client is slow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -57,6 +60,8 @@ impl std::error::Error for CutOff {}
 pub struct Pipe {
     pace: Pace,
     chunks: RefCell<VecDeque<Bytes>>,
+    /// Behind these.
+    last: RefCell<Gathered>,
     waiting: Cell<usize>,
     closed: Cell<bool>,
     /// It ended before its time: the client must not take what it got for the whole.
@@ -90,33 +95,69 @@ impl Pipe {
 
     /// Adds bytes, over the bound if need be: ask [`Pipe::poll_space`] before.
     pub fn push(&self, bytes: Bytes) {
-        if bytes.is_empty() || self.reader_gone.get() {
+        if self.is_for_memory(&bytes) {
+            self.keep(bytes);
+            wake(&self.reader);
+        }
+    }
+
+    /// As [`Pipe::push`], copied where that is needed.
+    pub(crate) fn push_slice(&self, bytes: &[u8]) {
+        if !self.is_for_memory(bytes) {
             return;
         }
-        let mut spill = self.spill.borrow_mut();
-        let is_ahead = self.pace == Pace::Ahead && self.is_high();
-        // Whatever follows what is in the file has to go there, too.
-        if !spill.is_empty()
-            || ((is_ahead || room::is_short_of_memory(bytes.len())) && spill.has_room())
-        {
-            let written = spill.write(&bytes);
-            drop(spill);
-            match written {
-                Ok(()) => wake(&self.reader),
-                Err(error) => {
-                    tracing::error!(%error, "a response for a slow client cannot be kept");
-                    self.cut_off();
-                }
-            }
-            return;
+        if bytes.len() < Gathered::PIECE {
+            self.gather(bytes);
+        } else {
+            self.keep(Bytes::copy_from_slice(bytes));
         }
-        self.keep(bytes);
         wake(&self.reader);
     }
 
+    /// False if they are in the file now, or nobody will read them.
+    fn is_for_memory(&self, bytes: &[u8]) -> bool {
+        if bytes.is_empty() || self.reader_gone.get() || self.closed.get() {
+            return false;
+        }
+        let mut spill = self.spill.borrow_mut();
+        let is_ahead = self.pace == Pace::Ahead && self.is_high();
+        let is_too_much = is_ahead || room::is_short_of_memory(bytes.len());
+        // Whatever follows what is in the file has to go there, too.
+        if spill.is_empty() && !(is_too_much && spill.has_room()) {
+            return true;
+        }
+        let written = spill.write(bytes);
+        drop(spill);
+        match written {
+            Ok(()) => wake(&self.reader),
+            Err(error) => {
+                tracing::error!(%error, "a response for a slow client cannot be kept");
+                self.cut_off();
+            }
+        }
+        false
+    }
+
     fn keep(&self, bytes: Bytes) {
+        if bytes.len() < Gathered::PIECE {
+            return self.gather(&bytes);
+        }
         self.waiting.set(self.waiting.get() + bytes.len());
-        self.chunks.borrow_mut().push_back(room::counted(bytes));
+        let mut chunks = self.chunks.borrow_mut();
+        let mut last = self.last.borrow_mut();
+        if !last.is_empty() {
+            chunks.push_back(last.take());
+        }
+        chunks.push_back(room::counted(bytes));
+    }
+
+    fn gather(&self, bytes: &[u8]) {
+        self.waiting.set(self.waiting.get() + bytes.len());
+        let mut last = self.last.borrow_mut();
+        last.add(bytes);
+        if last.len() >= Gathered::ENOUGH {
+            self.chunks.borrow_mut().push_back(last.take());
+        }
     }
 
     fn is_high(&self) -> bool {
@@ -130,7 +171,7 @@ impl Pipe {
 
     /// No more should be added for now.
     pub(crate) fn is_full(&self) -> bool {
-        if self.reader_gone.get() {
+        if self.reader_gone.get() || self.closed.get() {
             return false;
         }
         let spill = self.spill.borrow();
@@ -180,7 +221,7 @@ impl Pipe {
 
     pub(crate) fn poll_read(&self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, CutOff>>> {
         let is_short = room::is_short_of_memory(0);
-        if self.chunks.borrow().is_empty() {
+        if self.waiting.get() == 0 {
             let most = if is_short { SMALL_BLOCK } else { BLOCK };
             let read = self.spill.borrow_mut().read(most);
             match read {
@@ -207,6 +248,9 @@ impl Pipe {
     /// So many of the bytes in memory, at most.
     fn next(&self, most: usize) -> Option<Bytes> {
         let mut chunks = self.chunks.borrow_mut();
+        if chunks.is_empty() && self.waiting.get() > 0 {
+            chunks.push_back(self.last.borrow_mut().take());
+        }
         match chunks.front_mut() {
             Some(first) if first.len() > most => Some(first.split_to(most)),
             _ => chunks.pop_front(),
@@ -216,7 +260,7 @@ impl Pipe {
     pub(crate) fn is_finished(&self) -> bool {
         self.closed.get()
             && !self.cut_off.get()
-            && self.chunks.borrow().is_empty()
+            && self.waiting.get() == 0
             && self.trailers.borrow().is_none()
             && self.spill.borrow().is_empty()
     }
@@ -224,6 +268,7 @@ impl Pipe {
     pub(crate) fn reader_left(&self) {
         self.reader_gone.set(true);
         self.chunks.borrow_mut().clear();
+        self.last.take();
         self.spill.take();
         self.waiting.set(0);
         let on_abort = self.on_abort.borrow_mut().take();

@@ -52,7 +52,7 @@ pub(crate) fn failed(master: &Channel, error: &str) -> i32 {
 
 async fn live(config: &Config, engine: &Engine, line: Option<&Line>, seat: Seat) -> i32 {
     let app = &config.app;
-    app.responses.clone().enter();
+    app.room.clone().enter();
     let Some(line) = line else {
         engine.enter_worker(app.preempt_after);
         return match &app.entry {

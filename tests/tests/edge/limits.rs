@@ -305,7 +305,7 @@ fn a_thousand_slow_clients_cost_little() {
 fn a_thousand_long_bodies_that_do_not_come_cost_little() {
     for mode in Mode::ISOLATES {
         let config =
-            "[server]\nworkers = 1\nbody_timeout = \"60s\"\n[app.app]\nrequest_timeout = \"60s\"\n";
+            "[server]\nworkers = 1\nbody_timeout = \"60s\"\n[app.app]\nrequest_timeout = \"60s\"\nresponse_disk = \"0\"\n";
         let mut server = server(mode, config).start();
         let before = server.process().memory();
         let head = "POST /body HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n";

@@ -1,7 +1,11 @@
 //! Very many clients that do not read: what waits for them is bounded in memory, then in files, and nobody fails for it.
 
+use std::thread;
+use std::time::Duration;
+
 use surus_tests::http::Connection;
 use surus_tests::http2::{self, Client};
+use surus_tests::process::cpu_time;
 use surus_tests::surus::{Mode, Surus};
 use surus_tests::waiting::wait_for;
 
@@ -24,14 +28,23 @@ fn bounded(mode: Mode, memory: &str, disk: &str) -> Surus {
 
 /// Clients that have asked for a megabyte each and take little of it.
 fn readers(server: &Surus, count: usize) -> Vec<Connection> {
-    let request = b"GET /large?kilobytes=1024 HTTP/1.1\r\nHost: a\r\n\r\n";
+    readers_of(server, "/large?kilobytes=1024", count)
+}
+
+fn readers_of(server: &Surus, target: &str, count: usize) -> Vec<Connection> {
+    let request = format!("GET {target} HTTP/1.1\r\nHost: a\r\n\r\n");
     (0..count)
         .map(|_| {
             let mut client = Connection::open_narrow(4096, server.address()).expect("a connection");
-            client.write(request).expect("write");
+            client.write(request.as_bytes()).expect("write");
             client
         })
         .collect()
+}
+
+/// Megabytes that the server has taken since it had `before` bytes.
+fn growth(server: &mut Surus, before: u64) -> u64 {
+    server.process().memory().saturating_sub(before) / MEGABYTE as u64
 }
 
 fn expect_whole(client: &mut Connection) {
@@ -53,7 +66,7 @@ fn a_thousand_slow_readers_cost_little_in_every_mode() {
         wait_for("not all have their responses", || {
             server.status()["workers"][0]["in_flight"] == 0
         });
-        let growth = server.process().memory().saturating_sub(before) / MEGABYTE as u64;
+        let growth = growth(&mut server, before);
         println!("{mode:?}: {growth} MB for a thousand responses of a megabyte");
         // What was said, and what is on the way to each socket.
         assert!(growth < 16 + 150, "{mode:?}: {growth} MB");
@@ -88,11 +101,70 @@ fn a_thousand_slow_streams_of_http_2_cost_little() {
                 client.next(http2::HEADERS).expect("a head");
             }
         }
-        let growth = server.process().memory().saturating_sub(before) / MEGABYTE as u64;
+        let growth = growth(&mut server, before);
         println!("{mode:?}: {growth} MB for a thousand streams of a megabyte");
         assert!(growth < 16 + 150, "{mode:?}: {growth} MB");
         get(&server, "/").expect(200);
     }
+}
+
+/// PHP may say a word at a time: these are put together, in memory as in files, and take no more than their bytes.
+#[test]
+fn small_pieces_cost_little() {
+    const READERS: usize = 20;
+    for (mode, memory) in [
+        (Mode::Classic, "64M"),
+        (Mode::Coroutine, "64M"),
+        (Mode::Classic, "0"),
+        (Mode::Coroutine, "0"),
+        (Mode::Process, "64M"),
+    ] {
+        let mut server = bounded(mode, memory, "4G");
+        get(&server, "/").expect(200);
+        let before = server.process().memory();
+        let mut clients = readers_of(&server, "/words?count=40000", READERS);
+        // They have ended, or wait for their clients.
+        let pids = server.workers();
+        wait_for("it computes on", || {
+            let used = || pids.iter().map(cpu_time).sum::<Duration>();
+            let before = used();
+            thread::sleep(Duration::from_millis(300));
+            used() - before <= Duration::from_millis(20)
+        });
+        let growth = growth(&mut server, before);
+        println!("{mode:?} {memory}: {growth} MB for {READERS} responses in small pieces");
+        assert!(growth < 40, "{mode:?} {memory}: {growth} MB");
+        for client in &mut clients {
+            let response = client.response("GET").expect("an answer").expect(200);
+            assert!(
+                response.body == b"a word; ".repeat(40_000),
+                "{mode:?} {memory}"
+            );
+        }
+    }
+}
+
+/// Where there is room neither in memory nor in files, a response does not become long in memory before PHP waits.
+#[test]
+fn without_files_memory_is_bounded_all_the_same() {
+    const READERS: usize = 250;
+    let mut server = bounded(Mode::Coroutine, "4M", "0");
+    // So many stacks are there already.
+    for mut client in readers_of(&server, "/sleep?seconds=1", READERS) {
+        client.response("GET").expect("an answer").expect(200);
+    }
+    let before = server.process().memory();
+    let mut clients = readers_of(&server, "/print?kilobytes=1024", READERS);
+    get(&server, "/").expect(200);
+    let growth = growth(&mut server, before);
+    println!("{growth} MB for {READERS} responses of a megabyte");
+    // Beside what PHP has in its hands. 256 KB of each would be 45 more.
+    assert!(growth < 112, "{growth} MB");
+    for client in clients.iter_mut().step_by(20) {
+        expect_whole(client);
+    }
+    drop(clients);
+    get(&server, "/").expect(200);
 }
 
 /// Beyond both bounds PHP waits for its client: all get what they have asked for.

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use surus_tests::http::{Connection, Part, Request};
 use surus_tests::parallel::together;
 use surus_tests::surus::{Mode, Surus};
+use surus_tests::waiting::wait_for;
 
 use super::{get, sent, server};
 
@@ -198,12 +199,12 @@ fn files_of_bodies_are_bounded_and_leave_nothing() {
     };
     let mut first = sent(&server, &head(900_000)).expect("a connection");
     first.write(&[b'x'; 600_000]).expect("write");
-    thread::sleep(Duration::from_millis(100));
-    let refused = Request::post("/body")
-        .body("text/plain", vec![b'x'; 500_000])
-        .send(server.address());
-    assert_eq!(refused.header("retry-after"), Some("1"));
-    refused.expect(503);
+    wait_for("a second body has room", || {
+        let refused = Request::post("/body")
+            .body("text/plain", vec![b'x'; 500_000])
+            .send(server.address());
+        refused.status == 503 && refused.header("retry-after") == Some("1")
+    });
     first.write(&[b'x'; 300_000]).expect("write");
     first.response("POST").expect("an answer").expect(200);
     let request = Request::post("/body").body("text/plain", vec![b'x'; 500_000]);
@@ -217,6 +218,33 @@ fn files_of_bodies_are_bounded_and_leave_nothing() {
         .filter(|name| !name.to_string_lossy().ends_with(".sock"))
         .collect();
     assert!(left.is_empty(), "{left:?}");
+}
+
+/// What a handler has asked for as a whole counts together with what the server keeps, until it is read or given up.
+#[test]
+fn files_of_bodies_that_handlers_wait_for_count_as_well() {
+    let config = "[app.app]\nbody_disk = \"1M\"\nresponse_disk = \"0\"\n";
+    let server = server(Mode::Coroutine, config).start();
+    let content = noise(700_000);
+    let form = || {
+        let parts = [Part::file("file", "a.bin", "image/x-noise", &content)];
+        let answer = Request::post("/upload").multipart(&parts);
+        answer.send(server.address()).status
+    };
+    assert_eq!(form(), 200);
+    let head = "POST /body HTTP/1.1\r\nHost: a\r\nContent-Length: 800000\r\n\r\n";
+    for is_finished in [true, false] {
+        let mut waiting = sent(&server, head).expect("a connection");
+        waiting.write(&content).expect("write");
+        wait_for("the bound does not count it", || form() == 503);
+        if is_finished {
+            waiting.write(&[b'x'; 100_000]).expect("write");
+            let answer = waiting.response("POST").expect("an answer").expect(200);
+            assert_eq!(answer.json()["length"], 800_000);
+        }
+        drop(waiting);
+        wait_for("its room does not come back", || form() == 200);
+    }
 }
 
 /// A client that breaks off its upload is nobody's problem.
@@ -233,8 +261,7 @@ fn an_upload_that_breaks_off_is_forgotten() {
             let mut connection = sent(&server, head).expect("a connection");
             connection.write(&[b'x'; 500_000]).expect("write");
         }
-        thread::sleep(Duration::from_millis(300));
-        get(&server, "/").expect(200);
+        wait_for("they are still there", || get(&server, "/").status == 200);
     }
 }
 

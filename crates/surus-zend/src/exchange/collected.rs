@@ -48,7 +48,7 @@ pub(crate) async fn collect(exchange: &Exchange) {
     }
     // Whoever gives up in the middle has lost what has come.
     exchange.body_failed.set(true);
-    let mut file = Spill::default();
+    let mut file = Spill::of_body();
     let taken = poll_fn(|cx| poll_into(exchange, &mut file, cx)).await;
     if let Err(error) = taken {
         tracing::debug!(%error, "request body ended early");

@@ -12,9 +12,10 @@ use http::{header, HeaderMap, HeaderValue, StatusCode};
 
 use super::{wake, Exchange};
 use crate::{
+    body::UNCOUNTED,
     fields,
     pipe::{Pace, Pipe, SMALL_PIECE},
-    ResponseBody,
+    room, ResponseBody,
 };
 
 /// A response that grows over this before PHP has ended is streamed.
@@ -123,12 +124,13 @@ impl Exchange {
                     response.buffer.reserve_exact(bytes.len());
                 }
                 response.buffer.extend_from_slice(bytes);
-                if response.buffer.len() > STREAM_ABOVE {
+                let length = response.buffer.len();
+                if length > STREAM_ABOVE || (length > UNCOUNTED && room::is_short(length)) {
                     drop(response);
                     self.start_streaming();
                 }
             }
-            State::Streaming(pipe) => pipe.push(Bytes::copy_from_slice(bytes)),
+            State::Streaming(pipe) => pipe.push_slice(bytes),
             State::Closed => {}
         }
         true
@@ -151,6 +153,8 @@ impl Exchange {
                 exchange.client_has_left();
             }
         });
+        // What it has grown beyond its bytes would not count.
+        response.buffer.shrink_to_fit();
         pipe.push(Bytes::from(std::mem::take(&mut response.buffer)));
         response.state = State::Streaming(pipe.clone());
         let reply = response.reply(ResponseBody::stream(pipe, None));
@@ -177,8 +181,14 @@ impl Exchange {
 
     /// Bytes that may be written at once.
     pub(crate) fn most_at_once(&self) -> usize {
-        match &self.response.borrow().state {
+        let response = self.response.borrow();
+        match &response.state {
             State::Streaming(pipe) if pipe.is_short_of_room() => SMALL_PIECE,
+            // What is not short is a stream then before it is whole, so that PHP waits for its client.
+            State::Collecting if room::is_short(UNCOUNTED) => {
+                let left = UNCOUNTED.saturating_sub(response.buffer.len());
+                left.max(SMALL_PIECE)
+            }
             _ => usize::MAX,
         }
     }

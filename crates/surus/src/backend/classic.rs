@@ -119,7 +119,7 @@ impl<S: Scripts> Classic<S> {
         Ok(Classic {
             source: app.source.clone(),
             front: front.to_owned(),
-            spool: Spool::new(app.spool.clone()),
+            spool: super::spool(app),
             release: RefCell::new(Rc::new(Release::open(&app.source, front, scripts)?)),
             retired: Rc::default(),
         })

@@ -37,7 +37,7 @@ impl Coroutine {
         Coroutine {
             engine: *engine,
             app: OnceCell::new(),
-            spool: Spool::new(app.spool.clone()),
+            spool: super::spool(app),
             settings: app.clone(),
         }
     }

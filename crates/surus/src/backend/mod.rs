@@ -109,6 +109,11 @@ fn request_with(
     }
 }
 
+/// Where the server writes bodies down. What the engine writes down counts against the same bound.
+fn spool(app: &App) -> Spool {
+    Spool::new(app.spool.clone()).counted_by(surus_zend::bodies_on_disk())
+}
+
 /// The engine's form of a request. Fails if the client broke off its body.
 async fn request(
     mut head: http::request::Parts,

@@ -49,7 +49,7 @@ impl Remote {
     pub(crate) fn new(processes: Processes, app: &App) -> Self {
         Remote {
             processes,
-            spool: Spool::new(app.spool.clone()),
+            spool: super::spool(app),
         }
     }
 }

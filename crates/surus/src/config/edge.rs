@@ -5,7 +5,7 @@ use std::io::IsTerminal;
 use std::path::PathBuf;
 
 use surus_edge::{AccessLog, Health, Limits, LogFormat, Proxies, Settings, SpoolLimits};
-use surus_zend::ResponseRoom;
+use surus_zend::Room;
 
 use super::entry::absolute;
 use super::tables::{App, IniValue, Log, LogAs, Server};
@@ -82,12 +82,13 @@ pub(super) fn spool(app: &mut App) -> SpoolLimits {
     }
 }
 
-/// Where responses wait for slow clients: files are where those of request bodies are.
-pub(super) fn responses(app: &mut App, spool: &SpoolLimits) -> ResponseRoom {
-    let default = ResponseRoom::default();
-    ResponseRoom {
+/// Where responses wait for slow clients, and handlers for bodies: files are where those of request bodies are.
+pub(super) fn room(app: &mut App, spool: &SpoolLimits) -> Room {
+    let default = Room::default();
+    Room {
         memory: fill(&mut app.response_memory, Size(default.memory)).0,
         disk: fill(&mut app.response_disk, Size(default.disk)).0,
+        bodies: spool.disk,
         folder: spool.folder.clone(),
     }
 }

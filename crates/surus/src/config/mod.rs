@@ -28,7 +28,7 @@ pub(crate) use entry::Entry;
 use layers::{Environment, Layer};
 use master::Master;
 use printed::{Printed, Sources};
-use surus_zend::{IsolateLimits, ResponseRoom};
+use surus_zend::{IsolateLimits, Room};
 use tables::{Isolates, Listen};
 pub(crate) use units::{Mode, Workers};
 use units::{Size, Span};
@@ -74,7 +74,7 @@ pub(crate) struct App {
     /// Bytes.
     pub(crate) shared_cache: u64,
     pub(crate) spool: surus_edge::SpoolLimits,
-    pub(crate) responses: ResponseRoom,
+    pub(crate) room: Room,
     /// Without symbolic links.
     pub(crate) sendfile: Vec<PathBuf>,
     pub(crate) public: Option<PathBuf>,
@@ -160,7 +160,7 @@ fn finish(
     let spool = edge::spool(&mut app);
     let sendfile = wrong.take(edge::folders(&mut app.sendfile));
     let public = wrong.take(edge::folder(&mut app.public));
-    let responses = edge::responses(&mut app, &spool);
+    let room = edge::room(&mut app, &spool);
     let isolates = app.isolates.get_or_insert_with(Isolates::default);
     let max_isolates = at_least_one(&mut isolates.max, 64, "isolates.max", &mut wrong);
     let min_isolates = fill(&mut isolates.min, 1.min(max_isolates));
@@ -226,7 +226,7 @@ fn finish(
             shared_cache,
             memory_limit: app.memory_limit.clone(),
             spool,
-            responses,
+            room,
             sendfile: sendfile.unwrap_or_default(),
             public: public.flatten(),
             min_isolates,

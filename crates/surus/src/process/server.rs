@@ -27,6 +27,9 @@ use super::{line, Line};
 /// A request that has waited for longer than this has stood in line.
 const IN_LINE: Duration = Duration::from_millis(100);
 
+/// Bytes of a response that the worker takes at a time.
+const PIECE: usize = 64 * 1024;
+
 /// What runs the requests of a process.
 pub(crate) trait Runs {
     /// Dropping the future tells PHP that the client has left.
@@ -275,7 +278,16 @@ async fn send(response: Response<ResponseBody>, output: &mut OwnedWriteHalf) -> 
     while !ended {
         match poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)).await {
             Some(Ok(frame)) => match frame.into_data() {
-                Ok(bytes) => put(&mut out, DATA, &bytes),
+                Ok(bytes) => {
+                    for piece in bytes.chunks(PIECE) {
+                        put(&mut out, DATA, piece);
+                        // All of it is in memory already, but not twice, and not in the worker's.
+                        if length.is_none() {
+                            output.write_all(&out).await?;
+                            out.clear();
+                        }
+                    }
+                }
                 Err(frame) => trailers = frame.into_trailers().ok(),
             },
             broken_or_done => {
@@ -288,11 +300,7 @@ async fn send(response: Response<ResponseBody>, output: &mut OwnedWriteHalf) -> 
                 ended = true;
             }
         }
-        // What is complete goes in one write.
-        if ended || length.is_none() {
-            output.write_all(&out).await?;
-            out.clear();
-        }
     }
-    Ok(())
+    // What is complete goes in one write.
+    output.write_all(&out).await
 }
