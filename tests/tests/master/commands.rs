@@ -100,24 +100,30 @@ fn every_impossible_value_is_told_at_once() {
     let folder = TempDir::new("impossible");
     folder.file("app.php", "<?php return fn () => 'ok';");
     let settings = "[server]\nlisten = \"nowhere\"\nuser = \"nobody-of-this-name\"\nliveness = \"live\"\n\
-        trusted_proxies = [\"10.0.0.0/99\", \"x\"]\nmax_connections = 0\n[app.app]\nmax_requests_in_flight = 0\n\
-        isolates = { min = 5, max = 2 }\npublic = \"no-such-folder\"\n[php]\npost_max_size = \"x\"\n";
+        trusted_proxies = [\"10.0.0.0/99\", \"x\"]\nmax_connections = 0\nadmin = \"here\"\n\n[app.app]\n\
+        max_requests_in_flight = 0\nisolates = { min = 5, max = 2 }\npublic = \"no-such-folder\"\n\
+        processes = 0\n[php]\npost_max_size = \"x\"\n";
     folder.file("surus.toml", settings);
     let path = folder.path().to_str().expect("a path").to_owned();
     for command in ["check", "serve"] {
-        let (code, told) = Surus::run(&[command, &path]);
+        let (code, told) = Surus::run(&[command, &path, "--set", "readiness=ready"]);
         assert_eq!(code, Some(2), "{command}: {told}");
         for part in [
-            "cannot listen on \"nowhere\"",
+            "surus.toml, line 2: cannot listen on \"nowhere\"",
+            "surus.toml, line 3: ",
             "nobody-of-this-name",
-            "\"live\" is no path",
-            "10.0.0.0/99",
-            "trusted_proxies: \"x\"",
-            "max_connections must be at least 1",
-            "max_requests_in_flight must be at least 1",
-            "isolates.min (5) is more than isolates.max (2)",
+            "surus.toml, line 4: liveness: \"live\" is no path",
+            "--set readiness: readiness: \"ready\" is no path",
+            "surus.toml, line 5: trusted_proxies: \"10.0.0.0/99\"",
+            "surus.toml, line 5: trusted_proxies: \"x\"",
+            "surus.toml, line 6: max_connections must be at least 1",
+            "surus.toml, line 7: cannot listen on \"here\"",
+            "surus.toml, line 10: max_requests_in_flight must be at least 1",
+            "surus.toml, line 11: isolates.min (5) is more than isolates.max (2)",
+            "surus.toml, line 12: ",
             "no-such-folder",
-            "[php] post_max_size",
+            "surus.toml, line 13: processes must be at least 1",
+            "surus.toml, line 15: [php] post_max_size",
         ] {
             assert!(told.contains(part), "{command}: no {part:?} in\n{told}");
         }

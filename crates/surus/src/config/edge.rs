@@ -21,7 +21,7 @@ pub(super) fn limits(server: &mut Server, max_body: Size, wrong: &mut Wrong) -> 
         connections: at_least_one(
             &mut server.max_connections,
             default.connections,
-            "max_connections",
+            "server.max_connections",
             wrong,
         ),
         connections_per_address: fill(
@@ -32,7 +32,7 @@ pub(super) fn limits(server: &mut Server, max_body: Size, wrong: &mut Wrong) -> 
         header_count: at_least_one(
             &mut server.max_headers,
             default.header_count,
-            "max_headers",
+            "server.max_headers",
             wrong,
         ),
         body_bytes: match max_body.0 {
@@ -122,12 +122,21 @@ pub(super) fn settings(server: &mut Server, wrong: &mut Wrong) -> Settings {
     for text in &networks {
         match text.parse() {
             Ok(proxy) => proxies.push(proxy),
-            Err(error) => wrong.note(format!("trusted_proxies: {error}")),
+            Err(error) => wrong.note(
+                "server.trusted_proxies",
+                format!("trusted_proxies: {error}"),
+            ),
         }
     }
-    for path in [&server.liveness, &server.readiness].into_iter().flatten() {
-        if !path.starts_with('/') {
-            wrong.note(format!("{path:?} is no path: it must begin with a slash"));
+    for (key, path) in [
+        ("liveness", &server.liveness),
+        ("readiness", &server.readiness),
+    ] {
+        if let Some(path) = path.as_ref().filter(|path| !path.starts_with('/')) {
+            wrong.note(
+                &format!("server.{key}"),
+                format!("{key}: {path:?} is no path: it must begin with a slash"),
+            );
         }
     }
     Settings {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::layers::{self, Environment, Layer};
 use super::tables::{self, File};
-use super::{wrong, ConfigError};
+use super::{places, wrong, ConfigError};
 use crate::cli::ServeArgs;
 
 /// The folder that relative names start from, the application's name and the configuration in that folder (an empty one
@@ -65,7 +65,12 @@ pub(super) fn read(
         .app
         .pop_first()
         .unwrap_or_else(|| ("app".to_owned(), tables::App::default()));
-    let layer = layers::of_file(file.display().to_string(), parsed, app);
+    let layer = layers::of_file(
+        file.display().to_string(),
+        places::lines(&text),
+        parsed,
+        app,
+    );
     Ok((base, name, layer))
 }
 

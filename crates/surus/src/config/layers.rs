@@ -10,6 +10,7 @@ use serde::de::DeserializeOwned;
 use toml::{Table, Value};
 
 use super::nearest::nearest;
+use super::places::Lines;
 use super::tables::{App, File, IniValue, Isolates, Keys, Listen, Server};
 use super::wrong::Wrong;
 use super::ConfigError;
@@ -26,6 +27,8 @@ pub(crate) type Environment = BTreeMap<String, String>;
 pub(super) struct Layer {
     /// What people call it: `--workers`, `SURUS_WORKERS`, the name of the file.
     pub(super) name: String,
+    /// Of a file.
+    pub(super) lines: Lines,
     pub(super) server: Server,
     pub(super) app: App,
     pub(super) php: BTreeMap<String, IniValue>,
@@ -71,9 +74,10 @@ pub(super) fn all(
 }
 
 /// One application and all other tables of a file.
-pub(super) fn of_file(name: String, file: File, app: App) -> Layer {
+pub(super) fn of_file(name: String, lines: Lines, file: File, app: App) -> Layer {
     Layer {
         name,
+        lines,
         server: file.server,
         app,
         php: file.php,

@@ -8,6 +8,7 @@ use surus_master::{Identity, Recycle};
 
 use super::tables::{Listen, Server};
 use super::units::{Size, Span};
+use super::wrong::Wrong;
 use super::{fill, positive, ConfigError};
 
 #[derive(Debug)]
@@ -21,21 +22,23 @@ pub(crate) struct Master {
     pub(crate) admin: Option<SocketAddr>,
 }
 
-pub(super) fn settings(server: &mut Server) -> Result<Master, ConfigError> {
+pub(super) fn settings(server: &mut Server, wrong: &mut Wrong) -> Master {
     let identity = match (&server.user, &server.group) {
         (Some(user), group) => {
-            Some(Identity::find(user, group.as_deref()).map_err(ConfigError::new)?)
+            let found = Identity::find(user, group.as_deref()).map_err(ConfigError::new);
+            wrong.take_of("server.user", found)
         }
-        (None, Some(_)) => return Err(ConfigError::new("group needs a user")),
+        (None, Some(_)) => {
+            wrong.note("server.group", "group needs a user");
+            None
+        }
         (None, None) => None,
     };
-    let admin = match &server.admin {
-        Some(text) => super::addresses(&Listen::One(text.clone()))?
-            .first()
-            .copied(),
-        None => None,
-    };
-    Ok(Master {
+    let admin = server.admin.as_ref().and_then(|text| {
+        let found = super::addresses(&Listen::One(text.clone()));
+        wrong.take_of("server.admin", found)?.first().copied()
+    });
+    Master {
         identity,
         admin,
         boot_timeout: fill(&mut server.boot_timeout, Span(Duration::from_secs(60))).0,
@@ -46,5 +49,5 @@ pub(super) fn settings(server: &mut Server) -> Result<Master, ConfigError> {
             memory: positive(fill(&mut server.max_memory, Size(0)).0),
             age: fill(&mut server.max_age, Span(Duration::ZERO)).limit(),
         },
-    })
+    }
 }

@@ -2,7 +2,8 @@
 //!
 //! `tables.rs` is what can be written, `units.rs` how values are written, `layers.rs` where they come from, `file.rs` the
 //! file, `entry.rs` what is served, `discover.rs` the case without a file, `edge.rs` what is the edge's, `master.rs` the
-//! master's; `nearest.rs` has the right name for a wrong one, `wrong.rs` collects what is wrong, `printed.rs` what is printed.
+//! master's; `nearest.rs` has the right name for a wrong one, `wrong.rs` collects what is wrong, `places.rs` where that was said,
+//! `printed.rs` what is printed.
 //! This file puts them together and checks what no single table can know.
 
 mod discover;
@@ -14,6 +15,7 @@ mod fuzz;
 mod layers;
 mod master;
 mod nearest;
+mod places;
 mod printed;
 mod tables;
 mod units;
@@ -27,6 +29,7 @@ use crate::cli::ServeArgs;
 pub(crate) use entry::Entry;
 use layers::{Environment, Layer};
 use master::Master;
+use places::Places;
 use printed::{Printed, Sources};
 use surus_zend::{IsolateLimits, Room};
 use tables::{Isolates, Listen};
@@ -136,9 +139,9 @@ fn finish(
     let mut sources = Sources::of(layers);
     let listen = fill(&mut server.listen, Listen::One("127.0.0.1:8080".to_owned()));
     let workers = fill(&mut server.workers, Workers::Auto);
-    let mut wrong = Wrong::default();
-    let listening = wrong.take(addresses(&listen));
-    let master = wrong.take(master::settings(&mut server));
+    let mut wrong = Wrong::with(Places::of(layers));
+    let listening = wrong.take_of("server.listen", addresses(&listen));
+    let master = master::settings(&mut server, &mut wrong);
     let settings = edge::settings(&mut server, &mut wrong);
 
     // What is served, and how, is a classic site's.
@@ -146,23 +149,29 @@ fn finish(
     if in_processes {
         app.mode = Some(Mode::Classic);
     }
-    let found = wrong.take(entry::entry(arguments, base, &mut app));
+    let named = match (&app.script, &app.root) {
+        // Else it is the path that is not there.
+        _ if !arguments.path.exists() => "",
+        (Some(_), _) => "app.script",
+        (None, _) => "app.root",
+    };
+    let found = wrong.take_of(named, entry::entry(arguments, base, &mut app));
     if in_processes {
         app.mode = Some(Mode::Process);
         app.processes.get_or_insert(PROCESSES);
     }
     note_found(arguments, &mut sources);
     if app.processes == Some(0) {
-        wrong.note("processes must be at least 1");
+        wrong.note("app.processes", "processes must be at least 1");
     }
-    let max_body = wrong.take(edge::body_limit(&mut app, &mut php));
+    let max_body = wrong.take_of("php.post_max_size", edge::body_limit(&mut app, &mut php));
     let edge = edge::limits(&mut server, max_body.unwrap_or(Size(0)), &mut wrong);
     let spool = edge::spool(&mut app);
-    let sendfile = wrong.take(edge::folders(&mut app.sendfile));
-    let public = wrong.take(edge::folder(&mut app.public));
+    let sendfile = wrong.take_of("app.sendfile", edge::folders(&mut app.sendfile));
+    let public = wrong.take_of("app.public", edge::folder(&mut app.public));
     let room = edge::room(&mut app, &spool);
     let isolates = app.isolates.get_or_insert_with(Isolates::default);
-    let max_isolates = at_least_one(&mut isolates.max, 64, "isolates.max", &mut wrong);
+    let max_isolates = at_least_one(&mut isolates.max, 64, "app.isolates.max", &mut wrong);
     let min_isolates = fill(&mut isolates.min, 1.min(max_isolates));
     let isolate_idle = fill(&mut isolates.idle, Span(Duration::from_secs(10))).0;
     let isolate_limits = IsolateLimits {
@@ -174,19 +183,21 @@ fn finish(
     let is_coroutine = matches!(&found, Some((Entry::Coroutine { .. }, ..)));
     if is_limited && app.processes.is_some() && is_coroutine {
         wrong.note(
+            "app.isolates",
             "isolates.max_requests, max_memory and max_age are not for an application in processes: \
              each is one isolate, and [server] has the same keys for processes",
         );
     }
     if min_isolates > max_isolates {
-        wrong.note(format!(
-            "isolates.min ({min_isolates}) is more than isolates.max ({max_isolates})"
-        ));
+        wrong.note(
+            "app.isolates.min",
+            format!("isolates.min ({min_isolates}) is more than isolates.max ({max_isolates})"),
+        );
     }
     let max_requests_in_flight = at_least_one(
         &mut app.max_requests_in_flight,
         1024,
-        "max_requests_in_flight",
+        "app.max_requests_in_flight",
         &mut wrong,
     );
     let max_queue = fill(&mut app.max_queue, 1024);
@@ -198,8 +209,7 @@ fn finish(
     let shared_cache = fill(&mut app.shared_cache, Size(64 << 20)).0;
 
     wrong.end()?;
-    let (Some(listen), Some(master), Some((entry, source, label))) = (listening, master, found)
-    else {
+    let (Some(listen), Some((entry, source, label))) = (listening, found) else {
         return Err(ConfigError::new("the configuration is not complete"));
     };
     let boot_timeout = master.boot_timeout;
@@ -278,7 +288,8 @@ fn positive(value: u64) -> Option<u64> {
 fn at_least_one(key: &mut Option<usize>, default: usize, name: &str, wrong: &mut Wrong) -> usize {
     let count = fill(key, default);
     if count == 0 {
-        wrong.note(format!("{name} must be at least 1"));
+        let short = name.split_once('.').map_or(name, |(_, short)| short);
+        wrong.note(name, format!("{short} must be at least 1"));
     }
     count
 }

@@ -357,7 +357,7 @@ fn processes_are_classic_with_a_process_for_each_request() {
         .unwrap();
     assert_eq!(config.app.processes, Some(3));
     let error = folder.serve("{}", &[("SURUS_PROCESSES", "0")]).unwrap_err();
-    assert_eq!(error, "processes must be at least 1");
+    assert_eq!(error, "SURUS_PROCESSES: processes must be at least 1");
 }
 
 #[test]

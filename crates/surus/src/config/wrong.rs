@@ -7,6 +7,7 @@ use toml::de::{DeTable, DeValue};
 use toml::Spanned;
 
 use super::nearest::suggest;
+use super::places::Places;
 
 /// So many errors of one file are told.
 const MOST: usize = 20;
@@ -29,25 +30,44 @@ impl fmt::Display for ConfigError {
 
 /// What was wrong so far.
 #[derive(Debug, Default)]
-pub(super) struct Wrong(Vec<String>);
+pub(super) struct Wrong {
+    told: Vec<String>,
+    places: Places,
+}
 
 impl Wrong {
-    /// The value; where there is none, why is kept.
-    pub(super) fn take<T>(&mut self, result: Result<T, ConfigError>) -> Option<T> {
-        result.map_err(|error| self.0.extend(error.0)).ok()
+    /// What is noted of a key from here on says where its value is.
+    pub(super) fn with(places: Places) -> Self {
+        Wrong {
+            places,
+            ..Wrong::default()
+        }
     }
 
-    pub(super) fn note(&mut self, message: impl Into<String>) {
-        self.0.push(message.into());
+    /// The value; where there is none, why is kept.
+    pub(super) fn take<T>(&mut self, result: Result<T, ConfigError>) -> Option<T> {
+        result.map_err(|error| self.told.extend(error.0)).ok()
+    }
+
+    /// The same of what `key` says.
+    pub(super) fn take_of<T>(&mut self, key: &str, result: Result<T, ConfigError>) -> Option<T> {
+        let keep = |error: ConfigError| error.0.iter().for_each(|each| self.note(key, each));
+        result.map_err(keep).ok()
+    }
+
+    /// `key` as in `server.listen`.
+    pub(super) fn note(&mut self, key: &str, message: impl AsRef<str>) {
+        let message = self.places.say(key, message.as_ref());
+        self.told.push(message);
     }
 
     /// # Errors
     /// If anything was wrong.
     pub(super) fn end(self) -> Result<(), ConfigError> {
-        if self.0.is_empty() {
+        if self.told.is_empty() {
             Ok(())
         } else {
-            Err(ConfigError(self.0))
+            Err(ConfigError(self.told))
         }
     }
 }

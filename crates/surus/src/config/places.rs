@@ -1,0 +1,81 @@
+//! Where the value of a key was said: what is wrong with it is mended there.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use toml::de::{DeTable, DeValue};
+use toml::Table;
+
+use super::layers::Layer;
+
+/// The line of each key of a file, by names such as `server.listen`, `app.isolates.max` and `php.post_max_size`.
+pub(super) type Lines = BTreeMap<String, usize>;
+
+/// The lines of a surus.toml with one application.
+pub(super) fn lines(text: &str) -> Lines {
+    let mut lines = Lines::new();
+    if let Ok(table) = DeTable::parse(text) {
+        for (name, value) in table.get_ref() {
+            let Some(inner) = value.get_ref().as_table() else {
+                continue;
+            };
+            let name = name.get_ref();
+            if name != "app" {
+                note(&mut lines, text, name, inner);
+                continue;
+            }
+            for app in inner.values().filter_map(|app| app.get_ref().as_table()) {
+                note(&mut lines, text, name, app);
+            }
+        }
+    }
+    lines
+}
+
+fn note(lines: &mut Lines, text: &str, name: &str, table: &DeTable<'_>) {
+    for (key, value) in table {
+        let name = format!("{name}.{}", key.get_ref());
+        let before = &text[..key.span().start];
+        if let DeValue::Table(inner) = value.get_ref() {
+            note(lines, text, &name, inner);
+        }
+        lines.insert(name, before.matches('\n').count() + 1);
+    }
+}
+
+/// Where each key has its value from, by the same names.
+#[derive(Debug, Default)]
+pub(super) struct Places(BTreeMap<String, String>);
+
+impl Places {
+    pub(super) fn of(layers: &[Layer]) -> Self {
+        let mut places = Places::default();
+        for layer in layers {
+            places.add(layer, "server", &layer.server);
+            places.add(layer, "app", &layer.app);
+            places.add(layer, "app.isolates", &layer.app.isolates);
+            places.add(layer, "php", &layer.php);
+        }
+        places
+    }
+
+    fn add(&mut self, layer: &Layer, table: &str, values: &impl Serialize) {
+        let values = Table::try_from(values).unwrap_or_default();
+        for (key, _) in values {
+            let key = format!("{table}.{key}");
+            let place = match layer.lines.get(&key) {
+                Some(line) => format!("{}, line {line}", layer.name),
+                None => layer.name.clone(),
+            };
+            self.0.entry(key).or_insert(place);
+        }
+    }
+
+    /// The message with the place of this key before it, where it has one.
+    pub(super) fn say(&self, key: &str, message: &str) -> String {
+        match self.0.get(key) {
+            Some(place) => format!("{place}: {message}"),
+            None => message.to_owned(),
+        }
+    }
+}
