@@ -1,7 +1,7 @@
 //! Bytes on their way from a socket to a file, by splice(2): the kernel copies them once, and this process never.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, Read};
 use std::net::TcpStream;
 use std::os::fd::OwnedFd;
 
@@ -58,28 +58,55 @@ impl Splicer {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
                 Ok(count) => left -= count,
                 Err(rustix::io::Errno::INTR) => {}
+                // There are file systems whose files take no pipe. What is in it is not lost for that.
+                Err(rustix::io::Errno::INVAL) => {
+                    self.copy(to, left)?;
+                    left = 0;
+                }
                 Err(error) => return Err(error.into()),
             }
         }
         Ok(Moved::Bytes(taken as u64))
     }
+
+    /// Appends the `left` bytes that wait.
+    fn copy(&self, mut to: &File, left: usize) -> io::Result<()> {
+        let waiting = File::from(self.output.try_clone()?);
+        let copied = io::copy(&mut waiting.take(left as u64), &mut to)?;
+        if copied < left as u64 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        Ok(())
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::io::{Read, Seek, Write};
+    use std::io::{Seek, Write};
     use std::net::TcpListener;
 
     use super::*;
 
     #[test]
     fn all_arrives_and_nothing_waits() -> io::Result<()> {
+        all_arrives(tempfile::tempfile()?)
+    }
+
+    /// A file that is only appended to takes no pipe.
+    #[test]
+    fn files_that_take_no_pipe_get_it_all_the_same() -> io::Result<()> {
+        let folder = tempfile::tempdir()?;
+        let mut options = File::options();
+        options.create(true).append(true).read(true);
+        all_arrives(options.open(folder.path().join("appended"))?)
+    }
+
+    fn all_arrives(mut file: File) -> io::Result<()> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let mut client = TcpStream::connect(listener.local_addr()?)?;
         let (server, _) = listener.accept()?;
         server.set_nonblocking(true)?;
         let splicer = Splicer::new()?;
-        let mut file = tempfile::tempfile()?;
         assert_eq!(splicer.pass(&server, &file, 10)?, Moved::Nothing);
 
         let sent: Vec<u8> = (0..3_000_000_u32).map(|n| (n % 251) as u8).collect();
