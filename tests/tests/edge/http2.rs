@@ -269,7 +269,8 @@ fn requests_of_a_connection_run_at_a_time() -> io::Result<()> {
 #[test]
 fn clients_that_never_stop_asking_do_not_stall_others() {
     for mode in Mode::ISOLATES {
-        let server = server(mode, "").start();
+        // Else a fiber that computes keeps the isolate, and all that come meanwhile stand behind it.
+        let server = server(mode, "[app.app]\npreempt_fibers = true\n").start();
         for (target, streams) in [
             ("/status?code=200&text=x", "100"),
             ("/compute?milliseconds=20", "4"),
