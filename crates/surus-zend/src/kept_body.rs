@@ -198,7 +198,7 @@ impl Read for KeptBody {
             let wanted = buffer
                 .len()
                 .min(usize::try_from(*left).unwrap_or(usize::MAX));
-            let size = file.read_at(&mut buffer[..wanted], *at)?;
+            let size = read_at(file, &mut buffer[..wanted], *at)?;
             if size == 0 && wanted > 0 {
                 return Err(io::ErrorKind::UnexpectedEof.into());
             }

@@ -181,7 +181,7 @@ impl Pipe {
             Pace::Ahead if spill.has_room() => false,
             Pace::Ahead if !spill.is_empty() => true,
             Pace::Ahead | Pace::WithClient => {
-                waiting >= HIGH_WATER as u64 || (room::is_short_of_memory(0) && !spill.has_room())
+                waiting >= HIGH_WATER as u64 || self.is_short_of_room()
             }
         }
     }

@@ -129,6 +129,15 @@ unsafe extern "C" fn surus_rs_route(raw: *mut c_void) -> i64 {
     unsafe { exchange(raw).route.get() }
 }
 
+/// Where PHP wants bytes.
+///
+/// # Safety
+/// There is room for `size` bytes, which nobody else looks at meanwhile.
+unsafe fn room<'a>(buffer: *mut c_char, size: usize) -> &'a mut [u8] {
+    // SAFETY: the caller's promise.
+    unsafe { std::slice::from_raw_parts_mut(buffer.cast(), size) }
+}
+
 #[no_mangle]
 unsafe extern "C" fn surus_rs_read_body(
     raw: *mut c_void,
@@ -136,12 +145,7 @@ unsafe extern "C" fn surus_rs_read_body(
     size: usize,
 ) -> usize {
     // SAFETY: as above; `buffer` has room for `size` bytes.
-    let (exchange, buffer) = unsafe {
-        (
-            exchange(raw),
-            std::slice::from_raw_parts_mut(buffer.cast::<u8>(), size),
-        )
-    };
+    let (exchange, buffer) = unsafe { (exchange(raw), room(buffer, size)) };
     if exchange.is_at_block() {
         let _ = park_on(tokio::task::yield_now());
     }
@@ -185,12 +189,7 @@ unsafe extern "C" fn surus_rs_read_body_at(
     size: usize,
 ) -> usize {
     // SAFETY: as above; `buffer` has room for `size` bytes.
-    let (exchange, buffer) = unsafe {
-        (
-            exchange(raw),
-            std::slice::from_raw_parts_mut(buffer.cast::<u8>(), size),
-        )
-    };
+    let (exchange, buffer) = unsafe { (exchange(raw), room(buffer, size)) };
     if exchange.ends_turn() {
         let _ = park_on(tokio::task::yield_now());
     }

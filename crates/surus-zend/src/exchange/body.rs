@@ -171,12 +171,7 @@ impl Exchange {
 fn read_block(file: &mut dyn std::io::Read) -> std::io::Result<Bytes> {
     const BLOCK: usize = 256 * 1024;
     let mut block = vec![0; BLOCK];
-    let size = loop {
-        match file.read(&mut block) {
-            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-            result => break result?,
-        }
-    };
+    let size = file.read(&mut block)?;
     block.truncate(size);
     Ok(Bytes::from(block))
 }
