@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use surus_tests::fixture;
 use surus_tests::http::{Connection, Request};
+use surus_tests::http2;
 use surus_tests::surus::Surus;
 
 fn server() -> Surus {
@@ -84,6 +85,21 @@ fn pages_are_sent_while_they_are_made() {
     }
 }
 
+/// What comes of a response, and with which reset it ends.
+fn over_http2(server: &Surus, path: &str) -> (String, http2::Frame) {
+    let mut client = http2::Client::open(server.address()).expect("a connection");
+    client.get(1, path).expect("a request");
+    let mut text = String::new();
+    loop {
+        let frame = client.frame().expect("a frame");
+        match frame.kind {
+            http2::DATA => text.push_str(&String::from_utf8_lossy(&frame.payload)),
+            http2::RST_STREAM => return (text, frame),
+            _ => {}
+        }
+    }
+}
+
 #[test]
 fn what_breaks_late_is_cut_off() {
     let server = server();
@@ -92,13 +108,16 @@ fn what_breaks_late_is_cut_off() {
         let request =
             format!("GET /{kind}/broken-late HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
         connection.write(request.as_bytes()).expect("a request");
-        let all = connection.rest().unwrap_or_default();
+        let all = connection.rest().expect("all that there is");
         let all = String::from_utf8_lossy(&all);
         assert!(all.contains("early"), "{kind}: {all}");
         assert!(
             !all.contains("0\r\n\r\n") && !all.contains("Internal"),
             "{kind}: it is not all: {all}"
         );
+        let (text, end) = over_http2(&server, &format!("/{kind}/broken-late"));
+        assert!(text.contains("early"), "{kind}: {text}");
+        assert_eq!(end.payload, [0, 0, 0, 2], "INTERNAL_ERROR");
     }
     assert_eq!(
         Request::get("/php/whole").send(server.address()).status,

@@ -47,6 +47,8 @@ impl Drop for Busy {
 #[derive(Debug)]
 pub(crate) struct Outgoing<B> {
     reply: Reply<B>,
+    /// It is told one turn late: what came before it is on its way then, where it would be thrown away.
+    error: Option<BoxError>,
     log: Option<Box<Entry>>,
     _busy: Busy,
 }
@@ -63,7 +65,15 @@ where
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
         let this = &mut *self;
+        if let Some(error) = this.error.take() {
+            return Poll::Ready(Some(Err(error)));
+        }
         let polled = Pin::new(&mut this.reply).poll_frame(cx);
+        if let Poll::Ready(Some(Err(error))) = polled {
+            this.error = Some(error);
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
         if let Some(log) = &mut this.log {
             if let Poll::Ready(Some(Ok(frame))) = &polled {
                 log.add(frame.data_ref().map_or(0, Bytes::len));
@@ -320,6 +330,7 @@ impl Noted {
     fn outgoing<B>(self, response: Response<Reply<B>>) -> Response<Outgoing<B>> {
         response.map(|reply| Outgoing {
             reply,
+            error: None,
             log: self.log,
             _busy: self.busy,
         })

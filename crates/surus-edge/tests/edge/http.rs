@@ -77,6 +77,16 @@ fn a_client_that_does_not_read_holds_up_its_own_responses_only() {
 }
 
 #[test]
+fn what_came_before_a_response_broke_is_sent() {
+    let server = Server::start(Limits::default());
+    let mut client = server.connect();
+    client.send("GET /broken HTTP/1.1\r\nhost: test\r\n\r\n");
+    let rest = client.rest();
+    assert!(rest.starts_with("HTTP/1.1 200 OK\r\n"), "{rest:?}");
+    assert!(rest.ends_with("\r\n\r\n5\r\nearly\r\n"), "{rest:?}");
+}
+
+#[test]
 fn head_has_the_length_and_no_body() {
     let server = Server::start(Limits::default());
     let mut client = server.connect();

@@ -5,15 +5,18 @@ use std::future::pending;
 use std::io::{BufReader, Read, Seek, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::PathBuf;
+use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::request::Parts;
 use http::{Response, StatusCode};
+use http_body::{Body, Frame};
 use http_body_util::{BodyExt, Empty};
 use surus_edge::{
     plain, serve, serve_file, Backend, BoxError, Connection, Drained, Edge, Limits, Reply,
@@ -51,6 +54,24 @@ impl Drop for Running<'_> {
 }
 
 type Stream = http_body_util::combinators::UnsyncBoxBody<Bytes, BoxError>;
+
+/// A body that breaks behind what it still has, all at once.
+struct Broken(Option<&'static str>);
+
+impl Body for Broken {
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        Poll::Ready(Some(match self.0.take() {
+            Some(text) => Ok(Frame::data(text.into())),
+            None => Err("broken".into()),
+        }))
+    }
+}
 
 impl Backend for Script {
     type Body = Stream;
@@ -119,6 +140,7 @@ impl Script {
                 let body = Empty::new().map_err(|never| match never {}).boxed_unsync();
                 Response::new(Reply::Backend(body))
             }
+            "/broken" => Response::new(Reply::Backend(Broken(Some("early")).boxed_unsync())),
             "/file" => serve_file(&head.method, &head.headers, &self.file),
             _ => plain(StatusCode::NOT_FOUND),
         };
@@ -287,6 +309,13 @@ impl Client {
             self.input.read_exact(&mut answer.body).unwrap();
         }
         answer
+    }
+
+    /// All until the server closes the connection.
+    pub(crate) fn rest(&mut self) -> String {
+        let mut rest = Vec::new();
+        self.input.read_to_end(&mut rest).unwrap();
+        String::from_utf8(rest).unwrap()
     }
 
     /// True if the server has closed the connection and nothing more has come.
