@@ -4,11 +4,11 @@ use std::{
     cell::{Cell, RefCell},
     ffi::CString,
     rc::Rc,
-    task::Waker,
+    task::{Context, Poll},
     time::{Duration, Instant},
 };
 
-use crate::{ffi, BootError, Engine};
+use crate::{ffi, queue::Queue, BootError, Engine};
 
 /// Owns an isolate. Tasks of it hold a reference, so that it outlives them.
 pub(crate) struct Isolate {
@@ -17,7 +17,8 @@ pub(crate) struct Isolate {
     clean: Cell<bool>,
     /// A fiber that computes holds its isolate until it parks or ends.
     holder: Cell<*mut ffi::Task>,
-    waiting: RefCell<Vec<Waker>>,
+    /// Those that wait until nobody holds it. Who comes later goes behind them.
+    waiting: RefCell<Queue>,
     made: Instant,
     /// Requests that it has served.
     served: Cell<u64>,
@@ -78,9 +79,17 @@ impl Isolate {
         self.clean.get()
     }
 
-    /// Whether `task` may run: no other task of the isolate was interrupted while it computed.
-    pub(crate) fn is_free_for(&self, task: *mut ffi::Task) -> bool {
-        self.holder.get().is_null() || self.holder.get() == task
+    /// Whether another task than `task` was interrupted while it computed.
+    pub(crate) fn is_held_from(&self, task: *mut ffi::Task) -> bool {
+        !self.holder.get().is_null() && self.holder.get() != task
+    }
+
+    /// Whether `task` has to wait for others; not if it holds the isolate.
+    pub(crate) fn is_closed_to(&self, task: *mut ffi::Task) -> bool {
+        match self.holder.get() {
+            holder if holder.is_null() => !self.waiting.borrow().is_empty(),
+            holder => holder != task,
+        }
     }
 
     /// Keeps it for `task`, which was interrupted while it computed; unless it was itself let in beside a holder, to end.
@@ -93,14 +102,15 @@ impl Isolate {
     pub(crate) fn release(&self, task: *mut ffi::Task) {
         if self.holder.get() == task {
             self.holder.set(std::ptr::null_mut());
-            for waker in self.waiting.borrow_mut().drain(..) {
-                waker.wake();
-            }
+            self.wake_first();
         }
     }
 
-    pub(crate) fn wait(&self, waker: &Waker) {
-        self.waiting.borrow_mut().push(waker.clone());
+    fn wake_first(&self) {
+        let first = self.waiting.borrow_mut().take_first();
+        if let Some(waker) = first {
+            waker.wake();
+        }
     }
 
     pub(crate) fn count_request(&self) {
@@ -127,6 +137,34 @@ impl Drop for Isolate {
     fn drop(&mut self) {
         // SAFETY: the last task is gone, and we are on the event loop's stack.
         unsafe { ffi::surus_isolate_free(self.raw, self.clean.get()) };
+    }
+}
+
+/// A place among those that wait for an isolate which a task holds. Dropping it lets the next one look.
+pub(crate) struct Waiting<'a> {
+    isolate: &'a Isolate,
+    number: u64,
+}
+
+impl<'a> Waiting<'a> {
+    /// The last place.
+    pub(crate) fn begin(isolate: &'a Isolate) -> Self {
+        let number = isolate.waiting.borrow_mut().join();
+        Waiting { isolate, number }
+    }
+
+    /// Ready when it is the first one and nobody holds the isolate.
+    pub(crate) fn poll(&self, cx: &mut Context<'_>) -> Poll<()> {
+        let free = self.isolate.holder.get().is_null();
+        let mut waiting = self.isolate.waiting.borrow_mut();
+        waiting.poll(self.number, free, cx)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.isolate.waiting.borrow_mut().leave(self.number);
+        self.isolate.wake_first();
     }
 }
 

@@ -39,6 +39,7 @@ mod kept_body;
 mod line;
 mod php_classes;
 mod pipe;
+mod queue;
 mod rate;
 mod refresh;
 mod request;

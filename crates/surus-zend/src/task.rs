@@ -4,7 +4,6 @@ use std::{
     ffi::CString,
     rc::Rc,
     sync::atomic::{AtomicBool, Ordering},
-    task::Poll,
 };
 
 use tokio::sync::Notify;
@@ -14,7 +13,7 @@ use crate::{
     exchange::Exchange,
     ffi,
     inspect::Driven,
-    isolate::Isolate,
+    isolate::{Isolate, Waiting},
     request::Limits,
     turns::Place,
     watch::Watch,
@@ -80,8 +79,9 @@ impl Task {
         unsafe { ffi::surus_task_assign(self.raw, work, exchange.raw()) };
     }
 
+    /// Whether it has to wait for other tasks of its isolate.
     pub(crate) fn is_blocked(&self) -> bool {
-        !self.isolate.is_free_for(self.raw)
+        self.isolate.is_closed_to(self.raw)
     }
 
     /// Runs PHP until it parks, is pre-empted or done. On the event loop's stack only.
@@ -200,29 +200,28 @@ impl Task {
                 }
             };
             // Who holds the isolate may stand in line behind it.
-            let turn_of_its_own = place.filter(|_| !self.is_blocked());
+            let turn_of_its_own = place.filter(|_| !self.isolate.is_held_from(self.raw));
             self.wait_for_turn(watch).await;
             turn = self.resume();
             drop(turn_of_its_own);
         }
     }
 
-    /// Waits until no other fiber holds the isolate. False when the request has been cancelled meanwhile.
+    /// Waits until no other fiber holds the isolate nor waits for it since before. False when the request has been
+    /// cancelled meanwhile: then it goes on to its end, beside whoever holds it.
     async fn wait_for_turn(&self, watch: &mut Watch<'_>) -> bool {
-        let mut wanted = true;
-        while wanted && self.is_blocked() {
-            let free = watch
-                .wait(|cx| {
-                    if self.is_blocked() {
-                        self.isolate.wait(cx.waker());
-                        return Poll::Pending;
-                    }
-                    Poll::Ready(())
-                })
-                .await;
-            wanted = free || !watch.check(self);
+        if !self.is_blocked() {
+            return true;
         }
-        wanted
+        let waiting = Waiting::begin(&self.isolate);
+        loop {
+            if watch.wait(|cx| waiting.poll(cx)).await {
+                return true;
+            }
+            if watch.check(self) {
+                return false;
+            }
+        }
     }
 
     /// Leaves its stack as it is, for good.

@@ -7,19 +7,18 @@
 
 use std::{
     cell::RefCell,
-    collections::VecDeque,
-    task::{Context, Poll, Waker},
+    task::{Context, Poll},
     time::{Duration, Instant},
 };
+
+use crate::queue::Queue;
 
 /// Who comes back sooner than this has been in line all the time.
 const AT_ONCE: Duration = Duration::from_millis(1);
 
 #[derive(Default)]
 struct Line {
-    /// Their numbers, and whom to wake.
-    waiting: VecDeque<(u64, Option<Waker>)>,
-    next: u64,
+    waiting: Queue,
     /// For so long those in line go on without a round in between.
     credit: Duration,
     /// The end of the last turn.
@@ -47,11 +46,8 @@ impl Place {
             if line.waiting.is_empty() && !is_back {
                 line.credit = Duration::ZERO;
             }
-            let number = line.next;
-            line.next += 1;
-            line.waiting.push_back((number, None));
             Place {
-                number,
+                number: line.waiting.join(),
                 taken,
                 begun: None,
             }
@@ -60,14 +56,7 @@ impl Place {
 
     /// Ready when it is the first one.
     pub(crate) fn poll_first(&self, cx: &mut Context<'_>) -> Poll<()> {
-        LINE.with_borrow_mut(|line| {
-            let place = line.waiting.iter().position(|it| it.0 == self.number);
-            match place {
-                None | Some(0) => return Poll::Ready(()),
-                Some(at) => line.waiting[at].1 = Some(cx.waker().clone()),
-            }
-            Poll::Pending
-        })
+        LINE.with_borrow_mut(|line| line.waiting.poll(self.number, true, cx))
     }
 
     /// Lets the others have their step, unless those in line have time left; then its turn begins.
@@ -94,8 +83,8 @@ impl Drop for Place {
                 line.credit = line.credit.saturating_sub(now - begun);
                 line.ended = Some(now);
             }
-            line.waiting.retain(|(number, _)| *number != self.number);
-            line.waiting.front_mut().and_then(|(_, waker)| waker.take())
+            line.waiting.leave(self.number);
+            line.waiting.take_first()
         });
         if let Ok(Some(waker)) = next {
             waker.wake();
@@ -109,6 +98,7 @@ mod tests {
         cell::Cell,
         future::{poll_fn, Future},
         rc::Rc,
+        task::Waker,
     };
 
     use tokio::task::{spawn_local, yield_now, LocalSet};

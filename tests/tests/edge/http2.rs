@@ -269,8 +269,7 @@ fn requests_of_a_connection_run_at_a_time() -> io::Result<()> {
 #[test]
 fn clients_that_never_stop_asking_do_not_stall_others() {
     for mode in Mode::ISOLATES {
-        // Else a fiber that computes keeps the isolate, and all that come meanwhile stand behind it.
-        let server = server(mode, "[app.app]\npreempt_fibers = true\n").start();
+        let server = server(mode, "").start();
         for (target, streams) in [
             ("/status?code=200&text=x", "100"),
             ("/compute?milliseconds=20", "4"),
