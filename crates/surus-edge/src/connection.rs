@@ -107,7 +107,9 @@ pub(crate) struct State {
     requests: Cell<u32>,
     /// Who reads what the client sends.
     reader: Cell<Reader>,
-    /// hyper has the connection for one request that the lane has begun.
+    /// hyper has the connection.
+    by_hyper: Cell<bool>,
+    /// hyper is to give it back after this request.
     lent: Cell<bool>,
     /// Nothing of what hyper has written is left in hyper: other bytes may follow.
     flushed: Cell<bool>,
@@ -147,6 +149,7 @@ impl State {
                 http2: Cell::new(false),
                 requests: Cell::new(0),
                 reader: Cell::new(Reader::Usual),
+                by_hyper: Cell::new(false),
                 lent: Cell::new(false),
                 flushed: Cell::new(true),
                 command: Cell::new(None),
@@ -258,6 +261,18 @@ impl State {
     /// hyper gets the connection until it has answered the request that has been begun.
     pub(crate) fn lend(&self) {
         self.lent.set(true);
+    }
+
+    /// Notes whether hyper has it.
+    pub(crate) fn note_hyper(&self, has_it: bool) {
+        self.by_hyper.set(has_it);
+    }
+
+    /// While nothing is asked for, the lane needs less memory for it than hyper.
+    pub(crate) fn rest(&self) {
+        if self.by_hyper.get() && !self.lent.replace(true) {
+            self.wake();
+        }
     }
 
     /// Whether hyper is done with what it was lent the connection for, and it goes on.

@@ -75,7 +75,8 @@ pub(crate) fn run<B: Backend>(
     }
 }
 
-/// The fast lane as far as it goes, then hyper: for good, or for one request. `draining`: the first request is the last one.
+/// The fast lane as far as it goes, then hyper: until the connection rests, or for one request. `draining`: the first
+/// request is the last one.
 async fn serve_http1<B: Backend>(
     edge: &Rc<Edge<B>>,
     mut socket: Socket,
@@ -93,7 +94,10 @@ async fn serve_http1<B: Backend>(
             }
         }
         // On the heap: most connections never have this state, and all would have room for it.
-        match Box::pin(serve_by_hyper(edge, socket, service, draining)).await {
+        state.note_hyper(true);
+        let served = Box::pin(serve_by_hyper(edge, socket, service, draining)).await;
+        state.note_hyper(false);
+        match served {
             Ok(left) => (socket, service) = left,
             Err(end) => return end,
         }

@@ -172,6 +172,7 @@ fn judge(state: &State, now: u32, limits: &Limits) {
         Phase::Idle if state.finishing.get() && age > keep_alive.saturating_mul(2) => {
             state.order(Command::Abort)
         }
+        Phase::Idle if age > 1 && state.is_idle() => state.rest(),
         Phase::New | Phase::Head | Phase::Idle | Phase::Busy => {}
     }
 }

@@ -12,6 +12,7 @@ mod log;
 mod pipeline;
 mod protocol;
 mod queue;
+mod resting;
 mod slow;
 mod slow_readers;
 mod spares;

@@ -4,9 +4,9 @@
 //! bodies that come later, upgrades, trailers, responses that are not there yet. So each connection begins here. A request
 //! of HTTP/1.1 that has come whole and asks for nothing unusual ([`head`]) goes to the backend; if the answer is there at
 //! once and is whole, it is written ([`response`]), and the next request is looked at. Whatever else comes, the connection
-//! goes on with hyper for good, from the first byte of the request that was not for the lane; if that has been begun,
-//! hyper finds the answer when it has read the request again. The lane refuses nothing and never waits for a backend: what
-//! is wrong or slow is hyper's.
+//! goes on with hyper, from the first byte of the request that was not for the lane; if that has been begun, hyper finds
+//! the answer when it has read the request again. It comes back when it has rested for a second or two: the lane needs
+//! less memory for it. The lane refuses nothing and never waits for a backend: what is wrong or slow is hyper's.
 //!
 //! A long body is read from the socket where it is wanted ([`crate::direct`]). Its response is hyper's to write, which gets
 //! a head without a body to answer, and gives the connection back.
