@@ -12,6 +12,7 @@
 //! request would cost an allocation and two visits to the timer wheel.
 
 use std::cell::{Cell, OnceCell, Ref, RefCell};
+use std::fs::File;
 use std::future::{poll_fn, Future};
 use std::io::{self, IoSlice};
 use std::pin::pin;
@@ -407,6 +408,18 @@ impl State {
     /// Writes what waits. Not done as long as this is pending; an error ends the connection.
     pub(crate) fn poll_flush(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.output.borrow_mut().poll_flush(cx)
+    }
+
+    /// Sends up to `most` bytes of a file from `offset` on, when nothing waits; how many. Zero at the file's end.
+    pub(crate) fn poll_send_file(
+        &self,
+        cx: &mut Context<'_>,
+        file: &File,
+        offset: u64,
+        most: usize,
+    ) -> Poll<io::Result<usize>> {
+        let mut output = self.output.borrow_mut();
+        output.poll_send_file(cx, file, offset, most)
     }
 
     /// After hyper is done with the connection: sends what still waits and, if part of the request is unread, reads it

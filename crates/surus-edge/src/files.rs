@@ -60,10 +60,18 @@ impl FileBody {
         self.remaining
     }
 
+    /// The file and which part of it is sent, if that is all.
+    pub(crate) fn part(&self) -> Option<(&File, Span)> {
+        match self.segments.front() {
+            Some(Segment::Part(span)) if self.segments.len() == 1 => Some((&self.file, *span)),
+            _ => None,
+        }
+    }
+
     pub(crate) fn next_chunk(&mut self) -> Option<io::Result<Bytes>> {
         let chunk = match self.segments.pop_front()? {
             Segment::Text(text) => Ok(text),
-            Segment::Part(span) => self.part(span),
+            Segment::Part(span) => self.read(span),
         };
         match &chunk {
             Ok(bytes) => self.remaining -= bytes.len() as u64,
@@ -75,7 +83,7 @@ impl FileBody {
         Some(chunk)
     }
 
-    fn part(&mut self, span: Span) -> io::Result<Bytes> {
+    fn read(&mut self, span: Span) -> io::Result<Bytes> {
         let mut chunk = BytesMut::zeroed(span.len().min(CHUNK) as usize);
         let count = match self.file.read_at(&mut chunk, span.start)? {
             // Shorter than when it was opened: the announced length cannot be kept, so the response has to break off.

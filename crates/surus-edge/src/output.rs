@@ -5,12 +5,14 @@
 //! that it cannot parse. So hyper flushes into this buffer, and the task empties it at the end of each turn, before it
 //! sleeps: pipelined responses leave together, and none waits.
 
+use std::fs::File;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::task::{ready, Context, Poll};
 
 use http::header::{HeaderName, HeaderValue};
-use tokio::io::AsyncWrite;
+use rustix::fs::sendfile;
+use tokio::io::{AsyncWrite, Interest};
 use tokio::net::tcp::OwnedWriteHalf;
 use tokio::net::TcpStream;
 
@@ -138,6 +140,32 @@ impl Output {
         }
         self.reset();
         Poll::Ready(Ok(()))
+    }
+
+    /// Lets the kernel send up to `most` bytes of a file; nothing waits before them. Zero at the file's end.
+    pub(crate) fn poll_send_file(
+        &mut self,
+        cx: &mut Context<'_>,
+        file: &File,
+        mut offset: u64,
+        most: usize,
+    ) -> Poll<io::Result<usize>> {
+        loop {
+            let socket = self.socket.as_ref();
+            let sent = socket.try_io(Interest::WRITABLE, || {
+                Ok(sendfile(socket, file, Some(&mut offset), most)?)
+            });
+            match sent {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    self.blocked = true;
+                    ready!(self.stream().poll_write_ready(cx))?;
+                }
+                sent => {
+                    self.took(*sent.as_ref().unwrap_or(&0));
+                    return Poll::Ready(sent);
+                }
+            }
+        }
     }
 
     fn reset(&mut self) {

@@ -132,6 +132,11 @@ impl<B: Backend> Service<B> {
         &self.edge.limits
     }
 
+    /// Whether the kernel may send long files by itself.
+    pub(crate) fn sends_files(&self) -> bool {
+        self.edge.settings.zero_copy
+    }
+
     /// Passes on a request that has been begun: hyper is about to read the same one.
     pub(crate) fn leave_to_hyper(&self, responding: Responding<B>) {
         *self.begun.borrow_mut() = Some(responding);
@@ -336,10 +341,16 @@ impl Noted {
         })
     }
 
-    /// All of the body, so many bytes, is on its way.
-    pub(crate) fn sent(mut self, bytes: usize) {
+    /// So many bytes of the body are on their way.
+    pub(crate) fn sending(&mut self, bytes: usize) {
         if let Some(log) = &mut self.log {
             log.add(bytes);
+        }
+    }
+
+    /// All of the body is.
+    pub(crate) fn sent(mut self) {
+        if let Some(log) = &mut self.log {
             log.complete();
         }
     }

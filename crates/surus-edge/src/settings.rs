@@ -10,6 +10,8 @@ pub struct Settings {
     pub proxies: Proxies,
     /// Each connection begins with a header of the PROXY protocol.
     pub proxy_protocol: bool,
+    /// Long static files are sent with sendfile(2).
+    pub zero_copy: bool,
     /// Requests and responses have an `X-Request-Id`, requests a `traceparent` as well.
     pub request_ids: bool,
     /// Paths that are answered without the backend.

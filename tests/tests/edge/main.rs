@@ -9,6 +9,7 @@ mod framing;
 mod http2;
 mod limits;
 mod log;
+mod long_files;
 mod pipeline;
 mod protocol;
 mod queue;

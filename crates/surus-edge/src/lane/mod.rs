@@ -8,16 +8,19 @@
 //! the answer when it has read the request again. It comes back when it has rested for a second or two: the lane needs
 //! less memory for it. The lane refuses nothing and never waits for a backend: what is wrong or slow is hyper's.
 //!
+//! A file goes out of the lane, too, without being copied on its way ([`file`]).
+//!
 //! A long body is read from the socket where it is wanted ([`crate::direct`]). Its response is hyper's to write, which gets
 //! a head without a body to answer, and gives the connection back.
 //!
 //! ```text
 //! bytes ──► head ──► Service ──► response ──► output
 //!             │         │            │
-//!             │     not there yet    │ a stream, a file, `connection: close`
+//!             │     not there yet    │ a stream, `connection: close`
 //!             └─────────┴────────────┴──► hyper
 //! ```
 
+mod file;
 #[cfg(any(test, fuzzing))]
 pub(crate) mod fuzz;
 mod head;
@@ -98,10 +101,21 @@ async fn work<B: Backend>(socket: &mut Socket, service: &Service<B>) -> io::Resu
         })
         .await?;
         match head::read(&block, most, &mut head) {
-            Head::Complete { head: length, body }
-                if answer(service, &mut head, block.slice(length..length + body)) =>
-            {
-                block.advance(length + body);
+            Head::Complete { head: length, body } => {
+                let end = length + body;
+                match answer(service, &mut head, block.slice(length..end)) {
+                    Answered::Whole => block.advance(end),
+                    Answered::Head(rest) => {
+                        block.advance(end);
+                        service.count();
+                        Box::pin(file::send(service.state(), *rest)).await?;
+                    }
+                    Answered::ByHyper => {
+                        is_for_lane = false;
+                        socket.give_back(&block);
+                        break;
+                    }
+                }
             }
             Head::Long {
                 head: length,
@@ -127,22 +141,34 @@ async fn work<B: Backend>(socket: &mut Socket, service: &Service<B>) -> io::Resu
     Ok(is_for_lane)
 }
 
-/// False: the answer is left to hyper.
+/// What has been written of an answer.
+enum Answered {
+    Whole,
+    /// A file is to follow.
+    Head(Box<file::Rest>),
+    /// Nothing: it is left to hyper.
+    ByHyper,
+}
+
 #[inline(always)]
-fn answer<B: Backend>(service: &Service<B>, head: &mut Parts, body: Bytes) -> bool {
+fn answer<B: Backend>(service: &Service<B>, head: &mut Parts, body: Bytes) -> Answered {
     let body = (!body.is_empty()).then(|| RequestBody::whole(body));
     let (mut noted, begun) = service.begin(service.state().client(), head, body, None);
     let Begun::Now(answer) = begun else {
         service.leave_to_hyper(service.respond(noted, begun));
-        return false;
+        return Answered::ByHyper;
     };
     let mut answer = noted.complete(answer);
     let body = match answer.body_mut() {
         Reply::Empty => Bytes::new(),
         Reply::Bytes(bytes) => take(bytes),
-        Reply::File(_) | Reply::Compressed(_) | Reply::Backend(_) => {
+        Reply::File(_) => {
+            head.headers.clear();
+            return file::answer(service, noted, answer);
+        }
+        Reply::Compressed(_) | Reply::Backend(_) => {
             service.leave_to_hyper(noted.responding(answer));
-            return false;
+            return Answered::ByHyper;
         }
     };
     let arrived = service.state().client().arrived();
@@ -152,13 +178,14 @@ fn answer<B: Backend>(service: &Service<B>, head: &mut Parts, body: Bytes) -> bo
     if !written {
         *answer.body_mut() = Reply::Bytes(body);
         service.leave_to_hyper(noted.responding(answer));
-        return false;
+        return Answered::ByHyper;
     }
-    noted.sent(body.len());
+    noted.sending(body.len());
+    noted.sent();
     // Room for the headers of the next request.
     swap(&mut head.headers, answer.headers_mut());
     head.headers.clear();
-    true
+    Answered::Whole
 }
 
 /// Begins a request whose body is read from the socket. The answer is left to hyper, which gets another head in place of

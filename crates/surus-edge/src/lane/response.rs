@@ -17,6 +17,7 @@ const LARGE: usize = 16 * 1024;
 const HEAD: usize = 512;
 
 /// False if the response is not for the lane; nothing is written then. `now` need not be exact.
+#[inline(always)]
 pub(super) fn write(
     output: &mut Vec<u8>,
     status: StatusCode,
@@ -24,12 +25,27 @@ pub(super) fn write(
     body: &[u8],
     now: Instant,
 ) -> bool {
+    if body.len() >= LARGE || !write_head(output, status, headers, body.len() as u64, now) {
+        return false;
+    }
+    output.extend_from_slice(body);
+    true
+}
+
+/// The head for a body of so many bytes, with room for a short one.
+pub(super) fn write_head(
+    output: &mut Vec<u8>,
+    status: StatusCode,
+    headers: &HeaderMap,
+    length: u64,
+    now: Instant,
+) -> bool {
     let has_no_body = status == StatusCode::NO_CONTENT || status == StatusCode::NOT_MODIFIED;
-    if body.len() >= LARGE || has_no_body || status.is_informational() {
+    if has_no_body || status.is_informational() {
         return false;
     }
     let begin = output.len();
-    output.reserve(HEAD + body.len());
+    output.reserve(HEAD + length.min(LARGE as u64) as usize);
     if status == StatusCode::OK {
         output.extend_from_slice(b"HTTP/1.1 200 OK\r\n");
     } else {
@@ -53,13 +69,12 @@ pub(super) fn write(
     }
     if !has_length {
         output.extend_from_slice(b"content-length: ");
-        output.extend_from_slice(itoa::Buffer::new().format(body.len()).as_bytes());
+        output.extend_from_slice(itoa::Buffer::new().format(length).as_bytes());
         output.extend_from_slice(b"\r\n");
     }
     if !has_date {
         date::write(output, now);
     }
     output.extend_from_slice(b"\r\n");
-    output.extend_from_slice(body);
     true
 }

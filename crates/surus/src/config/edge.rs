@@ -142,6 +142,7 @@ pub(super) fn settings(server: &mut Server, wrong: &mut Wrong) -> Settings {
     Settings {
         access_log: format.map(AccessLog::new),
         compression: fill(&mut server.compression, true),
+        zero_copy: fill(&mut server.zero_copy, true),
         proxies: Proxies(proxies),
         proxy_protocol: fill(&mut server.proxy_protocol, false),
         request_ids: fill(&mut server.request_ids, false),

@@ -52,6 +52,8 @@ table! {
         readiness: String,
         /// Compressing responses for clients that take it.
         compression: bool,
+        /// Long static files are sent by the kernel: sendfile(2).
+        zero_copy: bool,
         /// Client connections per worker.
         max_connections: usize,
         /// The same from one address; zero: no limit.
