@@ -100,14 +100,19 @@ impl Options {
     /// Starts what cannot be served, waits for its end, and returns what it has said.
     pub fn boot_error(self) -> String {
         let control = TempDir::new("boot");
-        let output = Command::new(binary())
+        let mut command = Command::new(binary());
+        command
             .arg("serve")
             .args(&self.arguments)
             .envs(self.variables)
             .env("RUNTIME_DIRECTORY", control.path())
-            .args(["--workers", "1", "--listen", "127.0.0.1:0"])
-            .output()
-            .expect("the server can be started");
+            .args(["--workers", "1", "--listen", "127.0.0.1:0"]);
+        if let Some(text) = &self.config {
+            command
+                .arg("--config")
+                .arg(control.file("surus.toml", text));
+        }
+        let output = command.output().expect("the server can be started");
         assert_eq!(output.status.code(), Some(1), "it has booted");
         String::from_utf8_lossy(&output.stderr).into_owned()
     }

@@ -428,7 +428,7 @@ impl App {
         let app = self.clone();
         tokio::task::spawn_local(async move {
             let script = app.script.borrow().clone();
-            match Version::boot_again(&app.engine, &script, &app.limits).await {
+            match Version::boot(&app.engine, &script, &app.limits).await {
                 Ok(version) => {
                     app.boot_failed.set(false);
                     // A reload may have been quicker.

@@ -3,6 +3,7 @@
 use std::{
     cell::RefCell,
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use crate::{
@@ -61,13 +62,18 @@ impl<'a> BootLog<'a> {
         BootLog(exchange)
     }
 
-    /// Why `script` did not boot.
-    pub(crate) fn error(&self, script: &Path) -> BootError {
-        let script = script.display();
-        match self.take().trim() {
-            "" => BootError(format!("{script} did not boot")),
-            log => BootError(format!("{script} did not boot: {log}")),
+    /// Why `script` did not boot. `late`: its time, if that is over.
+    pub(crate) fn error(&self, script: &Path, late: Option<Duration>) -> BootError {
+        let log = self.take();
+        let mut text = format!("{} did not boot", script.display());
+        if let Some(limit) = late {
+            text += &format!(" within boot_timeout, {limit:?}");
         }
+        match log.trim() {
+            "" => {}
+            log => text += &format!(": {log}"),
+        }
+        BootError(text)
     }
 
     fn take(&self) -> String {

@@ -92,7 +92,7 @@ pub struct Script {
 pub struct Limits {
     /// From the first byte of work to the response; then 504.
     pub request_timeout: Option<Duration>,
-    /// For a version to boot beside the one that serves; then it is ended. The first boot may take as long as it does.
+    /// For a version of the application to boot; then it is ended.
     pub boot_timeout: Option<Duration>,
     /// Log a PHP backtrace of a request that takes longer.
     pub slow_log: Option<Duration>,

@@ -12,7 +12,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::{answers::plain_answer, exchange::Exchange, ffi, request::Limits, task::Task};
+use crate::{
+    answers::plain_answer,
+    exchange::Exchange,
+    ffi,
+    request::{Limits, Request},
+    task::Task,
+};
 
 const UNWIND_TIME: Duration = Duration::from_secs(5);
 /// A deadline that falls into the end of a request whose client has left is looked at again after this time: the
@@ -45,11 +51,17 @@ pub(crate) fn note_slow_end(exchange: &Exchange, limits: &Limits) {
 fn note_slow(exchange: &Exchange) {
     let request = &exchange.request;
     tracing::warn!(
-        "slow request: {} {} took {:?}, in calls that cannot be left",
-        request.method,
-        request.uri,
+        "{} took {:?}, in calls that cannot be left",
+        slow(request),
         exchange.started().elapsed()
     );
+}
+
+fn slow(request: &Request) -> String {
+    if request.is_nobodys() {
+        return "slow boot:".to_owned();
+    }
+    format!("slow request: {} {}", request.method, request.uri)
 }
 
 impl<'a> Watch<'a> {
@@ -136,13 +148,8 @@ impl<'a> Watch<'a> {
     fn check_slow(&mut self, task: &Task, now: Instant) {
         if self.slow.is_some_and(|at| at <= now) {
             self.slow = None;
-            let request = &self.exchange.request;
-            task.backtrace(&format!(
-                "slow request: {} {} for {:?}",
-                request.method,
-                request.uri,
-                self.exchange.started().elapsed()
-            ));
+            let so_far = self.exchange.started().elapsed();
+            task.backtrace(&format!("{} for {so_far:?}", slow(&self.exchange.request)));
         }
     }
 

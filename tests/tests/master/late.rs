@@ -99,3 +99,42 @@ fn an_interrupted_wait_leaves_the_server_alone() {
     folder.file("go", "");
     wait_for("it is not reloaded", || get(&server) == "new");
 }
+
+/// Nobody would know why the server does not come up, nor would it ever end.
+#[test]
+fn a_first_boot_without_end_is_ended_and_says_where_it_was() {
+    for forever in ["while (true) {}", "sleep(10_000);"] {
+        let folder = TempDir::new("first");
+        let script = folder.file(
+            "app.php",
+            &format!(
+                "<?php function endless() {{ {forever} }}\nendless();\nreturn fn () => 'new';"
+            ),
+        );
+        let error = Surus::serve(&script)
+            .config("[server]\nboot_timeout = \"2s\"\n")
+            .boot_error();
+        for part in [
+            "slow boot: for ",
+            "endless",
+            "app.php did not boot within boot_timeout, 2s",
+        ] {
+            assert!(error.contains(part), "{forever}: {error}");
+        }
+    }
+}
+
+/// A call into C that does not return: only the master can end that.
+#[test]
+fn a_first_boot_that_nothing_can_interrupt_is_killed() {
+    let folder = TempDir::new("bound");
+    let script = folder.file(
+        "app.php",
+        "<?php password_hash('a', PASSWORD_BCRYPT, ['cost' => 31]);\nreturn fn () => 'new';",
+    );
+    let error = Surus::serve(&script)
+        .config("[server]\nboot_timeout = \"1s\"\n")
+        .boot_error();
+    let expected = "worker 1 did not boot within boot_timeout, 1s, nor does it end; killing it";
+    assert!(error.contains(expected), "{error}");
+}

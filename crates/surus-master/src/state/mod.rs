@@ -40,6 +40,8 @@ pub(crate) type Id = u64;
 const EARLY: Duration = Duration::from_secs(1);
 /// That many early deaths of one worker in a row with no other worker serving, and the master gives up.
 const EARLY_DEATHS: u32 = 5;
+/// A worker ends its boot itself at its time; one that has not by so much later cannot.
+const LATE_BOOT: Duration = Duration::from_secs(12);
 /// The pause after the first early death; it doubles with each one.
 const BACK_OFF: Duration = Duration::from_millis(100);
 const LONGEST_BACK_OFF: Duration = Duration::from_secs(5);
@@ -193,7 +195,8 @@ impl State {
             .values()
             .filter_map(|process| match process.life {
                 Life::Leaving { kill_at } => kill_at,
-                _ => None,
+                Life::Starting => Some(self.must_be_ready_at(process)),
+                Life::Ready => None,
             });
         let reload = self.reload.as_ref().map(|reload| reload.until);
         let recycle = self
@@ -390,11 +393,38 @@ impl State {
                         actions.push(self.spawn_current(seat, now));
                     }
                 }
+                actions.extend(self.kill_late_boots(now));
                 actions.extend(self.kill_late(now));
                 actions.extend(self.reload_late(now));
                 actions
             }
         }
+    }
+
+    fn must_be_ready_at(&self, process: &Process) -> Now {
+        process.since + self.boot + LATE_BOOT
+    }
+
+    /// Nobody waits for a boot without end: at the start, in place of a worker that has died, or of one that is worn.
+    fn kill_late_boots(&mut self, now: Now) -> Vec<Action> {
+        let late = self.processes.iter().filter(|(_, process)| {
+            process.life == Life::Starting && now >= self.must_be_ready_at(process)
+        });
+        let late: Vec<(Id, usize)> = late.map(|(&id, process)| (id, process.seat)).collect();
+        let mut actions = Vec::new();
+        for (id, seat) in late {
+            if let Some(process) = self.processes.get_mut(&id) {
+                process.life = Life::Leaving { kill_at: None };
+            }
+            let message = format!(
+                "worker {} did not boot within boot_timeout, {:?}, nor does it end; killing it",
+                seat + 1,
+                self.boot
+            );
+            actions.push(Action::Kill(id));
+            actions.extend(self.boot_failed(id, message));
+        }
+        actions
     }
 
     /// Kills what is alive and ends when it is dead.

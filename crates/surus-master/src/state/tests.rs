@@ -83,7 +83,43 @@ fn a_worker_that_had_lived_is_replaced_at_once() {
             Action::Adopt { id: 0, seat: 1 }
         ]
     );
+    state.on(Event::Ready(2), at(2100));
     assert_eq!(state.deadline(), None);
+}
+
+#[test]
+fn a_start_without_end_is_killed_and_the_end_of_it_all() {
+    let mut state = State::new(2, 0, DRAIN, BOOT);
+    state.start(at(0));
+    state.on(Event::Ready(0), at(10));
+    let late = BOOT + LATE_BOOT;
+    assert_eq!(state.deadline(), Some(late));
+    let actions = state.on(Event::Tick, late);
+    assert!(actions.contains(&Action::Kill(1)) && actions.contains(&Action::Kill(0)));
+    assert!(actions.contains(&Action::Log(
+        "worker 2 did not boot within boot_timeout, 60s, nor does it end; killing it".into()
+    )));
+    state.on(Event::Exited(0, Death::Signal("SIGKILL")), late);
+    assert_eq!(
+        state.on(Event::Exited(1, Death::Signal("SIGKILL")), late),
+        [Action::Finish(Outcome::BootFailed)]
+    );
+}
+
+#[test]
+fn a_successor_without_end_is_killed_and_tried_again() {
+    let mut state = serving(1);
+    let actions = state.on(Event::Recycle(0, "old".into()), at(2000));
+    assert_eq!(without_logs(actions), [spawn(0, 1)]);
+    let late = at(2000) + BOOT + LATE_BOOT;
+    assert_eq!(state.deadline(), Some(late));
+    assert_eq!(without_logs(state.on(Event::Tick, late)), [Action::Kill(1)]);
+    assert_eq!(state.on(Event::Ready(1), late), [], "it is too late");
+    let killed = Death::Signal("SIGKILL");
+    assert_eq!(without_logs(state.on(Event::Exited(1, killed), late)), []);
+    let again = late + replace::TRY_AGAIN;
+    assert_eq!(state.on(Event::Tick, again - at(1)), []);
+    assert_eq!(without_logs(state.on(Event::Tick, again)), [spawn(0, 2)]);
 }
 
 #[test]

@@ -26,7 +26,7 @@ impl fmt::Debug for Prepared {
 impl Coroutine {
     /// Boots `script` beside the version that serves. Must be run to its end.
     pub async fn prepare(&self, script: &Path) -> Result<Prepared, BootError> {
-        let version = Version::boot_again(&self.app.engine, script, &self.app.limits).await?;
+        let version = Version::boot(&self.app.engine, script, &self.app.limits).await?;
         Ok(Prepared {
             script: script.to_path_buf(),
             version: Rc::new(version),

@@ -36,18 +36,15 @@ pub(super) struct Version {
     pub(super) retired: Cell<bool>,
 }
 
-impl Version {
-    pub(super) async fn boot(
-        engine: &Engine,
-        script: &Path,
-        limits: &Limits,
-    ) -> Result<Version, BootError> {
-        let exchange = Exchange::for_script(script, engine.dev);
-        Version::boot_with(script, limits, &exchange).await
-    }
+/// A boot that has taken so long, or half of its time, tells where it is.
+const SLOW_BOOT: Duration = Duration::from_secs(10);
 
-    /// The same beside a version that serves: it must not go on for ever when nobody waits for it any more.
-    pub(super) async fn boot_again(
+/// The clock that notes a beginning is so coarse.
+const CLOCK: Duration = Duration::from_millis(20);
+
+impl Version {
+    /// A version that is to serve. It must not boot for ever: nobody would know, or wait for it any more.
+    pub(super) async fn boot(
         engine: &Engine,
         script: &Path,
         limits: &Limits,
@@ -56,6 +53,7 @@ impl Version {
         Version::boot_within(limits.boot_timeout, script, limits, &exchange).await
     }
 
+    /// One that somebody at a terminal waits for.
     pub(super) async fn boot_with(
         script: &Path,
         limits: &Limits,
@@ -75,7 +73,7 @@ impl Version {
         task.assign(ffi::RUN_BOOT, exchange);
         let limits = Limits {
             request_timeout,
-            slow_log: None,
+            slow_log: request_timeout.map(|limit| SLOW_BOOT.min(limit / 2)),
             ..limits.clone()
         };
         let log = BootLog::begin(exchange);
@@ -85,7 +83,9 @@ impl Version {
             tracing::info!(target: "php", "{}", String::from_utf8_lossy(&printed).trim_end());
         }
         if outcome != Outcome::Ok {
-            return Err(log.error(script));
+            let took = exchange.started().elapsed() + CLOCK;
+            let late = request_timeout.filter(|limit| took >= *limit);
+            return Err(log.error(script, late));
         }
         let routes = exchange.routes.borrow();
         let router = if routes.is_empty() {

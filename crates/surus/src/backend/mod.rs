@@ -11,7 +11,6 @@ use std::future::Future;
 use std::io;
 use std::mem::take;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use http::header::{HeaderValue, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderMap, StatusCode};
@@ -60,14 +59,10 @@ fn source_file(source: &Path) -> io::Result<PathBuf> {
         .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", source.display())))
 }
 
-/// For the master to say that a boot takes too long, before it is ended.
-const GIVE_UP: Duration = Duration::from_secs(1);
-
 pub(crate) fn limits(app: &App) -> Limits {
     Limits {
         request_timeout: app.request_timeout,
-        // The master has given up by then, and says so.
-        boot_timeout: Some(app.boot_timeout + GIVE_UP),
+        boot_timeout: Some(app.boot_timeout),
         slow_log: app.slow_log,
         preempt_after: app.preempt_after,
         preempt_fibers: app.preempt_fibers,
