@@ -130,6 +130,21 @@ impl Client {
         }
     }
 
+    /// Whether the server has closed the connection, or reset it. What has come is skipped.
+    pub fn has_ended(&mut self) -> bool {
+        let _ = self.stream.set_nonblocking(true);
+        let mut bytes = [0; 1024];
+        let ended = loop {
+            match self.stream.read(&mut bytes) {
+                Ok(0) => break true,
+                Ok(_) => {}
+                Err(error) => break error.kind() != io::ErrorKind::WouldBlock,
+            }
+        };
+        let _ = self.stream.set_nonblocking(false);
+        ended
+    }
+
     /// Everything until the server closes the connection, or resets it.
     pub fn rest(&mut self) -> Vec<u8> {
         let mut rest = Vec::new();

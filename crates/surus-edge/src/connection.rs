@@ -104,6 +104,8 @@ pub(crate) struct State {
     pub(crate) turn: Turn,
     /// Several requests at a time, and no phases of one.
     http2: Cell<bool>,
+    /// Since when a client of HTTP/2 owes the rest of a head.
+    owes_since: Cell<Option<u32>>,
     /// Requests that are being answered.
     requests: Cell<u32>,
     /// Who reads what the client sends.
@@ -148,6 +150,7 @@ impl State {
                 stall: Stall::default(),
                 turn: Turn::default(),
                 http2: Cell::new(false),
+                owes_since: Cell::new(None),
                 requests: Cell::new(0),
                 reader: Cell::new(Reader::Usual),
                 by_hyper: Cell::new(false),
@@ -173,6 +176,19 @@ impl State {
     pub(crate) fn speaks_http2(&self) {
         self.http2.set(true);
         self.enter(Phase::Idle);
+    }
+
+    /// Whether a client of HTTP/2 is in the midst of a head. `has_ended`: not of the same one as before.
+    pub(crate) fn notes_head(&self, is_open: bool, has_ended: bool) {
+        let since = self.owes_since.get().filter(|_| !has_ended);
+        let since = since.unwrap_or_else(|| self.clock.get());
+        self.owes_since.set(is_open.then_some(since));
+    }
+
+    /// How long a client of HTTP/2 has owed the rest of a head, in ticks.
+    pub(crate) fn owes_head_for(&self, now: u32) -> u32 {
+        let since = self.owes_since.get();
+        since.map_or(0, |since| now.wrapping_sub(since))
     }
 
     pub(crate) fn begin_request(&self) {

@@ -157,9 +157,13 @@ impl<B: Backend> Future for Stay<'_, B> {
 }
 
 /// All requests of an HTTP/2 connection.
-async fn serve_http2<B: Backend>(edge: &Rc<Edge<B>>, socket: Socket, service: Service<B>) -> End {
+async fn serve_http2<B: Backend>(
+    edge: &Rc<Edge<B>>,
+    mut socket: Socket,
+    service: Service<B>,
+) -> End {
     let state = Rc::clone(service.state());
-    state.speaks_http2();
+    socket.speaks_http2();
     let handshake = pin!(edge.http2.handshake(socket));
     let connection = match drive(handshake, &state, &edge.flusher, |_| {}).await {
         None => return End::Aborted,

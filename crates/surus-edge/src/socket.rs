@@ -12,6 +12,7 @@ use tokio::net::tcp::OwnedReadHalf;
 
 use crate::buffers;
 use crate::connection::{Phase, Reader, State};
+use crate::http2::Frames;
 
 /// Reads from the client; writes go to the connection's output.
 #[derive(Debug)]
@@ -24,6 +25,8 @@ pub(crate) struct Socket {
     first: BytesMut,
     /// Bytes that a head may have.
     most: usize,
+    /// Of HTTP/2.
+    frames: Option<Box<Frames>>,
 }
 
 /// Bytes that are read at once of what comes first.
@@ -38,7 +41,14 @@ impl Socket {
             at_end: false,
             first: BytesMut::new(),
             most,
+            frames: None,
         }
+    }
+
+    /// All that is read from here on is HTTP/2.
+    pub(crate) fn speaks_http2(&mut self) {
+        self.frames = Some(Box::new(Frames::new()));
+        self.state.speaks_http2();
     }
 
     /// What has come and nobody has had yet.
@@ -143,6 +153,11 @@ impl AsyncRead for Socket {
         let polled = self.poll_bounded(cx, buf);
         if buf.filled().len() > before {
             self.state.has_read();
+            let this = &mut *self;
+            if let Some(frames) = &mut this.frames {
+                let has_ended = frames.read(&buf.filled()[before..]);
+                this.state.notes_head(frames.is_open(), has_ended);
+            }
         } else if polled.is_pending() && !self.state.is_http2() {
             self.state.turn.begin();
         }

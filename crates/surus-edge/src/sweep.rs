@@ -160,6 +160,9 @@ fn judge(state: &State, now: u32, limits: &Limits) {
         state.reset();
         return state.order(Command::Abort);
     }
+    if state.owes_head_for(now) > header_timeout {
+        return state.order(Command::Abort);
+    }
     match state.phase.get() {
         Phase::Busy if age > 0 && state.client_has_left() => state.order(Command::Abort),
         Phase::Head if age > header_timeout => state.time_out(),

@@ -441,6 +441,45 @@ fn floods_end() -> io::Result<()> {
     Ok(())
 }
 
+/// A head has its time, however it comes: `h2` would wait for the rest for ever. What is whole may come as slowly as it
+/// likes.
+#[test]
+fn heads_that_drip_are_cut() -> io::Result<()> {
+    let config = "[server]\nheader_timeout = \"1s\"\nkeep_alive = \"60s\"\n";
+    let server = server(Mode::Coroutine, config).start();
+    let head = http2::head("GET", "/", &[]);
+    let piece = frame(http2::CONTINUATION, 0, 1, &http2::field("x", "y"));
+    let open = frame(http2::HEADERS, http2::END_STREAM, 1, &head);
+    // More frames; bytes of one frame; of the frame's own head.
+    let whole = http2::get(1, "/");
+    for (first, rest) in [
+        (open.as_slice(), piece.repeat(1000)),
+        (&whole[..9], whole[9..].to_vec()),
+        (&[], whole[..8].to_vec()),
+    ] {
+        let mut dripping = Client::open(server.address())?;
+        let mut patient = Client::open(server.address())?;
+        dripping.write(first)?;
+        let start = Instant::now();
+        let mut stream = 1;
+        let mut drops = rest.iter().cycle();
+        while !dripping.has_ended() {
+            assert!(start.elapsed() < Duration::from_secs(30), "it may go on");
+            let drop = drops.next().copied().expect("a byte");
+            // The last byte of what is short is not sent.
+            if rest.len() > 1000 || start.elapsed() < Duration::from_millis(500) {
+                let _ = dripping.write(&[drop]);
+            }
+            patient.get(stream, "/")?;
+            stream += 2;
+            patient.next(http2::DATA)?;
+            thread::sleep(Duration::from_millis(100));
+        }
+        assert!(start.elapsed() > Duration::from_secs(1));
+    }
+    Ok(())
+}
+
 /// Bytes of memory that a process has used at most.
 fn memory(process: i32) -> u64 {
     let status = fs::read_to_string(format!("/proc/{process}/status")).expect("a process");

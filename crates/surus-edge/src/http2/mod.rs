@@ -12,15 +12,18 @@
 //! - [`connection`]: the streams of a connection, one after the other
 //! - [`stream`]: one request's response; [`respond`]: where its heads go, interim ones among them
 //! - [`received`]: a request's body
+//! - [`frames`]: whether a client owes the rest of a head
 //! - [`head`]: what HTTP/2 does not have in a response's head, and what the server adds
 
 mod connection;
+mod frames;
 mod head;
 mod received;
 mod respond;
 mod stream;
 
 pub(crate) use connection::Serving;
+pub(crate) use frames::Frames;
 pub(crate) use received::Received;
 
 use crate::Limits;
