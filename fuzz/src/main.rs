@@ -31,6 +31,7 @@ const TARGETS: &[(&str, Target)] = &[
     ("form", surus_schema::fuzz::form),
     ("formats", surus_schema::fuzz::formats),
     ("forwarded", surus_edge::fuzz::forwarded),
+    ("frames", surus_edge::fuzz::frames),
     ("ids", surus_edge::fuzz::ids),
     ("json", surus_schema::fuzz::json),
     ("lane", surus_edge::fuzz::lane),

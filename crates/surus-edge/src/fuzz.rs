@@ -13,6 +13,7 @@ use http::Request;
 use crate::conditional::{Validators, Verdict};
 use crate::encoding::{accepted, is_compressible, SMALL};
 use crate::form::{Found, Scanner};
+use crate::http2::Frames;
 use crate::ids::identify;
 pub use crate::lane::fuzz::{lane, response};
 use crate::path::{encode, normalise};
@@ -95,6 +96,25 @@ pub fn network(data: &[u8]) {
         return;
     };
     assert_eq!(network.to_string().parse(), Ok(network));
+}
+
+/// However it is cut, it is the same.
+pub fn frames(data: &[u8]) {
+    let Some((&size, data)) = data.split_first() else {
+        return;
+    };
+    let mut whole = Frames::new();
+    let mut by_bytes = Frames::new();
+    let mut has_ended = false;
+    for piece in data.chunks(usize::from(size).max(1)) {
+        let ended = whole.read(piece);
+        let bytes = piece.chunks(1).map(|byte| by_bytes.read(byte));
+        assert_eq!(ended, bytes.fold(false, |any, ended| any | ended));
+        assert_eq!(whole.is_open(), by_bytes.is_open());
+        has_ended |= ended;
+    }
+    // Before its end nothing is a head, and after it something may be.
+    assert!(data.is_empty() || has_ended || whole.is_open());
 }
 
 pub fn path(data: &[u8]) {
@@ -257,6 +277,7 @@ mod tests {
         replay("accept_encoding", super::accept_encoding);
         replay("forwarded", super::forwarded);
         replay("network", super::network);
+        replay("frames", super::frames);
         replay("path", super::path);
         replay("site", super::site);
         replay("conditional", super::conditional);
