@@ -73,6 +73,8 @@ pub(crate) enum Reader {
 pub(crate) enum Command {
     /// Finish the request in flight, then close; close at once if there is none.
     Finish,
+    /// The same where nothing seems to be asked for: a request that has come while the thread was busy is the last one.
+    Retire,
     /// Give up: drop the connection and the request in flight.
     Abort,
 }
@@ -319,7 +321,10 @@ impl State {
     }
 
     pub(crate) fn order(&self, command: Command) {
-        self.command.set(Some(command));
+        let is_stricter = self.command.get() == Some(Command::Finish);
+        if !(is_stricter && command == Command::Retire) {
+            self.command.set(Some(command));
+        }
         self.wake();
     }
 
@@ -328,7 +333,7 @@ impl State {
         self.dismissed.set(true);
         // A client of HTTP/2 has its time from here on.
         self.enter(self.phase.get());
-        self.order(Command::Finish);
+        self.order(Command::Retire);
     }
 
     pub(crate) fn is_dismissed(&self) -> bool {

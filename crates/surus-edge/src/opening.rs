@@ -72,11 +72,17 @@ async fn more(socket: &mut Socket, state: &State) -> io::Result<bool> {
 }
 
 fn poll_more(socket: &mut Socket, state: &State, cx: &mut Context<'_>) -> Poll<io::Result<bool>> {
-    match state.poll_order(cx) {
+    let order = state.poll_order(cx);
+    match order {
         Some(Command::Abort) => return Poll::Ready(Ok(false)),
         Some(Command::Finish) if !state.finishing.get() => return Poll::Ready(Ok(false)),
-        Some(Command::Finish) | None => {}
+        Some(Command::Finish | Command::Retire) | None => {}
     }
-    let polled = ready!(socket.poll_first(cx));
+    let polled = socket.poll_first(cx);
+    let retires = order == Some(Command::Retire) && !state.finishing.replace(true);
+    if retires && polled.is_pending() {
+        return Poll::Ready(Ok(false));
+    }
+    let polled = ready!(polled);
     Poll::Ready(polled.map(|count| count > 0))
 }

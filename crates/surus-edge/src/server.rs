@@ -154,7 +154,7 @@ pub async fn serve<B: Backend>(
     // A client may be sending on a connection that looks idle from here: closing it now would lose that request.
     edge.table.order_busy(Command::Finish);
     let _ = tokio::time::timeout(LAST_REQUESTS, edge.table.closed()).await;
-    edge.table.order_all(Command::Finish);
+    edge.table.order_all(Command::Retire);
     let in_time = tokio::time::timeout(edge.limits.drain, edge.table.closed())
         .await
         .is_ok();

@@ -215,7 +215,15 @@ async fn drive<C: Future>(
         match state.poll_order(cx) {
             Some(Command::Abort) => return Poll::Ready(None),
             Some(Command::Finish) if !state.finishing.replace(true) => finish(connection.as_mut()),
-            Some(Command::Finish) | None => {}
+            Some(Command::Retire) if !state.finishing.get() => {
+                let polled = connection.as_mut().poll(cx);
+                state.finishing.set(true);
+                if let Poll::Ready(output) = polled {
+                    return Poll::Ready(Some(output));
+                }
+                finish(connection.as_mut());
+            }
+            Some(Command::Finish | Command::Retire) | None => {}
         }
         match connection.as_mut().poll(cx) {
             Poll::Ready(output) => Poll::Ready(Some(output)),

@@ -168,7 +168,7 @@ fn judge(state: &State, now: u32, limits: &Limits) {
         Phase::Head if age > header_timeout => state.time_out(),
         Phase::New if age > header_timeout => state.order(Command::Finish),
         Phase::Idle if !state.finishing.get() && state.is_idle() && age > keep_alive => {
-            state.order(Command::Finish)
+            state.order(Command::Retire)
         }
         // HTTP/2 has been told to go, and does not.
         Phase::Idle if state.is_dismissed() && age > GOODBYE => state.order(Command::Abort),

@@ -7,7 +7,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::rc::Rc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::thread::JoinHandle;
@@ -31,6 +31,9 @@ pub(crate) struct Seen {
     pub(crate) running: AtomicUsize,
     /// Requests whose future was dropped before it had an answer.
     pub(crate) dropped: AtomicUsize,
+    /// What `/block` waits for, and what it says when it keeps the thread.
+    pub(crate) go: AtomicBool,
+    pub(crate) blocked: AtomicBool,
 }
 
 struct Script {
@@ -133,6 +136,14 @@ impl Script {
             "/slow" => {
                 tokio::time::sleep(Duration::from_millis(300)).await;
                 Response::new(Reply::Bytes(Bytes::from_static(b"slow")))
+            }
+            "/block" => {
+                while !self.seen.go.load(Ordering::SeqCst) {
+                    tokio::time::sleep(Duration::from_millis(1)).await;
+                }
+                self.seen.blocked.store(true, Ordering::SeqCst);
+                std::thread::sleep(Duration::from_secs(1));
+                Response::new(Reply::Empty)
             }
             "/hang" => pending().await,
             "/panic" => panic!("on request"),
@@ -238,13 +249,13 @@ pub(crate) fn sum(bytes: &[u8]) -> String {
 }
 
 pub(crate) fn wait_until(condition: impl Fn() -> bool) {
-    for _ in 0..1000 {
+    for _ in 0..6000 {
         if condition() {
             return;
         }
         std::thread::sleep(Duration::from_millis(5));
     }
-    panic!("nothing happened for 5 s");
+    panic!("nothing happened for half a minute");
 }
 
 pub(crate) struct Client {
@@ -321,5 +332,13 @@ impl Client {
     /// True if the server has closed the connection and nothing more has come.
     pub(crate) fn closed(&mut self) -> bool {
         matches!(self.input.read(&mut [0]), Ok(0))
+    }
+
+    /// True if it is so already.
+    pub(crate) fn is_closed(&mut self) -> bool {
+        self.stream.set_nonblocking(true).unwrap();
+        let is_closed = matches!(self.stream.peek(&mut [0]), Ok(0));
+        self.stream.set_nonblocking(false).unwrap();
+        is_closed
     }
 }
