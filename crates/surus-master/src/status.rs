@@ -10,6 +10,7 @@ use crate::control::ClientId;
 use crate::executor::Master;
 use crate::process::unix_time;
 use crate::state::{Life, Now};
+use crate::upgrade::Predecessor;
 
 /// How long workers have to answer before the client is told without them.
 const PATIENCE: Duration = Duration::from_millis(300);
@@ -212,6 +213,8 @@ impl Master<'_> {
                 "gives_up_in_s": waits_for.map(|(_, until)| until.saturating_sub(now).as_secs_f64()),
             }),
         );
+        let predecessor = self.config.predecessor.and_then(Predecessor::pid);
+        status.insert("predecessor".to_owned(), json!(predecessor));
         let admin = self.admin.as_ref().and_then(Admin::address);
         status.insert("admin".to_owned(), json!(admin));
         status.insert("workers".to_owned(), Value::Array(workers));

@@ -72,6 +72,11 @@ impl Predecessor {
         (pid == getppid()).then_some(Predecessor(pid))
     }
 
+    /// Its process id, as long as it has not ended.
+    pub(crate) fn pid(self) -> Option<i32> {
+        (getppid() == self.0).then_some(self.0.as_raw())
+    }
+
     /// SIGTERM from its successor: drain and end.
     pub(crate) fn retire(self) {
         if getppid() == self.0 {

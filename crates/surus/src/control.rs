@@ -86,8 +86,8 @@ pub(crate) fn find(arguments: &ControlArgs) -> Result<PathBuf, String> {
         };
     }
     let wanted = arguments.path.as_ref().map(|path| full(path));
-    let mut names = Vec::new();
     let mut found = Vec::new();
+    let mut replaced = Vec::new();
     for socket in sockets(&folder) {
         let Ok(status) = ask(&socket, Request::Status, PROMPT) else {
             continue;
@@ -100,19 +100,25 @@ pub(crate) fn find(arguments: &ControlArgs) -> Result<PathBuf, String> {
         {
             continue;
         }
-        names.push(format!("  --pid {}  {}", status["pid"], source.display()));
-        found.push(socket);
+        replaced.extend(status["predecessor"].as_i64());
+        found.push((status["pid"].as_i64(), source, socket));
     }
-    match (found.pop(), found.is_empty()) {
-        (Some(socket), true) => Ok(socket),
-        (Some(_), false) => Err(format!(
-            "several servers run; which one is meant?\n{}",
-            names.join("\n")
-        )),
-        (None, _) => Err(missing(&match &arguments.path {
+    // One that has its last requests after an upgrade is not meant.
+    found.retain(|(pid, _, _)| pid.is_none_or(|pid| !replaced.contains(&pid)));
+    match &found[..] {
+        [(_, _, socket)] => Ok(socket.clone()),
+        [] => Err(missing(&match &arguments.path {
             Some(path) => format!(" of {}", path.display()),
             None => String::new(),
         })),
+        several => {
+            let names = several.iter().map(|(pid, source, _)| {
+                let pid = pid.unwrap_or_default();
+                format!("\n  --pid {pid}  {}", source.display())
+            });
+            let names: String = names.collect();
+            Err(format!("several servers run; which one is meant?{names}"))
+        }
     }
 }
 
