@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use socket2::{Domain, Socket, Type};
 
 /// How long a client waits for the next byte before it gives up.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A request to be sent.
 #[derive(Clone, Debug)]
@@ -243,6 +243,19 @@ impl Connection {
         let peeked = stream.peek(&mut [0]);
         let _ = stream.set_nonblocking(false);
         !self.stream.buffer().is_empty() || peeked.is_ok()
+    }
+
+    /// True if the other side has closed it, and nothing that has come is left to read.
+    pub fn is_closed(&self) -> bool {
+        let stream = self.stream.get_ref();
+        let _ = stream.set_nonblocking(true);
+        let peeked = stream.peek(&mut [0]);
+        let _ = stream.set_nonblocking(false);
+        let is_open = peeked.map_or_else(
+            |error| error.kind() == ErrorKind::WouldBlock,
+            |count| count > 0,
+        );
+        self.stream.buffer().is_empty() && !is_open
     }
 
     /// Waits until the server has cut the connection. What has come before is still there.

@@ -139,10 +139,11 @@ impl Drop for Process {
 
 /// CPU time that a process has used: other than the time, it does not depend on what else the machine does.
 ///
-/// # Panics
-/// If there is no such process.
+/// None is used by a process that is not there.
 pub fn cpu_time(pid: impl fmt::Display) -> Duration {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).expect("a process");
+    let Ok(stat) = fs::read_to_string(format!("/proc/{pid}/stat")) else {
+        return Duration::ZERO;
+    };
     // After the name: state, then ten more fields before the two of time, in ticks of 10 ms.
     let (_, fields) = stat.rsplit_once(')').expect("a name");
     let fields: Vec<_> = fields.split_whitespace().collect();

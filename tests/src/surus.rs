@@ -6,6 +6,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 use command_fds::{CommandFdExt, FdMapping};
 use nix::sys::signal::Signal;
@@ -13,6 +14,10 @@ use nix::sys::signal::Signal;
 use crate::ports;
 use crate::process::Process;
 use crate::temp::TempDir;
+use crate::waiting::wait_for;
+
+/// How long workers may take to answer the master.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Where the server has its control socket, below its folder.
 pub const CONTROL: &str = "surus.run";
@@ -212,11 +217,29 @@ impl Surus {
         run(arguments, Path::new("/nonexistent"))
     }
 
-    /// `surus status --json`.
+    /// `surus status --json`, once every worker has answered: who asks is told after 0.3 s without those that are slow,
+    /// which they may be where the machine is.
     pub fn status(&self) -> serde_json::Value {
-        let (code, text) = self.command(&["status", "--json"]);
-        assert_eq!(code, Some(0), "{text}");
-        serde_json::from_str(&text).expect("a status in JSON")
+        let begun = Instant::now();
+        loop {
+            let (code, text) = self.command(&["status", "--json"]);
+            assert_eq!(code, Some(0), "{text}");
+            let status: serde_json::Value = serde_json::from_str(&text).expect("a status in JSON");
+            let mut workers = status["workers"].as_array().into_iter().flatten();
+            if workers.all(|worker| worker["state"] != "stuck") || begun.elapsed() > PATIENCE {
+                return status;
+            }
+        }
+    }
+
+    /// Waits until the first worker has so many requests in flight.
+    ///
+    /// # Panics
+    /// If it has not for half a minute.
+    pub fn wait_for_in_flight(&self, count: u64) {
+        wait_for(&format!("there are not {count} requests in flight"), || {
+            self.status()["workers"][0]["in_flight"] == count
+        });
     }
 
     /// The process ids of the workers that serve.

@@ -11,12 +11,12 @@ mod unwilling;
 
 use std::fs;
 use std::io;
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use surus_tests::fixture;
 use surus_tests::http::{Connection, Request, Response};
 use surus_tests::surus::{Mode, Options, Surus};
+use surus_tests::waiting::{wait_for, wait_up_to};
 
 /// The server of this mode with these settings of its application; as many processes as a test has requests.
 fn server(mode: Mode, app: &str) -> Options {
@@ -33,6 +33,33 @@ fn ask(server: &Surus, query: &str) -> Response {
     Request::get(&format!("/?{query}")).send(server.address())
 }
 
+/// The process that answers. Where the machine stands still for as long as the deadline, it is asked again.
+fn pid(server: &Surus) -> String {
+    let mut pid = String::new();
+    wait_for("nobody answers", || {
+        let response = ask(server, "case=pid");
+        pid = response.text();
+        assert!(matches!(response.status, 200 | 503 | 504), "{response:?}");
+        response.status == 200
+    });
+    pid
+}
+
+/// Asks for what takes longer than the deadline, and is told so; the id of its notes. Where the machine stands still the
+/// deadline may be before its beginning: it is asked for again.
+fn time_out(server: &Surus, query: &str, id: &str) -> String {
+    let mut count = 0;
+    let new_id = |count| format!("{id}{count}");
+    wait_for("it does not begin in time", || {
+        count += 1;
+        let id = new_id(count);
+        let response = ask(server, &format!("{query}&id={id}"));
+        assert!(matches!(response.status, 503 | 504), "{response:?}");
+        response.status == 504 && notes(server, &id).starts_with("begun;")
+    });
+    new_id(count)
+}
+
 /// Sends a request; its client leaves when it is dropped.
 fn begin(server: &Surus, query: &str) -> io::Result<Connection> {
     let mut connection = Connection::open(server.address())?;
@@ -45,28 +72,27 @@ fn notes(server: &Surus, id: &str) -> String {
     fs::read_to_string(server.folder().join(format!("{id}.notes"))).unwrap_or_default()
 }
 
-/// Waits until the notes are these; fails the test if they do not become so within `patience`.
-fn expect_notes(server: &Surus, id: &str, expected: &str, patience: Duration) {
-    let start = Instant::now();
-    while notes(server, id) != expected {
-        let late = start.elapsed() > patience;
-        assert!(
-            !late,
-            "{id} noted {:?}, not {expected:?}",
-            notes(server, id)
-        );
-        thread::sleep(Duration::from_millis(10));
-    }
+/// Waits until the notes are these.
+fn expect_notes(server: &Surus, id: &str, expected: &str) {
+    expect_notes_within(SOON, server, id, expected);
+}
+
+fn expect_notes_within(patience: Duration, server: &Surus, id: &str, expected: &str) {
+    wait_up_to(
+        patience,
+        || notes(server, id) == expected,
+        || format!("{id} noted {:?}, not {expected:?}", notes(server, id)),
+    );
 }
 
 /// Waits until the log says this.
 fn expect_log(server: &Surus, text: &str) {
-    let start = Instant::now();
-    while !server.log().contains(text) {
-        let late = start.elapsed() > Duration::from_secs(40);
-        assert!(!late, "no {text:?} in the log:\n{}", server.log());
-        thread::sleep(Duration::from_millis(10));
-    }
+    wait_up_to(
+        2 * SOON,
+        || server.log().contains(text),
+        || format!("no {text:?} in the log:\n{}", server.log()),
+    );
 }
 
-const SOON: Duration = Duration::from_secs(4);
+/// Enough on a machine that stands still for some seconds.
+const SOON: Duration = Duration::from_secs(20);

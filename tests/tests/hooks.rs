@@ -27,6 +27,9 @@ fn server(mode: Mode) -> SocketAddr {
     server.address()
 }
 
+/// Attempts: the machine may stand still in some of them.
+const ATTEMPTS: usize = 12;
+
 /// Sends one request, then fifty at once, whose `waits` are the time that nothing can shorten.
 /// `parameters` go to the script; `answer` is what the request with this number must say.
 fn check(
@@ -55,16 +58,19 @@ fn check(
     assert_eq!(said, answer(1000), "{operation}");
     assert!(alone >= waits, "{operation} did not wait: {alone:?}");
 
-    let (answers, took) = together(REQUESTS, ask);
-    for (number, (worker, said)) in answers.into_iter().enumerate() {
-        assert_eq!(said, answer(number), "{operation}");
-        assert_eq!(worker, pid, "{operation}: another process answered");
-    }
     let mode = mode.name();
-    println!("{mode} {operation}: one {alone:?}, {REQUESTS} at once {took:?}");
+    let at_once = (0..ATTEMPTS).map(|_| {
+        let (answers, took) = together(REQUESTS, ask);
+        for (number, (worker, said)) in answers.into_iter().enumerate() {
+            assert_eq!(said, answer(number), "{operation}");
+            assert_eq!(worker, pid, "{operation}: another process answered");
+        }
+        println!("{mode} {operation}: one {alone:?}, {REQUESTS} at once {took:?}");
+        took
+    });
     assert!(
-        took < alone * 3,
-        "{mode} {operation}: one took {alone:?}, {REQUESTS} at once {took:?}"
+        at_once.into_iter().any(|took| took < alone * 3),
+        "{mode} {operation}: one took {alone:?}, {REQUESTS} at once much longer"
     );
 }
 

@@ -13,6 +13,7 @@ use surus_tests::fixture;
 use surus_tests::http::{Connection, Request, Response};
 use surus_tests::surus::{Mode, Options, Surus};
 use surus_tests::temp::TempDir;
+use surus_tests::waiting::wait_for;
 
 const NEIGHBOURS: usize = 10;
 
@@ -29,17 +30,26 @@ fn pid(server: &Surus) -> String {
     response.expect(200).text()
 }
 
+fn is_parked(server: &Surus, id: impl std::fmt::Display) -> bool {
+    server.folder().join(format!("{id}.parked")).exists()
+}
+
 /// What a request answers while its neighbours are parked in the same process, and what they answer.
 fn among_neighbours(
     server: &Surus,
     query: &str,
 ) -> (io::Result<Response>, Vec<io::Result<Response>>) {
+    let go = server.folder().join("go");
+    let _ = fs::remove_file(&go);
     thread::scope(|scope| {
         let neighbours: Vec<_> = (0..NEIGHBOURS)
             .map(|number| scope.spawn(move || try_ask(server, &format!("case=park&id={number}"))))
             .collect();
-        thread::sleep(Duration::from_millis(400));
+        wait_for("they are not parked", || {
+            (0..NEIGHBOURS).all(|number| is_parked(server, number))
+        });
         let response = try_ask(server, query);
+        fs::write(go, "").expect("a sign");
         let neighbours = neighbours.into_iter().map(|each| each.join());
         (
             response,
@@ -63,16 +73,11 @@ fn check_recursion(mode: Mode, how: &str) {
             let text = neighbour.expect("an answer").expect(200).text();
             assert_eq!(text, format!("{process} {number} whole"), "{how} {round}");
         }
-        let begun = Instant::now();
         let old = process.clone();
-        while process == old {
-            assert!(
-                begun.elapsed() < Duration::from_secs(10),
-                "{how}: no successor"
-            );
-            thread::sleep(Duration::from_millis(20));
+        wait_for("no successor", || {
             process = pid(&server);
-        }
+            process != old
+        });
     }
     let log = server.log();
     assert!(log.contains("C stack overflow"), "{how}: {log}");
@@ -223,21 +228,20 @@ fn the_other_workers_do_not_notice() {
     for mode in Mode::ISOLATES {
         let server = server(mode).workers(2).start();
         let (mut one, first) = connect(&server);
-        let start = Instant::now();
-        let (mut other, second) = loop {
-            let (connection, process) = connect(&server);
-            if process != first {
-                break (connection, process);
+        let (mut other, mut second) = connect(&server);
+        wait_for("only one of two workers answers", || {
+            if second == first {
+                (other, second) = connect(&server);
             }
-            let late = start.elapsed() > Duration::from_secs(10);
-            assert!(!late, "{mode:?}: only one of two workers answers");
-        };
+            second != first
+        });
         thread::scope(|scope| {
             let neighbour = scope.spawn(|| send(&server, &mut other, "case=park&id=other"));
-            thread::sleep(Duration::from_millis(300));
+            wait_for("it is not parked", || is_parked(&server, "other"));
             let request = Request::get("/?case=signal&signal=9").bytes(server.address());
             one.write(&request).expect("sent");
             assert!(one.response("GET").is_err(), "{mode:?}");
+            fs::write(server.folder().join("go"), "").expect("a sign");
             let text = neighbour.join().expect("a neighbour").expect(200).text();
             assert_eq!(text, format!("{second} other whole"), "{mode:?}");
         });

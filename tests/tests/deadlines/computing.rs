@@ -1,14 +1,15 @@
 //! Requests that compute: PHP's own limit, time slices, and the bounds on requests at a time.
 
 use std::fs;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use surus_tests::http::{Request, Response};
+use surus_tests::http::{Connection, Request, Response};
 use surus_tests::process::cpu_time;
 use surus_tests::surus::{Mode, Surus};
 
-use super::{ask, begin, expect_log, expect_notes, notes, server, SOON};
+use super::{ask, begin, expect_log, expect_notes, notes, pid, server, time_out};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -28,7 +29,7 @@ fn a_time_limit_ends_a_loop() {
         });
         expect_log(&server, "Maximum execution time of 1 second exceeded");
         // Shutdown functions have no limit, as ever.
-        expect_notes(&server, "limit", "shutdown 0;", SOON);
+        expect_notes(&server, "limit", "shutdown 0;");
     }
 }
 
@@ -68,61 +69,62 @@ fn max_execution_time_is_the_limit_of_each_request() {
     }
 }
 
-/// What the worker computed from asking to the answer, for each answer that `get` got while one request computed for a
-/// second; the most first.
-fn while_computing(server: &Surus, get: impl Fn() -> Response) -> Vec<Duration> {
+/// What is asked for while a request computes, for as long as the test lasts. An answer takes a few slices of its time,
+/// and what it gets until the client wakes up: on a machine that has nothing else to do that is some 20 ms. Who has to
+/// wait for its end has no answer.
+fn assert_served_meanwhile(server: &Surus, what: &str, get: impl Fn() -> Response) {
     let pid = ask(server, "case=pid").expect(200).text();
-    let id = format!("computing{:?}", Instant::now());
-    let id: String = id.chars().filter(char::is_ascii_alphanumeric).collect();
-    thread::scope(|scope| {
-        let query = format!("case=compute&seconds=1&id={id}");
-        let computing = scope.spawn(move || ask(server, &query).expect(200));
-        expect_notes(server, &id, "begun;", SOON);
-        let mut times = Vec::new();
-        while !computing.is_finished() {
+    let id = new_id();
+    let query = format!("case=compute&seconds=600&id={id}");
+    let computing = begin(server, &query).expect("a request");
+    expect_notes(server, &id, "begun;");
+    let mut times: Vec<Duration> = (0..15)
+        .map(|_| {
             let before = cpu_time(&pid);
             get();
-            times.push(cpu_time(&pid).saturating_sub(before));
             thread::sleep(Duration::from_millis(5));
-        }
-        computing.join().expect("the computing request");
-        times.sort_by(|a, b| b.cmp(a));
-        times
-    })
+            cpu_time(&pid).saturating_sub(before)
+        })
+        .collect();
+    assert_eq!(notes(server, &id), "begun;", "{what}: it computes no more");
+    drop(computing);
+    times.sort();
+    let median = times[times.len() / 2];
+    println!("{what}: median {median:?} of {times:?}");
+    assert!(median < SECOND / 4, "{what}: {times:?}");
 }
 
-/// An answer takes a few slices of the other's time, and what that one gets until the client wakes up: on a machine that
-/// has nothing else to do that is some 20 ms. Who has to wait for the end waits for a second.
-fn assert_served(what: &str, times: &[Duration]) {
-    let median = times[times.len() / 2];
-    let slowest = times[0];
-    println!(
-        "{what}: {} answers, median {median:?}, slowest {slowest:?}",
-        times.len()
-    );
-    assert!(times.len() >= 5, "{what}: {} answers", times.len());
-    assert!(median < SECOND / 4, "{what}: {median:?}");
-    assert!(slowest < SECOND * 3 / 4, "{what}: {times:?}");
+/// What it asks for comes when a request that computes for a second has done so.
+fn assert_served_afterwards(server: &Surus, get: impl Fn() -> Response) {
+    let id = new_id();
+    let query = format!("case=compute&seconds=1&id={id}");
+    let _computing = begin(server, &query).expect("a request");
+    expect_notes(server, &id, "begun;");
+    get();
+    assert_eq!(notes(server, &id), "begun;computed;", "served meanwhile");
+}
+
+fn new_id() -> String {
+    static COUNT: AtomicUsize = AtomicUsize::new(0);
+    format!("computing{}", COUNT.fetch_add(1, Ordering::Relaxed))
 }
 
 #[test]
 fn a_computing_isolate_gives_way_to_others() {
     let server = server(Mode::Classic, "").start();
     for query in ["case=pid", "case=sleep&seconds=0.001"] {
-        let times = while_computing(&server, || ask(&server, query).expect(200));
-        assert_served(query, &times);
+        assert_served_meanwhile(&server, query, || ask(&server, query).expect(200));
     }
 }
 
 #[test]
 fn a_computing_isolate_gives_way_to_files() {
     let server = server(Mode::Classic, "").start();
-    let times = while_computing(&server, || {
+    assert_served_meanwhile(&server, "files", || {
         Request::get("/static.txt")
             .send(server.address())
             .expect(200)
     });
-    assert_served("files", &times);
 }
 
 /// When the first of three has done all of the same work, the others have done about as much.
@@ -137,7 +139,7 @@ fn computing_isolates_share_the_time() {
                 scope.spawn(move || ask(server, &query).expect(200))
             });
             for number in 1..=3 {
-                expect_notes(&server, &format!("work{number}"), "waits;", SOON);
+                expect_notes(&server, &format!("work{number}"), "waits;");
             }
             fs::write(server.folder().join("go"), "").expect("a sign");
             for one in all {
@@ -158,16 +160,13 @@ fn computing_isolates_share_the_time() {
 #[test]
 fn a_computing_fiber_gives_way_when_asked_for() {
     let without = server(Mode::Coroutine, "").start();
-    let times = while_computing(&without, || {
+    assert_served_meanwhile(&without, "404", || {
         Request::get("/nowhere").send(without.address()).expect(404)
     });
-    assert_served("404", &times);
-    let times = while_computing(&without, || ask(&without, "case=pid").expect(200));
-    assert!(times[0] > SECOND / 2, "served meanwhile: {times:?}");
+    assert_served_afterwards(&without, || ask(&without, "case=pid").expect(200));
 
     let with = server(Mode::Coroutine, "preempt_fibers = true").start();
-    let times = while_computing(&with, || ask(&with, "case=pid").expect(200));
-    assert_served("fibers", &times);
+    assert_served_meanwhile(&with, "fibers", || ask(&with, "case=pid").expect(200));
 }
 
 /// However many compute: who asks for little waits for a few turns of theirs, not for one of each. It is the worker's CPU
@@ -180,20 +179,23 @@ fn short_requests_go_before_those_that_compute() {
         (Mode::Classic, "isolates = { max = 100 }"),
         (Mode::Coroutine, "preempt_fibers = true"),
     ] {
-        let server = server(mode, settings).start();
+        let settings = format!("{settings}\nrequest_timeout = \"120s\"");
+        let server = server(mode, &settings).start();
         let pid = ask(&server, "case=pid").expect(200).text();
         let computing: Vec<_> = (0..COMPUTING)
             .map(|_| begin(&server, "case=compute&seconds=60&id=many").expect("a request"))
             .collect();
-        expect_notes(&server, "many", &"begun;".repeat(COMPUTING), SOON);
-        let before = cpu_time(&pid);
-        for _ in 0..ASKED {
+        expect_notes(&server, "many", &"begun;".repeat(COMPUTING));
+        let mut times = [(); ASKED].map(|()| {
+            let before = cpu_time(&pid);
             ask(&server, "case=pid").expect(200);
-        }
-        let took = cpu_time(&pid).saturating_sub(before);
-        println!("{mode:?}: {ASKED} answers beside {COMPUTING} that compute: {took:?}");
-        // A turn of each is 0.6 s, and a new connection with a request had several of them.
-        assert!(took < SECOND * 2, "{mode:?}: {took:?}");
+            cpu_time(&pid).saturating_sub(before)
+        });
+        println!("{mode:?}: {ASKED} answers beside {COMPUTING} that compute: {times:?}");
+        // A turn of each is 0.6 s, and a new connection with a request had several of them. If it is the client that
+        // stands still, they compute on.
+        times.sort();
+        assert!(times[ASKED / 2] < SECOND / 4, "{mode:?}: {times:?}");
         drop(computing);
     }
 }
@@ -212,12 +214,25 @@ fn a_deadline_counts_from_the_start_of_the_wait() {
         let response = ask(&server, &format!("case=wait&call=sleep&id={id}"));
         let took = start.elapsed();
         response.expect(504);
-        assert!(took > SECOND / 2 && took < SECOND * 8, "{took:?}");
+        assert!(took > SECOND / 2, "{took:?}");
         for each in computing {
             each.join().expect("a computing request");
         }
     });
-    ask(&server, "case=pid").expect(200);
+    pid(&server);
+}
+
+/// A request that waits in PHP for [`let_go`], once it does.
+fn hold(server: &Surus, id: &str) -> Connection {
+    let connection = begin(server, &format!("case=hold&id={id}")).expect("a connection");
+    expect_notes(server, id, "begun;");
+    connection
+}
+
+/// Its answer is there then.
+fn let_go(server: &Surus, id: &str, held: &mut Connection) {
+    fs::write(server.folder().join(format!("{id}.go")), "").expect("a sign");
+    held.response("GET").expect("an answer").expect(200);
 }
 
 fn expect_busy(response: Response) {
@@ -234,22 +249,11 @@ fn expect_busy(response: Response) {
 fn too_many_requests_in_flight_are_refused() {
     for mode in Mode::ISOLATES {
         let server = server(mode, "max_requests_in_flight = 2\nmax_queue = 0").start();
-        thread::scope(|scope| {
-            let running: Vec<_> = (0..2)
-                .map(|number| {
-                    let query = format!("case=sleep&seconds=2&id=running{number}");
-                    let server = &server;
-                    scope.spawn(move || ask(server, &query).expect(200))
-                })
-                .collect();
-            for number in 0..2 {
-                expect_notes(&server, &format!("running{number}"), "begun;", SOON);
-            }
-            expect_busy(ask(&server, "case=pid"));
-            for each in running {
-                each.join().expect("a running request");
-            }
-        });
+        let mut running = [0, 1].map(|number| hold(&server, &format!("running{number}")));
+        expect_busy(ask(&server, "case=pid"));
+        for (number, each) in running.iter_mut().enumerate() {
+            let_go(&server, &format!("running{number}"), each);
+        }
         ask(&server, "case=pid").expect(200);
     }
 }
@@ -259,29 +263,32 @@ fn too_many_requests_in_flight_are_refused() {
 fn classic_requests_wait_in_line() {
     let app = "isolates = { min = 1, max = 1 }\nmax_requests_in_flight = 1\nmax_queue = 3";
     let server = server(Mode::Classic, app).start();
-    let mut waiting: Vec<_> = (1..=3)
-        .map(|number| {
-            let query = format!("case=sleep&seconds=0.5&id=line{number}");
-            let connection = begin(&server, &query).expect("a connection");
-            thread::sleep(Duration::from_millis(60));
-            connection
-        })
-        .collect();
-    expect_notes(&server, "line1", "begun;", SOON);
+    // Connections have their turns one after the other: what was sent before has been seen then.
+    let settle = || {
+        for _ in 0..3 {
+            let file = Request::get("/static.txt").send(server.address());
+            file.expect(200);
+        }
+    };
+    let wait = |id: &str| {
+        let query = format!("case=hold&id={id}");
+        let connection = begin(&server, &query).expect("a connection");
+        settle();
+        connection
+    };
+    let mut line = [hold(&server, "line1"), wait("line2"), wait("line3")];
     // The fourth leaves while it waits: nobody waits for it.
-    let left = begin(&server, "case=sleep&seconds=0.5&id=line4").expect("a connection");
-    thread::sleep(Duration::from_millis(60));
+    let left = wait("line4");
     expect_busy(ask(&server, "case=pid"));
     drop(left);
-    for (number, each) in (1..).zip(&mut waiting) {
-        each.response("GET").expect("an answer").expect(200);
-        for later in number + 2..=3 {
-            assert_eq!(
-                notes(&server, &format!("line{later}")),
-                "",
-                "before {number}"
-            );
+    settle();
+    for (number, each) in (1..).zip(&mut line) {
+        let id = format!("line{number}");
+        expect_notes(&server, &id, "begun;");
+        for later in number + 1..=4 {
+            assert_eq!(notes(&server, &format!("line{later}")), "", "before {id}");
         }
+        let_go(&server, &id, each);
     }
     ask(&server, "case=pid").expect(200);
     assert_eq!(notes(&server, "line4"), "");
@@ -291,14 +298,7 @@ fn classic_requests_wait_in_line() {
 fn waiting_in_line_has_an_end() {
     let app = "isolates = { min = 1, max = 1 }\nrequest_timeout = \"600ms\"";
     let server = server(Mode::Classic, app).start();
-    thread::scope(|scope| {
-        let query = "case=end&call=finally_waits_long&id=end";
-        let end = scope.spawn(|| ask(&server, query).expect(504));
-        expect_notes(&server, "end", "begun;", SOON);
-        let start = Instant::now();
-        // Its deadline passes while the first one is still in its finally block.
-        expect_busy(ask(&server, "case=pid"));
-        assert!(start.elapsed() < SOON, "{:?}", start.elapsed());
-        end.join().expect("the first one");
-    });
+    // The next one's deadline passes while this one is still in its finally block: after that it would be served.
+    time_out(&server, "case=end&call=finally_waits_long", "end");
+    expect_busy(ask(&server, "case=pid"));
 }

@@ -4,44 +4,49 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use surus_tests::surus::Mode;
+use surus_tests::waiting::wait_for;
 
-use super::{ask, expect_log, expect_notes, notes, server, SOON};
+use super::{expect_log, expect_notes, notes, pid, server, time_out};
 
 /// As in src/watch.rs.
 const UNWIND_TIME: Duration = Duration::from_secs(5);
 
+/// How late the test may notice the beginning of something.
+const SLACK: Duration = Duration::from_secs(4);
+
 const FORCED: &str = "it did not finish in time after it had been cancelled";
 
-/// Sends the request and waits for its notes; the time from its 504 to them.
-fn end(mode: Mode, call: &str, expected: &str, forced: bool) -> Duration {
+/// Sends the request and waits for its notes, and for its end by force if that is expected; the time from its 504 to that,
+/// and whether it was by force.
+fn end(mode: Mode, call: &str, expected: &str, forced: bool) -> (Duration, bool) {
     let server = server(mode, "request_timeout = \"500ms\"").start();
-    let pid = ask(&server, "case=pid").expect(200).text();
-    ask(&server, &format!("case=end&call={call}&id={call}")).expect(504);
+    let process = pid(&server);
+    let id = time_out(&server, &format!("case=end&call={call}"), call);
     let start = Instant::now();
-    let neighbour = || ask(&server, "case=pid").expect(200).text();
-    let is_pid = |other: String| mode == Mode::Process || other == pid;
-    assert!(is_pid(neighbour()), "{call}: while it ends");
-    expect_notes(&server, call, expected, UNWIND_TIME + SOON);
+    let is_process = |other: String| mode == Mode::Process || other == process;
+    assert!(is_process(pid(&server)), "{call}: while it ends");
+    expect_notes(&server, &id, expected);
     if forced {
         expect_log(&server, FORCED);
     }
     let took = start.elapsed();
-    assert!(is_pid(neighbour()), "{call}: after it has ended");
-    assert_eq!(notes(&server, call), expected, "{call}: it has gone on");
-    took
+    assert!(is_process(pid(&server)), "{call}: after it has ended");
+    assert_eq!(notes(&server, &id), expected, "{call}: it has gone on");
+    (took, server.log().contains(FORCED))
 }
 
 fn ends_by_itself(call: &str, expected: &str) {
     for mode in Mode::ALL {
-        let took = end(mode, call, expected, false);
-        assert!(took < UNWIND_TIME, "{mode:?} {call}: {took:?}");
+        // The machine may stand still for most of the time that it has.
+        let mut ends = (0..4).map(|_| end(mode, call, expected, false));
+        assert!(ends.any(|(_, forced)| !forced), "{mode:?} {call}");
     }
 }
 
 fn ends_by_force(call: &str, expected: &str) {
     for mode in Mode::ISOLATES {
-        let took = end(mode, call, expected, true);
-        assert!(took > UNWIND_TIME - SOON, "{mode:?} {call}: {took:?}");
+        let (took, _) = end(mode, call, expected, true);
+        assert!(took > UNWIND_TIME - SLACK, "{mode:?} {call}: {took:?}");
     }
 }
 
@@ -60,11 +65,11 @@ fn a_loop_in_a_finally_block_is_stopped() {
     for mode in Mode::ISOLATES {
         // In a coroutine application its own requests wait for a fiber that computes.
         let server = server(mode, "request_timeout = \"500ms\"\npreempt_fibers = true").start();
-        ask(&server, "case=end&call=finally_loops&id=loops").expect(504);
-        assert_eq!(notes(&server, "loops"), "begun;");
-        ask(&server, "case=pid").expect(200);
-        expect_notes(&server, "loops", "begun;shutdown;", UNWIND_TIME + SOON);
-        ask(&server, "case=pid").expect(200);
+        let id = time_out(&server, "case=end&call=finally_loops", "loops");
+        assert_eq!(notes(&server, &id), "begun;");
+        pid(&server);
+        expect_notes(&server, &id, "begun;shutdown;");
+        pid(&server);
     }
 }
 
@@ -93,10 +98,10 @@ fn a_shutdown_function_may_not_wait_for_ever() {
 fn a_loop_in_a_shutdown_function_is_stopped() {
     for mode in Mode::ISOLATES {
         let server = server(mode, "request_timeout = \"500ms\"\npreempt_fibers = true").start();
-        ask(&server, "case=end&call=shutdown_loops&id=loops").expect(504);
-        expect_notes(&server, "loops", "begun;shutdown;loops;", SOON);
+        let id = time_out(&server, "case=end&call=shutdown_loops", "loops");
+        expect_notes(&server, &id, "begun;shutdown;loops;");
         expect_log(&server, FORCED);
-        ask(&server, "case=pid").expect(200);
+        pid(&server);
     }
 }
 
@@ -107,21 +112,14 @@ fn c_code_that_does_not_end_is_given_up() {
         for mode in Mode::ALL {
             scope.spawn(move || {
                 let server = server(mode, "request_timeout = \"500ms\"").start();
-                let pid = ask(&server, "case=pid").expect(200).text();
-                ask(&server, "case=end&call=sqlite&id=sqlite").expect(504);
+                let process = pid(&server);
+                let id = time_out(&server, "case=end&call=sqlite", "sqlite");
                 let start = Instant::now();
-                ask(&server, "case=pid").expect(200);
+                pid(&server);
                 expect_log(&server, "does not end: its isolate is given up");
-                assert!(start.elapsed() > 2 * UNWIND_TIME - SOON, "{mode:?}");
-                assert_eq!(notes(&server, "sqlite"), "begun;", "{mode:?}");
-                while ask(&server, "case=pid").expect(200).text() == pid {
-                    assert!(
-                        start.elapsed() < 6 * UNWIND_TIME,
-                        "{mode:?}: {}",
-                        server.log()
-                    );
-                    thread::sleep(Duration::from_millis(20));
-                }
+                assert!(start.elapsed() > 2 * UNWIND_TIME - SLACK, "{mode:?}");
+                assert_eq!(notes(&server, &id), "begun;", "{mode:?}");
+                wait_for("the worker is not replaced", || pid(&server) != process);
             });
         }
     });

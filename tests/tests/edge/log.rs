@@ -1,29 +1,26 @@
 //! What is said about requests: the access log, their ids, and how the server is.
 
-use std::thread;
-use std::time::{Duration, Instant};
-
 use surus_tests::http::Request;
 use surus_tests::surus::{Mode, Surus};
+use surus_tests::waiting::wait_for;
 
-use super::{get, sent, server};
+use super::{get, go_on, hold, server};
 
 /// The lines of the access log, once there are so many.
 fn lines(server: &mut Surus, count: usize) -> Vec<String> {
-    let start = Instant::now();
-    loop {
+    let mut lines = Vec::new();
+    wait_for("there are fewer lines", || {
         let output = server.process().stdout();
-        let lines: Vec<String> = output
-            .lines()
-            .filter(|line| !line.starts_with("surus "))
-            .map(str::to_owned)
+        // Each is whole, up to its end.
+        lines = output
+            .split_inclusive('\n')
+            .filter(|line| line.ends_with('\n') && !line.starts_with("surus "))
+            .map(|line| line.trim_end().to_owned())
             .collect();
-        if lines.len() >= count || start.elapsed() > Duration::from_secs(5) {
-            assert_eq!(lines.len(), count, "{output}");
-            return lines;
-        }
-        thread::sleep(Duration::from_millis(10));
-    }
+        lines.len() >= count
+    });
+    assert_eq!(lines.len(), count, "{lines:?}");
+    lines
 }
 
 #[test]
@@ -36,9 +33,7 @@ fn a_line_for_each_request() {
             .send(server.address());
         get(&server, "/status?code=404");
         // One that leaves before it has its answer.
-        let left = sent(&server, "GET /sleep?seconds=5 HTTP/1.1\r\nHost: a\r\n\r\n");
-        thread::sleep(Duration::from_millis(200));
-        drop(left);
+        drop(hold(&server, "left").expect("a connection"));
         let lines: Vec<serde_json::Value> = lines(&mut server, 3)
             .iter()
             .map(|line| serde_json::from_str(line).expect(line))
@@ -99,15 +94,13 @@ fn liveness_and_readiness_need_no_php() {
     let config = "[server]\nliveness = \"/livez\"\nreadiness = \"/readyz\"\n[app.app]\nmax_requests_in_flight = 1\nmax_queue = 0\n";
     for mode in Mode::ISOLATES {
         let server = server(mode, config).start();
-        thread::scope(|scope| {
-            let busy = scope.spawn(|| get(&server, "/sleep?seconds=1").expect(200));
-            thread::sleep(Duration::from_millis(300));
-            get(&server, "/").expect(503);
-            for path in ["/livez", "/readyz"] {
-                let answer = get(&server, path).expect(200);
-                assert_eq!(answer.header("cache-control"), Some("no-store"));
-            }
-            busy.join().expect("the one in flight");
-        });
+        let mut busy = hold(&server, "busy").expect("a connection");
+        get(&server, "/").expect(503);
+        for path in ["/livez", "/readyz"] {
+            let answer = get(&server, path).expect(200);
+            assert_eq!(answer.header("cache-control"), Some("no-store"));
+        }
+        go_on(&server);
+        busy.response("GET").expect("an answer").expect(200);
     }
 }

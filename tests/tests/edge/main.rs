@@ -22,11 +22,13 @@ mod streams;
 mod uploads;
 mod windows;
 
+use std::fs;
 use std::io;
 
 use surus_tests::fixture;
 use surus_tests::http::{Connection, Request, Response};
 use surus_tests::surus::{Mode, Options, Surus};
+use surus_tests::waiting::wait_for;
 
 /// The server of this mode with this configuration.
 fn server(mode: Mode, config: &str) -> Options {
@@ -43,4 +45,25 @@ fn sent(server: &Surus, bytes: &str) -> io::Result<Connection> {
     let mut connection = Connection::open(server.address())?;
     connection.write(bytes.as_bytes())?;
     Ok(connection)
+}
+
+/// A request that waits in PHP for [`go_on`], once it does; its name.
+fn hold(server: &Surus, name: &str) -> io::Result<Connection> {
+    let held = sent(
+        server,
+        &format!("GET /hold?name={name} HTTP/1.1\r\nHost: a\r\n\r\n"),
+    )?;
+    let name = format!("{name};");
+    wait_for("it does not begin", || held_so_far(server).ends_with(&name));
+    Ok(held)
+}
+
+/// The names of those that have begun, in this order.
+fn held_so_far(server: &Surus) -> String {
+    fs::read_to_string(server.folder().join("held")).unwrap_or_default()
+}
+
+/// What waits in PHP goes on, and what comes there later.
+fn go_on(server: &Surus) {
+    fs::write(server.folder().join("go"), "").expect("a sign");
 }

@@ -4,7 +4,6 @@ use std::fs;
 use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 use std::thread;
-use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
 use serde_json::Value;
@@ -12,6 +11,7 @@ use surus_tests::fixture;
 use surus_tests::http::{Connection, Part, Request};
 use surus_tests::surus::{Mode, Surus};
 use surus_tests::temp::TempDir;
+use surus_tests::waiting::wait_for;
 
 use super::uploads::noise;
 
@@ -57,15 +57,16 @@ fn beside(server: &Surus, name: &str) -> String {
 /// Uploads until one is in the file that another one was in.
 fn until_used_again(server: &Surus) -> Value {
     let mut seen = Vec::new();
-    let end = Instant::now() + Duration::from_secs(20);
-    while Instant::now() < end {
-        let answer = upload(server, "do=look", &noise(SIZE));
-        if seen.contains(&answer["inode"]) {
-            return answer;
+    let mut found = Value::Null;
+    wait_for("no file is used again", || {
+        found = upload(server, "do=look", &noise(SIZE));
+        let inode = &found["inode"];
+        seen.contains(inode) || {
+            seen.push(inode.clone());
+            false
         }
-        seen.push(answer["inode"].clone());
-    }
-    panic!("no file was used again: {seen:?}");
+    });
+    found
 }
 
 #[test]
@@ -98,11 +99,8 @@ fn what_php_has_open_is_not_written_again() {
     let until = beside(&server, "until");
     let kept = thread::scope(|scope| {
         let kept = scope.spawn(|| upload(&server, &format!("do=keep&beside={until}"), &content));
-        let end = Instant::now() + Duration::from_secs(20);
-        while !PathBuf::from(format!("{until}.open")).exists() {
-            assert!(Instant::now() < end, "the script has not begun");
-            thread::sleep(Duration::from_millis(2));
-        }
+        let open = PathBuf::from(format!("{until}.open"));
+        wait_for("the script has not begun", || open.exists());
         for _ in 0..8 {
             upload(&server, "do=look", &noise(SIZE));
             post(&server, "do=body", &noise(SIZE));
@@ -141,7 +139,6 @@ fn what_php_has_kept_is_its_own() {
 fn spares_do_not_stay() {
     let mut server = spares();
     until_used_again(&server);
-    post(&server, "do=body", &noise(SIZE));
     let worker = server.workers()[0];
     let spares = || {
         let open = fs::read_dir(format!("/proc/{worker}/fd")).expect("its descriptors");
@@ -154,18 +151,15 @@ fn spares_do_not_stay() {
             .filter(|path| path.starts_with(server.folder()))
             .collect::<Vec<_>>()
     };
-    assert!(!spares().is_empty());
-    let end = Instant::now() + Duration::from_secs(20);
-    while !spares().is_empty() {
-        assert!(Instant::now() < end, "{:?}", spares());
-        thread::sleep(Duration::from_millis(50));
-    }
+    // Where the machine stands still just then, it has gone before it is seen.
+    wait_for("there are none", || {
+        post(&server, "do=body", &noise(SIZE));
+        !spares().is_empty()
+    });
+    wait_for("they stay", || spares().is_empty());
     let folder = server.folder().to_path_buf();
     server.process().signal(Signal::SIGTERM);
-    while server.process().ended().is_none() {
-        assert!(Instant::now() < end, "it has not ended");
-        thread::sleep(Duration::from_millis(20));
-    }
+    wait_for("it has not ended", || server.process().ended().is_some());
     assert_eq!(folders_of_spares(&folder), Vec::<PathBuf>::new());
 }
 
@@ -199,11 +193,9 @@ fn what_is_left_behind_is_removed() {
     .unwrap_or_else(|error| panic!("locked {}: {error}", lock.as_raw_fd()));
     let worker = server.workers()[0];
     nix::sys::signal::kill(nix::unistd::Pid::from_raw(worker), Signal::SIGKILL).expect("killed");
-    let end = Instant::now() + Duration::from_secs(30);
-    while server.workers().first().is_none_or(|now| *now == worker) {
-        assert!(Instant::now() < end, "no other worker");
-        thread::sleep(Duration::from_millis(20));
-    }
+    wait_for("no other worker", || {
+        server.workers().first().is_some_and(|now| *now != worker)
+    });
     until_used_again(&server);
     assert!(!left.exists(), "{}", left.display());
     assert!(used.exists());

@@ -154,15 +154,17 @@ fn many_large_uploads_at_a_time() {
             );
         }
         let growth = peak.load(Ordering::Relaxed).saturating_sub(before) / MEGABYTE as u64;
+        let p50 = latencies[latencies.len() / 2];
         let p99 = latencies[latencies.len() * 99 / 100];
         println!(
-            "{}: {took:?}, {growth} MB more memory, short requests: {} with p50 {:?}, p99 {p99:?}",
+            "{}: {took:?}, {growth} MB more memory, short requests: {} with p50 {p50:?}, p99 {p99:?}",
             mode.name(),
             latencies.len(),
-            latencies[latencies.len() / 2],
         );
         assert!(growth < 96, "{growth} MB");
-        assert!(p99 < Duration::from_secs(2), "{p99:?}");
+        // Some wait where the machine stands still for a second or two.
+        assert!(p50 < Duration::from_secs(1), "{p50:?}");
+        assert!(p99 < Duration::from_secs(10), "{p99:?}");
     }
 }
 

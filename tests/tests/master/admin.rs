@@ -2,16 +2,15 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::process::Command;
-use std::thread;
 use std::time::{Duration, Instant};
 
 use surus_tests::http::{Connection, Request};
 use surus_tests::surus::{binary, Mode, Surus, CONTROL};
 use surus_tests::temp::TempDir;
+use surus_tests::waiting::wait_for;
 
 const APP: &str = "<?php return function ($request) {
     match ($request->path()) {
-        '/wait' => usleep(3_000_000),
         '/long' => usleep(60_000_000),
         '/missing' => http_response_code(404),
         '/broken' => throw new Exception('no'),
@@ -47,8 +46,11 @@ fn requests_are_counted_by_their_answers() {
             Request::get(path).send(server.address()).expect(status);
         }
     }
+    // The last one is counted when its client may have its answer already.
+    wait_for("not all are counted", || {
+        sum(&server.status(), "/requests_total") == 25
+    });
     let status = server.status();
-    assert_eq!(sum(&status, "/requests_total"), 25);
     assert_eq!(sum(&status, "/responses/2xx"), 20);
     assert_eq!(sum(&status, "/responses/4xx"), 3);
     assert_eq!(sum(&status, "/responses/5xx"), 2);
@@ -74,34 +76,40 @@ fn requests_in_flight_are_shown_with_what_they_wait_for() {
     for mode in Mode::ISOLATES {
         let folder = TempDir::new("waiting");
         folder.file("app.php", APP);
-        folder.file("index.php", "<?php usleep(3_000_000);");
+        folder.file("index.php", "<?php usleep(60_000_000);");
         let server = Surus::serve(&mode.script(folder.path())).mode(mode).start();
-        let address = server.address();
         let target = if mode == Mode::Classic {
-            "/?wait"
+            "/?long"
         } else {
-            "/wait"
+            "/long"
         };
-        let waiting = thread::spawn(move || Request::get(target).send(address));
-        thread::sleep(Duration::from_millis(400));
-        let status = server.status();
-        let worker = &status["workers"][0];
-        assert_eq!(worker["parked"], 1, "{worker}");
+        let mut waiting = Connection::open(server.address()).unwrap();
+        let request = Request::get(target).bytes(server.address());
+        waiting.write(&request).unwrap();
+        let mut worker = serde_json::Value::Null;
+        wait_for("it does not wait", || {
+            worker = server.status()["workers"][0].take();
+            worker["parked"] == 1
+        });
         assert_eq!(worker["in_flight"], 1, "{worker}");
         let request = &worker["requests_in_flight"][0];
         assert_eq!(request["uri"], target);
-        assert!(request["age_s"].as_f64().unwrap() > 0.3);
+        let age = request["age_s"].as_f64().unwrap();
+        wait_for("it does not grow old", || {
+            let status = server.status();
+            let request = &status["workers"][0]["requests_in_flight"][0];
+            request["age_s"].as_f64().unwrap() > age + 0.3
+        });
         let place = request["waits_for"].as_str().unwrap();
         assert!(place.starts_with("usleep() at "), "{place}");
         let script = mode.script(folder.path());
         assert!(place.contains(&script.display().to_string()), "{place}");
-        let (code, text) = server.command(&["top", "-n", "2", "--every", "0.2"]);
-        assert_eq!(code, Some(0), "{text}");
-        assert!(
-            text.contains("requests/s") && text.contains("usleep()"),
-            "{text}"
-        );
-        waiting.join().unwrap();
+        // Not all have answered each time, where the machine is slow.
+        wait_for("it is not shown", || {
+            let (code, text) = server.command(&["top", "-n", "2", "--every", "0.2"]);
+            assert_eq!(code, Some(0), "{text}");
+            text.contains("requests/s") && text.contains("usleep()")
+        });
     }
 }
 
@@ -115,7 +123,14 @@ fn the_dashboard_works_in_a_browser() {
     let markup = Request::get("/long?%3Cscript%3Edocument.title=1%3C/script%3E");
     let mut waiting = Connection::open(server.address()).unwrap();
     waiting.write(&markup.bytes(server.address())).unwrap();
-    thread::sleep(Duration::from_millis(1200));
+    wait_for("it does not wait for a second", || {
+        let status = server.status();
+        let workers = status["workers"].as_array().unwrap();
+        let mut ages = workers
+            .iter()
+            .filter_map(|worker| worker["requests_in_flight"][0]["age_s"].as_f64());
+        ages.any(|age| age > 1.0)
+    });
     let output = Command::new("chromium")
         .args([
             "--headless",
@@ -169,19 +184,16 @@ fn the_live_view_is_drawn_in_a_terminal() {
     waiting.write(&request).unwrap();
     let shown = |text: &str| text.contains("GET /long") && text.contains("usleep() at ");
     let top = format!("{} top -n 3 --every 0.3", binary().display());
-    let begun = Instant::now();
-    let views = loop {
+    let mut views = String::new();
+    wait_for("it is not shown", || {
         let output = Command::new("script")
             .args(["-qec", &top, "/dev/null"])
             .env("RUNTIME_DIRECTORY", server.folder().join(CONTROL))
             .output()
             .expect("script");
-        let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        if shown(&text) {
-            break text;
-        }
-        assert!(begun.elapsed() < Duration::from_secs(20), "{text}");
-    };
+        views = String::from_utf8_lossy(&output.stdout).into_owned();
+        shown(&views)
+    });
     // Cursor home, and the rest of the screen empty.
     assert!(views.matches("\x1b[H\x1b[J").count() >= 2, "{views:?}");
 }
@@ -199,6 +211,7 @@ fn slow_clients_do_not_hold_up_the_admin_listener() {
     }
     let begun = Instant::now();
     Request::get("/status").send(admin).expect(200);
-    assert!(begun.elapsed() < Duration::from_secs(1));
+    // They are sent away after five seconds.
+    assert!(begun.elapsed() < Duration::from_secs(4));
     assert_eq!(server.workers().len(), 2);
 }

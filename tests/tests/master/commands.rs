@@ -6,6 +6,7 @@ use std::process::Command;
 
 use surus_tests::surus::{binary, Surus, CONTROL};
 use surus_tests::temp::TempDir;
+use surus_tests::waiting::wait_for;
 
 #[test]
 fn the_control_socket_is_its_owners_and_goes_with_the_server() {
@@ -18,12 +19,12 @@ fn the_control_socket_is_its_owners_and_goes_with_the_server() {
     assert_eq!(mode & 0o777, 0o600);
     let (code, text) = server.command(&["stop"]);
     assert_eq!((code, text.as_str()), (Some(0), "stopping\n"));
-    let status = loop {
-        if let Some(status) = server.process().ended() {
-            break status;
-        }
-    };
-    assert_eq!(status.code(), Some(0));
+    let mut status = None;
+    wait_for("it does not end", || {
+        status = server.process().ended();
+        status.is_some()
+    });
+    assert_eq!(status.and_then(|status| status.code()), Some(0));
     assert!(!socket.exists());
     let (code, text) = server.command(&["status"]);
     assert_eq!(code, Some(2), "{text}");

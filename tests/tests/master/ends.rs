@@ -9,6 +9,7 @@ use nix::unistd::Pid;
 use surus_tests::http::{Connection, Request};
 use surus_tests::surus::Surus;
 use surus_tests::temp::TempDir;
+use surus_tests::waiting::wait_for;
 
 const APP: &str = "<?php return function ($request) {
     match ($request->path()) {
@@ -37,22 +38,17 @@ fn a_drain_has_a_deadline() {
             .config("[server]\ndrain_timeout = '1s'\n[app.app]\nrequest_timeout = '50s'\n")
             .start();
         let mut waiting = begin(&server, "/wait");
-        thread::sleep(Duration::from_millis(300));
+        server.wait_for_in_flight(1);
         let begun = Instant::now();
         kill(Pid::from_raw(server.process().id() as i32), signal).unwrap();
-        let status = loop {
-            if let Some(status) = server.process().ended() {
-                break status;
-            }
-            assert!(
-                begun.elapsed() < Duration::from_secs(20),
-                "{}",
-                server.log()
-            );
-            thread::sleep(Duration::from_millis(10));
-        };
+        let mut status = None;
+        wait_for("it does not end", || {
+            status = server.process().ended();
+            status.is_some()
+        });
         assert!(begun.elapsed() >= Duration::from_secs(1), "{signal}");
-        assert_eq!(status.code(), Some(0), "{}", server.log());
+        let code = status.and_then(|status| status.code());
+        assert_eq!(code, Some(0), "{}", server.log());
         assert!(waiting.response("GET").is_err(), "it had no answer");
         let log = server.log();
         assert!(
@@ -88,17 +84,12 @@ fn nothing_outlives_the_master() {
         let children: Vec<&str> = children.split_whitespace().collect();
         assert!(children.len() >= 2, "{mode}: {children:?}");
         kill(Pid::from_raw(master as i32), Signal::SIGKILL).unwrap();
-        let begun = Instant::now();
         // A zombie has ended; who reaps it is another matter.
         let alive = |pid: &&str| {
             fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z "))
         };
-        while children.iter().any(alive) {
-            assert!(
-                begun.elapsed() < Duration::from_secs(10),
-                "{mode}: {children:?}"
-            );
-            thread::sleep(Duration::from_millis(10));
-        }
+        wait_for(&format!("{mode}: one of {children:?} is there"), || {
+            !children.iter().any(alive)
+        });
     }
 }

@@ -32,7 +32,8 @@ impl Seen {
     }
 }
 
-/// Runs `clients`, half of them with kept connections, half with one for each request, until `act` has ended.
+/// Runs `clients`, half of them with kept connections, half with one for each request, until `act` has ended. The last
+/// request of each begins after that.
 pub(crate) fn during<T>(
     address: SocketAddr,
     clients: usize,
@@ -73,7 +74,8 @@ impl Drop for Stopping<'_> {
 fn client(address: SocketAddr, target: &str, keep: bool, stop: &AtomicBool) -> Seen {
     let mut seen = Seen::default();
     let mut kept = None;
-    while !stop.load(Ordering::Relaxed) {
+    loop {
+        let is_last = stop.load(Ordering::Relaxed);
         let begun = Instant::now();
         match ask(address, target, keep, &mut kept) {
             Ok((200, body)) => *seen.bodies.entry(body).or_default() += 1,
@@ -84,6 +86,9 @@ fn client(address: SocketAddr, target: &str, keep: bool, stop: &AtomicBool) -> S
             }
         }
         seen.slowest = seen.slowest.max(begun.elapsed());
+        if is_last {
+            break;
+        }
         thread::sleep(Duration::from_millis(2));
     }
     seen
@@ -95,9 +100,10 @@ fn ask(
     keep: bool,
     kept: &mut Option<Connection>,
 ) -> io::Result<(u16, String)> {
+    // An idle connection may be closed while nobody looks: no request is lost by that.
     let mut connection = match kept.take() {
-        Some(connection) => connection,
-        None => Connection::open(address)?,
+        Some(connection) if !connection.is_closed() => connection,
+        _ => Connection::open(address)?,
     };
     let mut request = Request::get(target);
     if !keep {

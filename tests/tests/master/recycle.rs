@@ -1,12 +1,13 @@
 //! Workers that are replaced: because they have served for long enough, and because they do not answer any more.
 
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::Value;
 use surus_tests::http::Request;
 use surus_tests::surus::Surus;
 use surus_tests::temp::TempDir;
+use surus_tests::waiting::{wait_for, wait_up_to};
 
 use crate::load::during;
 
@@ -28,15 +29,11 @@ fn workers(server: &Surus) -> Vec<Value> {
 }
 
 fn until(server: &Surus, happened: impl Fn(&Surus) -> bool) {
-    let begun = Instant::now();
-    while !happened(server) {
-        assert!(
-            begun.elapsed() < Duration::from_secs(30),
-            "{}",
-            server.log()
-        );
-        thread::sleep(Duration::from_millis(50));
-    }
+    wait_up_to(
+        Duration::from_secs(60),
+        || happened(server),
+        || server.log(),
+    );
 }
 
 fn restarts(server: &Surus) -> u64 {
@@ -141,7 +138,8 @@ fn check_isolates(limits: &str, target: &str, reason: &str) {
     assert_eq!(seen.failures, [""; 0], "{}", server.log());
     assert!(server.log().contains(reason), "{}", server.log());
     assert_eq!(server.workers(), before);
-    assert!(seen.bodies.len() >= 6, "{:?}", seen.bodies);
+    // Some have been there for a second, in which the machine may have stood still.
+    assert!(seen.bodies.len() > before.len(), "{:?}", seen.bodies);
 }
 
 #[test]
@@ -168,7 +166,9 @@ fn an_isolate_that_cannot_be_replaced_goes_on() {
     let folder = TempDir::new("isolate-stays");
     folder.file("app.php", NAMED);
     let server = Surus::serve(&folder.path().join("app.php"))
-        .config("[app.app]\nisolates = { max_requests = 10 }\n")
+        .config(
+            "[app.app]\nisolates = { max_requests = 10 }\n[php]\n'opcache.revalidate_freq' = 0\n",
+        )
         .start();
     folder.file("app.php", "<?php throw new Exception('not today');");
     let ((), seen) = during(server.address(), 4, "/", || {
@@ -230,7 +230,9 @@ fn isolates_of_a_site_stay_below_their_limits() {
     }
     assert_eq!(workers(&server)[0]["isolates_replaced"], 0);
     Request::get("/").send(server.address()).expect(200);
-    assert_eq!(workers(&server)[0]["isolates_replaced"], 1);
+    wait_for("it is not replaced", || {
+        workers(&server)[0]["isolates_replaced"] == 1
+    });
 }
 
 #[test]
@@ -270,14 +272,13 @@ fn a_worker_that_stands_still_is_killed_and_replaced() {
     let folder = TempDir::new("stuck");
     folder.file("app.php", APP);
     let server = Surus::serve(&folder.path().join("app.php"))
-        .config("[server]\nwatchdog = '1s'\n")
+        .config("[server]\nwatchdog = '2s'\n")
         .start();
-    thread::sleep(Duration::from_millis(1100));
+    thread::sleep(Duration::from_millis(2100));
     let before = server.workers();
-    let begun = Instant::now();
+    // The default is a minute, and it computes for longer.
     let stuck = Request::get("/stuck").try_send(server.address());
     assert!(stuck.is_err(), "{stuck:?}");
-    assert!(begun.elapsed() < Duration::from_secs(5));
     assert_eq!(
         Request::get("/").send(server.address()).expect(200).text(),
         "served"

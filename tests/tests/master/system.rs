@@ -8,11 +8,12 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::net::UnixDatagram;
 use std::process::Command;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use surus_tests::http::{Connection, Request};
 use surus_tests::surus::{binary, Mode, Surus};
 use surus_tests::temp::TempDir;
+use surus_tests::waiting::wait_for;
 
 #[test]
 fn workers_run_as_another_user() {
@@ -48,7 +49,7 @@ fn a_service_manager_is_told_when_it_is_ready_alive_and_ending() {
     let path = folder.path().join("notify");
     let manager = UnixDatagram::bind(&path).unwrap();
     manager
-        .set_read_timeout(Some(Duration::from_secs(10)))
+        .set_read_timeout(Some(Duration::from_secs(30)))
         .unwrap();
     let next = || {
         let mut bytes = [0; 256];
@@ -118,11 +119,7 @@ fn nothing_is_served_or_announced_before_every_worker_has_booted() {
                 .socket(OwnedFd::from(socket))
                 .start()
         });
-        let begun = Instant::now();
-        while !exists("one-has-booted") {
-            assert!(begun.elapsed() < Duration::from_secs(20));
-            thread::sleep(Duration::from_millis(10));
-        }
+        wait_for("none has booted", || exists("one-has-booted"));
         let mut early: Vec<Connection> = (0..8)
             .map(|_| {
                 let mut connection = Connection::open(address).unwrap();
@@ -263,11 +260,12 @@ fn the_limit_of_open_files_is_a_bound_of_connections() {
     let folder = TempDir::new("files");
     folder.file(
         "app.php",
-        "<?php return function ($request) { if ($request->path() === '/wait') { sleep(20); } return 'hello'; };",
+        "<?php return function ($request) { if ($request->path() === '/wait') { sleep(200); } return 'hello'; };",
     );
     let start = |limit: &str| {
         Surus::serve(&folder.path().join("app.php"))
             .under(&["prlimit", limit])
+            .config("[app.app]\nrequest_timeout = '200s'\n")
             .start()
     };
     let open = |server: &Surus, path: &str| {
@@ -291,13 +289,20 @@ fn the_limit_of_open_files_is_a_bound_of_connections() {
     for connection in &mut idle {
         assert_eq!(connection.response("GET").unwrap().status, 200);
     }
-    // Long enough for them to count as idle.
-    thread::sleep(Duration::from_millis(2500));
-    let busy: Vec<Connection> = (0..100).map(|_| open(&server, "/wait")).collect();
-    let begun = Instant::now();
+    // Once they count as idle they give way, one for each that is not refused.
+    let mut busy: Vec<Connection> = Vec::new();
+    wait_for("they do not give way", || {
+        let connection = open(&server, "/wait");
+        let all = busy.len() as u64 + 1;
+        wait_for("it is neither begun nor refused", || {
+            connection.has_input() || server.status()["workers"][0]["in_flight"] == all
+        });
+        if !connection.has_input() {
+            busy.push(connection);
+        }
+        busy.len() == 100
+    });
     let refused = open(&server, "/").response("GET").unwrap();
     assert_eq!(refused.status, 503);
     assert_eq!(refused.header("retry-after"), Some("1"));
-    assert!(begun.elapsed() < Duration::from_secs(5));
-    drop(busy);
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use nix::sys::signal::{kill, Signal};
 use nix::unistd::Pid;
@@ -11,6 +11,7 @@ use surus_tests::http::{Connection, Request};
 use surus_tests::parallel::together;
 use surus_tests::surus::{Options, Surus};
 use surus_tests::temp::TempDir;
+use surus_tests::waiting::wait_for;
 
 /// The classic fixtures in so many processes, with more settings of the application.
 fn server(processes: usize, settings: &str) -> Options {
@@ -30,10 +31,13 @@ fn pid_after(server: &Surus, us: u32) -> String {
 #[test]
 fn a_process_has_one_request_at_a_time() {
     let server = server(2, "").start();
-    let (pids, took) = together(6, |_| pid_after(&server, 200_000));
-    assert_eq!(HashSet::<String>::from_iter(pids).len(), 2);
-    assert!(took > Duration::from_millis(590), "{took:?}");
-    assert!(took < Duration::from_secs(3), "{took:?}");
+    wait_for("one process serves all", || {
+        let (pids, took) = together(6, |_| pid_after(&server, 200_000));
+        let pids = HashSet::<String>::from_iter(pids).len();
+        assert!(pids <= 2, "{pids} processes");
+        assert!(took > Duration::from_millis(590), "{took:?}");
+        pids == 2
+    });
 }
 
 #[test]
@@ -48,23 +52,28 @@ fn idle_connections_hold_up_nobody() {
             connection
         })
         .collect();
-    thread::scope(|scope| {
-        // One of two processes is busy; every connection, old or new, is served by the other one.
-        let slow = scope.spawn(|| pid_after(&server, 1_000_000));
-        thread::sleep(Duration::from_millis(100));
-        let begun = Instant::now();
-        pid_after(&server, 0);
-        for connection in &mut idle {
-            connection.write(&ask).expect("write");
-            connection.response("GET").expect("an answer").expect(200);
-        }
-        assert!(
-            begun.elapsed() < Duration::from_millis(800),
-            "{:?}",
-            begun.elapsed()
-        );
-        slow.join().expect("an answer");
-    });
+    // One of two processes is busy; every connection, old or new, is served by the other one.
+    let folder = TempDir::new("signs");
+    let mut slow = hold(&server, &folder);
+    server.wait_for_in_flight(1);
+    pid_after(&server, 0);
+    for connection in &mut idle {
+        connection.write(&ask).expect("write");
+        connection.response("GET").expect("an answer").expect(200);
+    }
+    assert!(!slow.has_input(), "it is not busy");
+    folder.file("go", "");
+    slow.response("GET").expect("an answer").expect(200);
+}
+
+/// A request that waits for `go` in this folder.
+fn hold(server: &Surus, folder: &TempDir) -> Connection {
+    let sign = folder.path().join("go");
+    let request = Request::get(&format!("/hold.php?until={}", sign.display()));
+    let mut connection = Connection::open(server.address()).expect("connect");
+    let bytes = request.bytes(server.address());
+    connection.write(&bytes).expect("write");
+    connection
 }
 
 #[test]
@@ -90,7 +99,7 @@ fn the_death_of_a_process_is_one_requests_failure() {
     });
     let failed = answers.iter().filter(|status| **status == 502).count();
     assert!(failed <= 1, "{answers:?}");
-    assert!(server.log().contains("SIGKILL"), "{}", server.log());
+    wait_for("it is not logged", || server.log().contains("SIGKILL"));
     let (pids, _) = together(12, |_| pid_after(&server, 100_000));
     let pids = HashSet::<String>::from_iter(pids);
     assert!(!pids.contains(&victim));
@@ -112,15 +121,9 @@ fn a_process_whose_isolate_was_given_up_is_replaced() {
     for _ in 0..10 {
         ask("case=recurse&how=closures").expect(500);
     }
-    let begun = Instant::now();
-    while before.contains(&ask("case=pid").expect(200).text()) {
-        assert!(
-            begun.elapsed() < Duration::from_secs(10),
-            "{}",
-            server.log()
-        );
-        thread::sleep(Duration::from_millis(20));
-    }
+    wait_for("they are not replaced", || {
+        !before.contains(&ask("case=pid").expect(200).text())
+    });
 }
 
 #[test]
@@ -140,40 +143,40 @@ fn what_stands_in_line_is_served_before_the_end() {
     for mut connection in waiting {
         connection.response("GET").expect("an answer").expect(200);
     }
-    let begun = Instant::now();
-    while server.process().ended().is_none() {
-        assert!(begun.elapsed() < Duration::from_secs(5), "it does not end");
-        thread::sleep(Duration::from_millis(10));
-    }
+    wait_for("it does not end", || server.process().ended().is_some());
 }
 
 #[test]
 fn the_line_has_an_end() {
     let server = server(1, "max_requests_in_flight = 2\nmax_queue = 1").start();
-    let (answers, _) = together(6, |_| {
-        Request::get("/pid.php?usleep=300000").send(server.address())
-    });
-    let served = answers.iter().filter(|answer| answer.status == 200).count();
-    assert_eq!(served, 3);
-    let refused = answers.iter().filter(|answer| answer.status == 503);
-    assert!(refused
-        .clone()
-        .all(|answer| answer.header("retry-after").is_some()));
-    assert_eq!(refused.count(), 3);
+    let folder = TempDir::new("signs");
+    let mut served = [(); 3].map(|()| hold(&server, &folder));
+    server.wait_for_in_flight(3);
+    for _ in 0..3 {
+        let refused = Request::get("/pid.php").send(server.address());
+        assert!(refused.header("retry-after").is_some());
+        refused.expect(503);
+    }
+    folder.file("go", "");
+    for each in &mut served {
+        each.response("GET").expect("an answer").expect(200);
+    }
 }
 
 #[test]
 fn waiting_has_a_deadline() {
     let server = server(1, "request_timeout = \"300ms\"").start();
-    let (answers, _) = together(4, |_| {
-        Request::get("/pid.php?usleep=200000")
-            .send(server.address())
-            .status
+    wait_for("nobody waits for too long", || {
+        let (answers, _) = together(4, |_| {
+            Request::get("/pid.php?usleep=200000")
+                .send(server.address())
+                .status
+        });
+        // One that is served may be late itself, where the machine stands still.
+        let is_known = |status: &u16| matches!(status, 200 | 503 | 504);
+        assert!(answers.iter().all(is_known), "{answers:?}");
+        answers.contains(&200) && answers.contains(&503)
     });
-    assert!(
-        answers.contains(&200) && answers.contains(&503),
-        "{answers:?}"
-    );
 }
 
 /// An application that boots once has processes, too: each boots it for itself.
@@ -194,13 +197,16 @@ fn a_coroutine_application_may_have_processes() {
         script.display()
     );
     let server = Surus::serve(folder.path()).config(&config).start();
-    let (answers, _) = together(12, |_| {
-        let request = Request::post("/").body("text/plain", vec![b'x'; 1_000_000]);
-        request.send(server.address()).expect(200).json()
+    wait_for("some processes serve nobody", || {
+        let (answers, _) = together(12, |_| {
+            let request = Request::post("/").body("text/plain", vec![b'x'; 1_000_000]);
+            request.send(server.address()).expect(200).json()
+        });
+        assert!(answers
+            .iter()
+            .all(|it| it["inside"] == 1 && it["body"] == 1_000_000));
+        let pids: HashSet<String> = answers.iter().map(|it| it["pid"].to_string()).collect();
+        assert!(pids.len() <= 3, "{answers:?}");
+        pids.len() == 3
     });
-    let pids: HashSet<String> = answers.iter().map(|it| it["pid"].to_string()).collect();
-    assert_eq!(pids.len(), 3, "{answers:?}");
-    assert!(answers
-        .iter()
-        .all(|it| it["inside"] == 1 && it["body"] == 1_000_000));
 }

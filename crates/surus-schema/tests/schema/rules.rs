@@ -293,7 +293,8 @@ fn alternatives_within_alternatives_do_not_multiply() {
         read(&schema, &bomb),
         Err(Rejected::Invalid { .. })
     ));
-    assert!(begun.elapsed().as_millis() < 500, "{:?}", begun.elapsed());
+    // Else it is for years.
+    assert!(begun.elapsed().as_secs() < 20, "{:?}", begun.elapsed());
 }
 
 #[test]
