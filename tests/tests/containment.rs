@@ -138,6 +138,7 @@ cases! {
     fatal_in_fiber: Answer::Fails;
     fatal_in_shutdown: Answer::Ends;
     fatal_in_output_callback: Answer::Ends;
+    buffer_in_output_callback: Answer::Ends;
     exit_in_output_callback: Answer::Ends;
     exit_in_try: Answer::Says("before;left;");
     exit_in_function: Answer::Says("1;left;");

@@ -342,6 +342,7 @@ surus_outcome surus_run_call(surus_task *task)
 	EG(current_execute_data) = &bottom;
 	if (outcome == SURUS_FATAL) {
 		note_fatal(task);
+		surus_output_mend(task);
 		if (!SG(headers_sent)) {
 			SG(sapi_headers).http_response_code = 500;
 		}

@@ -64,6 +64,9 @@ surus_outcome surus_run_classic(surus_task *task)
 
 	/* Fatal errors are caught on the way, in the script and in what comes after it; each leaves this mark. */
 	bool fatal = CG(unclean_shutdown);
+	if (fatal) {
+		surus_output_mend(task);
+	}
 	php_request_shutdown(NULL);
 	fatal = fatal || CG(unclean_shutdown);
 	surus_checked_heap_clear(task->isolate);

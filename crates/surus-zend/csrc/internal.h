@@ -201,6 +201,8 @@ void surus_add_header(surus_task *task, surus_str name, surus_str value);
 /* Starts and ends the output of one request of a fiber. */
 void surus_output_begin(surus_task *task);
 void surus_output_end(surus_task *task);
+/* After a fatal error: the stack of output handlers is whole again. */
+void surus_output_mend(surus_task *task);
 bool surus_output_is_base(const surus_task *task);
 
 /* ---- arguments.c ---- */

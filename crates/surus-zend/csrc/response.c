@@ -43,6 +43,21 @@ static void reset_base(surus_task *task)
 	OG(flags) = PHP_OUTPUT_ACTIVATED;
 }
 
+/* A fatal error out of php_output_flush(), which takes its handler off the stack while it writes, leaves that handler
+ * active and not on the stack. PHP 8.4, where memory is exhausted, takes it off once more. */
+void surus_output_mend(surus_task *task)
+{
+	if (OG(handlers).top < 0) {
+		OG(handlers).top = 0;
+	}
+	php_output_handler **top = zend_stack_top(&OG(handlers));
+	if (OG(active) && (!top || *top != OG(active))) {
+		zend_stack_push(&OG(handlers), &OG(active));
+	} else if (!OG(active)) {
+		task->output = NULL;
+	}
+}
+
 /* A callback has thrown, left or died: what was to go through it is dropped, as in any PHP, and callbacks below it are
  * not called. */
 static void drop_output(surus_task *task)
@@ -61,6 +76,7 @@ static void drop_output(surus_task *task)
 /* Ends what the request has started, sends what is left, and keeps the base buffer for the next request. */
 void surus_output_end(surus_task *task)
 {
+	surus_output_mend(task);
 	if (surus_output_is_base(task) && task->output->buffer.used == 0 && SG(headers_sent)) {
 		reset_base(task);
 		return;

@@ -9,12 +9,22 @@ static int sapi_startup_module(sapi_module_struct *module)
 	return php_module_startup(module, NULL);
 }
 
+/* PHP forbids buffers in an output callback with a fatal error, before which it frees the stack of buffers; up to 8.3 it
+ * takes that for one with room when a shutdown function or a destructor starts a buffer. */
+static void mend_output_stack(void)
+{
+	if (!OG(handlers).elements) {
+		OG(handlers).top = OG(handlers).max = 0;
+	}
+}
+
 /* PHP answers a fatal error with 500, but with 200 where it displays errors. Under --dev (the setting that the server
  * starts with, not a script's ini_set) it is 500, too. */
 static void on_error(int type, zend_string *file, uint32_t line, zend_string *message)
 {
 	const int fatal = E_ERROR | E_PARSE | E_CORE_ERROR | E_COMPILE_ERROR | E_USER_ERROR | E_RECOVERABLE_ERROR;
 	bool handled = Z_TYPE(EG(user_error_handler)) != IS_UNDEF && (type & EG(user_error_handler_error_reporting) & (E_USER_ERROR | E_RECOVERABLE_ERROR));
+	mend_output_stack();
 	if (!(type & fatal) || handled || !surus_running || surus_running->work != SURUS_RUN_CLASSIC) {
 		return;
 	}

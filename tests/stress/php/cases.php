@@ -508,6 +508,17 @@ function answer(string $case, string $id, int $microseconds): string
                 eval('class Counter {}');
             });
             return 'fatal_in_shutdown';
+
+        case 'fatal_while_flushing':
+            header_register_callback(static function (): void {
+                eval('class Counter {}');
+            });
+            register_shutdown_function(static function (): void {
+                echo 'afterwards';
+                flush();
+            });
+            flush();
+            return 'went on';
     }
 
     return "wrong: no case {$case}";

@@ -99,4 +99,5 @@ pub(crate) const CASES: &[Case] = &[
     fatal("fatal_while_buffering", 2, Ends),
     fatal("fatal_in_fiber", 2, Fails),
     fatal("fatal_in_shutdown", 2, Ends),
+    fatal("fatal_while_flushing", 2, Ends),
 ];
