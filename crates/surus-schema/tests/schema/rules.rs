@@ -104,6 +104,20 @@ fn strings_are_counted_in_characters() {
     );
 }
 
+/// A bound is the number that stands there, to its last digit.
+#[test]
+fn bounds_are_exact() {
+    for step in 1..500 {
+        let bound = f64::from(step) / 7.0 * 1e-9;
+        let text = bound.to_string();
+        check(
+            json!({"type": "number", "minimum": bound, "maximum": bound}),
+            &[(&text, json!(bound))],
+            &[],
+        );
+    }
+}
+
 #[test]
 fn ranges() {
     check(
