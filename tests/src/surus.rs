@@ -217,6 +217,15 @@ impl Surus {
         run(arguments, Path::new("/nonexistent"))
     }
 
+    /// PHP's version as a number: 80236.
+    pub fn php() -> u32 {
+        let folder = TempDir::new("version");
+        let script = folder.file("version.php", "<?php echo PHP_VERSION_ID;");
+        let (code, text) = Self::run(&["php", script.to_str().expect("a path in UTF-8")]);
+        assert_eq!(code, Some(0), "{text}");
+        text.parse().expect("a number")
+    }
+
     /// `surus status --json`, once every worker has answered: who asks is told after 0.3 s without those that are slow,
     /// which they may be where the machine is.
     pub fn status(&self) -> serde_json::Value {

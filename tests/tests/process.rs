@@ -17,8 +17,13 @@ use surus_tests::waiting::wait_for;
 
 const NEIGHBOURS: usize = 10;
 
+/// From PHP 8.3 on it is an error of PHP's to use up the C stack, where it is not told to leave that alone.
+const UNCHECKED: &str = "[php]\n\"zend.max_allowed_stack_size\" = -1\n";
+
 fn server(mode: Mode) -> Options {
-    Surus::serve(&mode.script(&fixture("process"))).mode(mode)
+    Surus::serve(&mode.script(&fixture("process")))
+        .mode(mode)
+        .config(UNCHECKED)
 }
 
 fn try_ask(server: &Surus, query: &str) -> io::Result<Response> {
@@ -73,6 +78,9 @@ fn check_recursion(mode: Mode, how: &str) {
             let text = neighbour.expect("an answer").expect(200).text();
             assert_eq!(text, format!("{process} {number} whole"), "{how} {round}");
         }
+        if how == "fiber" && Surus::php() >= 80300 {
+            continue; // newer versions always look after the stacks of Fibers
+        }
         let old = process.clone();
         wait_for("no successor", || {
             process = pid(&server);
@@ -80,6 +88,10 @@ fn check_recursion(mode: Mode, how: &str) {
         });
     }
     let log = server.log();
+    if how == "fiber" && Surus::php() >= 80300 {
+        assert!(log.contains("Maximum call stack size"), "{log}");
+        return;
+    }
     assert!(log.contains("C stack overflow"), "{how}: {log}");
     assert!(
         log.contains("an isolate of it was given up"),

@@ -239,7 +239,7 @@ surus_outcome surus_run_boot(surus_task *task)
 		php_request_shutdown(NULL);
 		return SURUS_FATAL;
 	}
-	SURUS_SET_STACK_LIMITS(task->stack.top, task->stack.base);
+	SURUS_SET_STACK_LIMITS(task->stack);
 	virtual_cwd_deactivate();
 	PG(during_request_startup) = false;
 	SG(headers_sent) = 1;
@@ -284,6 +284,7 @@ surus_outcome surus_run_unboot(surus_task *task)
 {
 	surus_isolate *isolate = task->isolate;
 	struct surus_application *app = isolate->application;
+	SURUS_SET_STACK_LIMITS(task->stack);
 	isolate->application = NULL;
 	isolate->booted = false;
 	surus_fiber_drop_idle(isolate);

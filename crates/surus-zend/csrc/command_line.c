@@ -247,13 +247,13 @@ surus_outcome surus_run_script(surus_task *task)
 		EG(exit_status) = 1;
 		return SURUS_OK;
 	}
-	SURUS_SET_STACK_LIMITS(task->stack.top, task->stack.base);
+	SURUS_SET_STACK_LIMITS(task->stack);
 	if (php_request_startup() == FAILURE) {
 		php_request_shutdown(NULL);
 		EG(exit_status) = 1;
 		return SURUS_FATAL;
 	}
-	SURUS_SET_STACK_LIMITS(task->stack.top, task->stack.base);
+	SURUS_SET_STACK_LIMITS(task->stack);
 	virtual_cwd_deactivate();
 	zend_first_try {
 		CG(skip_shebang) = 1;

@@ -34,12 +34,22 @@ static bool has_connections(void *address, size_t size)
 	return size > sizeof *last && GC_TYPE_INFO(last) == kind && !last->pDestructor;
 }
 
-/* openssl's only field: what openssl_error_string() has not given out yet, from malloc. */
+/* openssl's only field: what openssl_error_string() has not given out yet, from malloc; newer versions keep a mark beside
+ * it, which is another list. */
+#define ERROR_LISTS 2
+
 static void end_errors(void *address, size_t size)
 {
-	(void)size;
-	free(*(void **)address);
-	*(void **)address = NULL;
+	void **lists = address;
+	for (size_t i = 0; i < size / sizeof *lists; i++) {
+		free(lists[i]);
+		lists[i] = NULL;
+	}
+}
+
+static bool has_errors(size_t size)
+{
+	return size % sizeof(void *) == 0 && size <= ERROR_LISTS * sizeof(void *);
 }
 
 /* output_add_rewrite_var(), session.use_trans_sid; as the scanner's request shutdown. */
@@ -122,7 +132,7 @@ static void add_modules(void)
 		}
 		end_part end = request_modules[i].end;
 		if ((end == end_connections && !has_connections(module->globals_ptr, module->globals_size))
-			|| (end == end_errors && module->globals_size != sizeof(void *))) {
+			|| (end == end_errors && !has_errors(module->globals_size))) {
 			continue; /* laid out otherwise: it stays the isolate's */
 		}
 		part *added = add_part(module->globals_ptr, module->globals_size, request_modules[i].ends ? module : NULL);

@@ -144,12 +144,11 @@ static bool left_nothing(const surus_task *task, const struct surus_idle *idle)
 
 bool surus_fiber_reset(surus_task *task)
 {
-	struct surus_idle *idle = surus_idle_of(task->isolate);
-	if (left_nothing(task, idle)) {
+	if (left_nothing(task, surus_idle_of(task->isolate))) {
 		surus_random_reset();
 	} else {
 		zend_try {
-			end_all(task, idle);
+			end_all(task, surus_idle_of(task->isolate));
 		} zend_end_try();
 		/* Session handlers and destructors may have printed: that is the response's, too. */
 		surus_report_exception();
@@ -161,6 +160,6 @@ bool surus_fiber_reset(surus_task *task)
 		task->fiber->os = NULL;
 	}
 	bool clean = !CG(unclean_shutdown);
-	surus_values_refresh(&idle->values);
+	surus_values_refresh(&surus_idle_of(task->isolate)->values);
 	return clean;
 }

@@ -117,7 +117,7 @@ static void load_state(struct surus_fiber_state *state)
 	}
 }
 
-/* A new VM stack with an empty frame at its bottom, as the engine makes it for its own fibers. */
+/* A new VM stack with an empty frame at its bottom, as the engine makes it for its own fibers, and the task's C stack. */
 static void fresh_vm(surus_task *task, surus_values *fresh)
 {
 	zend_vm_stack page = (zend_vm_stack)emalloc(VM_STACK_SIZE);
@@ -128,6 +128,7 @@ static void fresh_vm(surus_task *task, surus_values *fresh)
 	fresh->EG_vm_stack_top = page->top;
 	fresh->EG_vm_stack_end = page->end;
 	fresh->EG_vm_stack_page_size = VM_STACK_SIZE;
+	SURUS_FRESH_STACK_LIMITS(fresh, task->stack);
 	fresh->EG_current_execute_data = NULL;
 	fresh->EG_bailout = NULL;
 	fresh->EG_active_fiber = NULL;
@@ -176,7 +177,6 @@ void surus_fiber_install(surus_task *task)
 		idle->installed = next;
 		surus_memory_limit(task->isolate);
 	}
-	SURUS_SET_STACK_LIMITS(task->stack.top, task->stack.base);
 	surus_os_enter(next && next->fiber->os ? next->fiber->os : task->isolate->os);
 }
 

@@ -11,7 +11,7 @@
 #define KEPT_FIELDS(X)                                                                                            \
 	X(EG, vm_stack) X(EG, vm_stack_top) X(EG, vm_stack_end) X(EG, vm_stack_page_size) X(EG, current_execute_data)  \
 	X(EG, bailout) X(EG, jit_trace_num) X(EG, active_fiber) X(EG, main_fiber_context) X(EG, current_fiber_context) \
-	X(EG, persistent_list) X(EG, trampoline)
+	SURUS_STACK_FIELDS(X) X(EG, persistent_list) X(EG, trampoline)
 
 /* These are the idle values again when a request has ended. */
 #define REQUEST_FIELDS(X)                                                                                         \

@@ -24,14 +24,14 @@ surus_outcome surus_run_refresh(surus_task *task)
 {
 	surus_request_info info;
 	surus_fill_request_info(task->exchange, &info);
-	SURUS_SET_STACK_LIMITS(task->stack.top, task->stack.base);
+	SURUS_SET_STACK_LIMITS(task->stack);
 	realpath_cache_clean();
 	if (php_request_startup() == FAILURE) {
 		php_request_shutdown(NULL);
 		SG(server_context) = NULL;
 		return SURUS_FATAL;
 	}
-	SURUS_SET_STACK_LIMITS(task->stack.top, task->stack.base);
+	SURUS_SET_STACK_LIMITS(task->stack);
 	virtual_cwd_deactivate();
 	zend_first_try {
 		zend_eval_stringl((char *)code, sizeof code - 1, NULL, "surus refresh");

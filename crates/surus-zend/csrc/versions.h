@@ -9,15 +9,22 @@
 #error "surus needs PHP 8.2 or newer"
 #endif
 
-/* 8.3 and newer check the C stack against these bounds; they must describe the stack that runs. */
+/* 8.3 and newer check the C stack against these bounds, unless zend.max_allowed_stack_size is -1. They must describe the
+ * stack that runs, which for a request that is parked inside a Fiber of its own is that one's. */
 #if PHP_VERSION_ID >= 80300
-#define SURUS_SET_STACK_LIMITS(top, bottom)                              \
-	do {                                                                 \
-		EG(stack_base) = (void *)(top);                                  \
-		EG(stack_limit) = (void *)((uintptr_t)(bottom) + 32 * 1024);     \
+#define SURUS_STACK_FIELDS(X) X(EG, stack_base) X(EG, stack_limit)
+#define SURUS_PUT_STACK_LIMITS(base_field, limit_field, stack)                                    \
+	do {                                                                                        \
+		bool checked = EG(max_allowed_stack_size) != ZEND_MAX_ALLOWED_STACK_SIZE_UNCHECKED;     \
+		base_field = checked ? (stack).top : NULL;                                              \
+		limit_field = checked ? (stack).base + 32 * 1024 : NULL;                                \
 	} while (0)
+#define SURUS_SET_STACK_LIMITS(stack) SURUS_PUT_STACK_LIMITS(EG(stack_base), EG(stack_limit), stack)
+#define SURUS_FRESH_STACK_LIMITS(values, stack) SURUS_PUT_STACK_LIMITS((values)->EG_stack_base, (values)->EG_stack_limit, stack)
 #else
-#define SURUS_SET_STACK_LIMITS(top, bottom) ((void)(top), (void)(bottom))
+#define SURUS_STACK_FIELDS(X)
+#define SURUS_SET_STACK_LIMITS(stack) ((void)(stack))
+#define SURUS_FRESH_STACK_LIMITS(values, stack) ((void)(values), (void)(stack))
 #endif
 
 /* OPcache up to 8.4 accepts only SAPI names that it knows, checked at module startup. */

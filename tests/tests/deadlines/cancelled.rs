@@ -287,7 +287,7 @@ fn slow_requests_are_logged_with_their_backtrace() {
             "fiber",
             &[
                 "sleep() [internal]",
-                "{closure}() at ",
+                "{closure",
                 "Fiber::resume() [internal]",
                 "wait_in() at ",
             ],

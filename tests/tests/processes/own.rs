@@ -109,8 +109,9 @@ fn the_death_of_a_process_is_one_requests_failure() {
 #[test]
 fn a_process_whose_isolate_was_given_up_is_replaced() {
     let root = fixture("process");
+    // From PHP 8.3 on it would be an error of PHP's.
     let config = format!(
-        "[app.site]\nmode = \"process\"\nroot = \"{}\"\nprocesses = 2",
+        "[php]\n\"zend.max_allowed_stack_size\" = -1\n[app.site]\nmode = \"process\"\nroot = \"{}\"\nprocesses = 2",
         root.display()
     );
     let server = Surus::serve(&root).config(&config).start();
