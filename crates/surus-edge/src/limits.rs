@@ -1,5 +1,7 @@
 use std::time::Duration;
 
+use crate::patience::Allowance;
+
 /// The bounds of one edge. Reaching one is an answer (503, 413, 431, 408), never a silent stall.
 ///
 /// The clock of the connections' timeouts ticks once a second, so they fire up to a second late.
@@ -32,12 +34,14 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// What a client is given in all that has already moved `bytes`.
-    pub(crate) fn patience(&self, timeout: Duration, bytes: u64) -> Duration {
-        match bytes.checked_div(self.min_rate) {
-            Some(seconds) => timeout.saturating_add(Duration::from_secs(seconds)),
-            None => timeout,
-        }
+    /// What a client is given to send a request's body.
+    pub(crate) fn to_send(&self) -> Allowance {
+        Allowance::new(self.body_timeout, self.min_rate)
+    }
+
+    /// What a client is given to take what was written to it.
+    pub(crate) fn to_take(&self) -> Allowance {
+        Allowance::new(self.write_timeout, self.min_rate)
     }
 }
 

@@ -7,13 +7,32 @@ use std::time::Duration;
 
 use tokio::time::{Instant, Sleep};
 
-use crate::Limits;
+/// How long a client is waited for in all: the longer, the more it moves.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Allowance {
+    timeout: Duration,
+    /// Bytes that are good for one more second; zero: none are.
+    min_rate: u64,
+}
+
+impl Allowance {
+    pub(crate) fn new(timeout: Duration, min_rate: u64) -> Self {
+        Allowance { timeout, min_rate }
+    }
+
+    /// What a client is given in all that has already moved `bytes`.
+    pub(crate) fn after(self, bytes: u64) -> Duration {
+        match bytes.checked_div(self.min_rate) {
+            Some(seconds) => self.timeout.saturating_add(Duration::from_secs(seconds)),
+            None => self.timeout,
+        }
+    }
+}
 
 /// What is left of the time that one client has for one body. Only the time counts in which it is waited for.
 #[derive(Debug)]
 pub(crate) struct Patience {
-    timeout: Duration,
-    limits: Limits,
+    allowance: Allowance,
     /// Bytes.
     moved: u64,
     /// How long was waited for the client in all, and since when it is waited for now.
@@ -23,11 +42,9 @@ pub(crate) struct Patience {
 }
 
 impl Patience {
-    /// `timeout` is lengthened as `limits` say.
-    pub(crate) fn new(timeout: Duration, limits: &Limits) -> Self {
+    pub(crate) fn new(allowance: Allowance) -> Self {
         Patience {
-            timeout,
-            limits: limits.clone(),
+            allowance,
             moved: 0,
             waited: Duration::ZERO,
             since: None,
@@ -53,9 +70,8 @@ impl Patience {
             return Poll::Pending;
         };
         let timer = self.timer.get_or_insert_with(|| {
-            let patience = self.limits.patience(self.timeout, self.moved);
-            let end = since + patience.saturating_sub(self.waited);
-            Box::pin(tokio::time::sleep_until(end))
+            let left = self.allowance.after(self.moved).saturating_sub(self.waited);
+            Box::pin(tokio::time::sleep_until(since + left))
         });
         timer.as_mut().poll(cx)
     }

@@ -183,7 +183,7 @@ impl Watch {
         let watch = Box::new(Watch {
             left: limits.body_bytes,
             turn: 0,
-            patience: Patience::new(limits.body_timeout, limits),
+            patience: Patience::new(limits.to_send()),
             verdict: Rc::clone(&verdict),
             trailers: Trailers::default(),
             connection: Rc::clone(connection),

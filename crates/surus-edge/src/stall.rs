@@ -27,6 +27,6 @@ impl Stall {
         }
         self.ticks.set(ticks + 1);
         let sent = output.sent() - self.sent_before.get();
-        Duration::from_secs(ticks.into()) > limits.patience(limits.write_timeout, sent)
+        Duration::from_secs(ticks.into()) > limits.to_take().after(sent)
     }
 }

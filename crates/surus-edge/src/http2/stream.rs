@@ -15,7 +15,7 @@ use http_body::Body;
 use super::head;
 use super::respond::Respond;
 use super::OUTPUT;
-use crate::patience::Patience;
+use crate::patience::{Allowance, Patience};
 use crate::service::{Outgoing, Responding};
 use crate::{Backend, Limits};
 
@@ -25,7 +25,7 @@ pub(crate) enum Stream<B: Backend> {
         respond: Rc<Respond>,
         responding: Responding<B>,
         is_head: bool,
-        limits: Limits,
+        allowance: Allowance,
     },
     Sending(Sending<Outgoing<B::Body>>),
 }
@@ -41,7 +41,7 @@ impl<B: Backend> Stream<B> {
             respond,
             responding,
             is_head,
-            limits: limits.clone(),
+            allowance: limits.to_take(),
         }
     }
 }
@@ -56,12 +56,12 @@ impl<B: Backend> Future for Stream<B> {
                     respond,
                     responding,
                     is_head,
-                    limits,
+                    allowance,
                 } => {
                     let Poll::Ready(Ok(response)) = Pin::new(responding).poll(cx) else {
                         return respond.poll_gone(cx);
                     };
-                    let Some(sending) = begin(respond, response, *is_head, limits) else {
+                    let Some(sending) = begin(respond, response, *is_head, *allowance) else {
                         return Poll::Ready(());
                     };
                     *self = Stream::Sending(sending);
@@ -77,7 +77,7 @@ fn begin<R: Body<Data = Bytes>>(
     respond: &Respond,
     response: Response<R>,
     is_head: bool,
-    limits: &Limits,
+    allowance: Allowance,
 ) -> Option<Sending<R>> {
     let (mut head, body) = response.into_parts();
     let is_empty = body.is_end_stream();
@@ -92,7 +92,7 @@ fn begin<R: Body<Data = Bytes>>(
         body,
         chunk: None,
         left,
-        limits: limits.clone(),
+        allowance,
         patience: None,
     })
 }
@@ -105,7 +105,7 @@ pub(crate) struct Sending<R> {
     chunk: Option<Chunk>,
     /// Announced bytes that are still to come. The client would take more or fewer for an error of its own connection's.
     left: Option<u64>,
-    limits: Limits,
+    allowance: Allowance,
     /// For a client that keeps its window closed, from the first time on.
     patience: Option<Patience>,
 }
@@ -123,10 +123,10 @@ impl<R: Body<Data = Bytes> + Unpin> Sending<R> {
                 return Poll::Ready(());
             }
             let Poll::Ready(part) = self.poll_part(cx) else {
-                let limits = &self.limits;
+                let allowance = self.allowance;
                 let patience = self
                     .patience
-                    .get_or_insert_with(|| Patience::new(limits.write_timeout, limits));
+                    .get_or_insert_with(|| Patience::new(allowance));
                 ready!(patience.poll_end(cx));
                 self.stream.send_reset(Reason::CANCEL);
                 return Poll::Ready(());
