@@ -49,6 +49,6 @@ impl Turn {
 }
 
 fn now() -> Duration {
-    let now = clock_gettime(ClockId::MonotonicCoarse);
-    Duration::new(now.tv_sec.unsigned_abs(), now.tv_nsec.unsigned_abs() as u32)
+    // Negative only for clocks that can be set.
+    Duration::try_from(clock_gettime(ClockId::MonotonicCoarse)).unwrap_or_default()
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::poll::{poll, PollFd, PollFlags, PollTimeout};
-use nix::time::{clock_gettime, ClockId};
+use rustix::time::{clock_gettime, ClockId};
 use socket2::{Domain, SockAddr, Socket, Type};
 
 /// How long a free process sleeps in `accept` before it looks around; signals wake it at once.
@@ -113,6 +113,6 @@ impl Line {
 
 /// A clock that all processes of the machine read alike.
 pub(crate) fn now() -> Duration {
-    // Fails for clocks that do not exist only.
-    clock_gettime(ClockId::CLOCK_MONOTONIC).map_or(Duration::ZERO, Duration::from)
+    // Negative only for clocks that can be set.
+    Duration::try_from(clock_gettime(ClockId::Monotonic)).unwrap_or_default()
 }
