@@ -5,17 +5,18 @@
 //! - [`state`]: what to do. Pure: an event and the time go in, actions come out.
 //! - [`executor`]: does it. Waits in one `poll` for signals, workers' reports, clients and the next deadline.
 //!
-//! Beside them: [`listen`] binds before the fork, [`seat`] is what a worker gets, [`protocol`] what it and the master
-//! tell each other, [`process`] a worker as the master sees it, [`look`] its health, [`child`] tries something out before
-//! there are workers, [`upgrade`] is a new binary, [`control`], [`admin`] and [`status`] what an operator asks for,
-//! [`board`] what workers count, [`notify`] what a service manager is told, [`identity`] who workers are, and [`fork`]
-//! holds the one unsafe call.
+//! Beside them: [`config`] is what the master is told, [`listen`] binds before the fork, [`seat`] is what a worker gets,
+//! [`protocol`] what it and the master tell each other, [`process`] a worker as the master sees it, [`look`] its health,
+//! [`child`] tries something out before there are workers, [`upgrade`] is a new binary, [`control`], [`admin`] and
+//! [`status`] what an operator asks for, [`board`] what workers count, [`notify`] what a service manager is told,
+//! [`identity`] who workers are, and [`fork`] holds the one unsafe call.
 
 #![deny(unsafe_code)]
 
 mod admin;
 mod board;
 mod child;
+mod config;
 mod control;
 mod executor;
 mod fork;
@@ -34,10 +35,12 @@ mod upgrade;
 
 pub use board::{Board, Tally};
 pub use child::in_child;
+pub use config::Config;
 pub use control::{ask, Request};
-pub use executor::{run, Config, Recycle};
+pub use executor::run;
 pub use identity::Identity;
 pub use listen::{bind, BindError, Inherited, Listeners};
+pub use look::Recycle;
 pub use protocol::{Order, Report, Stamp};
 pub use seat::{Channel, Seat};
 pub use state::Outcome;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::executor::{Master, Recycle};
+use crate::executor::Master;
 use crate::process::Process;
 use crate::state::{Event, Life, Now};
 
@@ -11,6 +11,15 @@ const RECYCLING: Duration = Duration::from_secs(1);
 
 /// Looks per watchdog time: so many chances has a worker to answer.
 const CHANCES: u32 = 4;
+
+/// When workers are replaced, one at a time.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Recycle {
+    pub requests: Option<u64>,
+    /// Bytes of resident memory.
+    pub memory: Option<u64>,
+    pub age: Option<Duration>,
+}
 
 impl Recycle {
     fn is_limited(&self) -> bool {

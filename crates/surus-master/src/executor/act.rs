@@ -1,0 +1,113 @@
+//! Actions of the state, carried out.
+
+use std::io;
+
+use nix::sys::signal::{kill, Signal};
+use nix::unistd::Pid;
+
+use super::Master;
+use crate::control::{outcome, Request};
+use crate::protocol::Order;
+use crate::state::{Action, Event, Id};
+
+impl Master<'_> {
+    /// Carries one action out; an event, if that has an outcome at once.
+    pub(super) fn act(&mut self, action: Action) -> io::Result<Option<Event>> {
+        match action {
+            Action::Spawn { seat, id } => self.spawn(seat, id)?,
+            Action::CloseListeners => {
+                self.listeners.close();
+                self.admin = None;
+                if self.upgrade.is_none() && self.successor.is_none() {
+                    self.manager.tell("STOPPING=1\n");
+                }
+            }
+            Action::Terminate(id) => self.signal(id, Signal::SIGTERM),
+            Action::Retire(id) => self.signal(id, Signal::SIGUSR1),
+            Action::Kill(id) => self.signal(id, Signal::SIGKILL),
+            Action::Prepare {
+                id,
+                reload,
+                refresh,
+            } => {
+                let refresh = refresh.map(|since| since.min(self.reloads.refresh()));
+                self.order(id, &Order::Prepare { reload, refresh });
+            }
+            Action::Refresh(since) => {
+                self.reloads.pending = Some(since.min(self.reloads.refresh()));
+            }
+            Action::Commit(id, reload) => self.order(id, &Order::Commit { reload }),
+            Action::Abort(id, reload, error) => self.order(id, &Order::Abort { reload, error }),
+            Action::Reloaded(result) => self.reloaded(result),
+            Action::Adopt { id, seat } => self.order(id, &Order::Adopt { seat }),
+            Action::Release { id, seat } => self.order(id, &Order::Release { seat }),
+            Action::StartUpgrade => return Ok(self.start_upgrade()),
+            Action::StopUpgrade => {
+                if let Some(pid) = self.upgrade.take() {
+                    let _ = kill(pid, Signal::SIGKILL);
+                }
+            }
+            Action::ReloadSuccessor => {
+                if let Some(pid) = self.successor {
+                    let _ = kill(pid, Signal::SIGHUP);
+                }
+            }
+            Action::Upgraded(result) => {
+                if let Some(control) = &mut self.control {
+                    if result.is_ok() {
+                        control.leave_behind();
+                    }
+                    control.answer_all(Request::Upgrade, &outcome(result));
+                }
+            }
+            Action::Log(message) => eprintln!("surus: {message}"),
+            Action::Announce | Action::Finish(_) => {}
+        }
+        Ok(None)
+    }
+
+    fn reloaded(&mut self, result: Result<(), String>) {
+        match &result {
+            Ok(()) => eprintln!("surus: reloaded"),
+            Err(error) => eprintln!("surus: not reloaded, the old version goes on: {error}"),
+        }
+        self.reloads.note(&result);
+        self.reloads.pending = None;
+        if self.state.is_reload_continued() {
+            return;
+        }
+        if let Some(control) = &mut self.control {
+            control.answer_all(Request::Reload, &outcome(result));
+        }
+    }
+
+    fn start_upgrade(&mut self) -> Option<Event> {
+        let started = self
+            .listeners
+            .duplicate()
+            .and_then(|sockets| self.config.program.start(sockets));
+        match started {
+            Ok(child) => {
+                self.upgrade = i32::try_from(child.id()).ok().map(Pid::from_raw);
+                None
+            }
+            Err(error) => {
+                let path = self.config.program.path.display();
+                Some(Event::UpgradeFailed(format!("{path}: {error}")))
+            }
+        }
+    }
+
+    fn signal(&self, id: Id, signal: Signal) {
+        if let Some(process) = self.processes.get(&id) {
+            // Not reaped yet, so the number is still its own; ESRCH cannot be, and EPERM would be nothing to act on.
+            let _ = kill(process.pid, signal);
+        }
+    }
+
+    fn order(&mut self, id: Id, order: &Order) {
+        if let Some(process) = self.processes.get(&id) {
+            process.order(order);
+        }
+    }
+}

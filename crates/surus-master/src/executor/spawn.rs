@@ -1,0 +1,78 @@
+//! The birth of a worker.
+
+use std::io;
+use std::os::unix::net::UnixStream;
+use std::panic::{catch_unwind, AssertUnwindSafe};
+
+use nix::sys::prctl;
+use nix::sys::signal::Signal;
+use nix::unistd::{getpid, getppid, ForkResult, Pid};
+
+use super::Master;
+use crate::fork::fork;
+use crate::identity::Identity;
+use crate::process::Process;
+use crate::protocol::Report;
+use crate::seat::Channel;
+use crate::state::Id;
+use crate::Seat;
+
+/// Exit code of a worker that panicked outside of a request, as Rust's runtime has it.
+const PANICKED: i32 = 101;
+
+impl Master<'_> {
+    pub(super) fn spawn(&mut self, seat: usize, id: Id) -> io::Result<()> {
+        let (ours, theirs) = UnixStream::pair()?;
+        ours.set_nonblocking(true)?;
+        let master = getpid();
+        match fork()? {
+            ForkResult::Parent { child } => {
+                self.processes
+                    .insert(id, Process::new(child, ours, self.state.seats[seat].plain));
+                Ok(())
+            }
+            ForkResult::Child => {
+                drop(ours);
+                std::process::exit(self.live(seat, theirs, master))
+            }
+        }
+    }
+
+    /// In the child.
+    fn live(&mut self, index: usize, channel: UnixStream, master: Pid) -> i32 {
+        if let Err(error) = self
+            .config
+            .identity
+            .as_ref()
+            .map_or(Ok(()), Identity::assume)
+        {
+            let error = format!("cannot become the user that workers run as: {error}");
+            Channel::new(channel).send(&Report::BootFailed { error });
+            return PANICKED;
+        }
+        // A worker must not outlive its master, however that one dies. If it died before this call, nothing will come.
+        if prctl::set_pdeathsig(Signal::SIGKILL).is_err() || getppid() != master {
+            return PANICKED;
+        }
+        // The other workers' channels: held open here, they would never end.
+        self.processes.clear();
+        if let Some(control) = self.control.take() {
+            control.forget();
+        }
+        self.admin = None;
+        if self.mask.thread_set_mask().is_err() {
+            return PANICKED;
+        }
+        let (listeners, held) = self.listeners.take();
+        let refresh = self.reloads.pending;
+        let seat = Seat {
+            index,
+            listeners,
+            held,
+            refresh,
+            tally: self.config.board.tally(index),
+            master: Channel::new(channel),
+        };
+        catch_unwind(AssertUnwindSafe(|| (self.worker)(seat))).unwrap_or(PANICKED)
+    }
+}

@@ -1,0 +1,170 @@
+//! What has happened, as events for the state: one `poll` waits for all of it.
+
+use std::io;
+use std::os::fd::AsFd;
+use std::time::Duration;
+
+use nix::errno::Errno;
+use nix::poll::{poll, PollFd, PollFlags, PollTimeout};
+use nix::sys::signal::Signal;
+use nix::sys::wait::{waitpid, WaitPidFlag, WaitStatus};
+
+use super::Master;
+use crate::admin::Admin;
+use crate::control::{outcome, Control, Request};
+use crate::process::Process;
+use crate::protocol::Report;
+use crate::state::{Death, Event, Id};
+use crate::status::{Asker, Question};
+
+impl Master<'_> {
+    /// Sleeps until something has happened.
+    pub(super) fn wait(&mut self) -> io::Result<Vec<Event>> {
+        let next = [self.state.deadline(), self.question_due(), self.next_look];
+        let timeout = match next.into_iter().flatten().min() {
+            // Rounded up, or the last fraction of a millisecond would be spent spinning.
+            Some(at) => {
+                let left = at.saturating_sub(self.started.elapsed());
+                PollTimeout::try_from(left + Duration::from_millis(1)).unwrap_or(PollTimeout::MAX)
+            }
+            None => PollTimeout::NONE,
+        };
+        let mut fds = vec![PollFd::new(self.signals.as_fd(), PollFlags::POLLIN)];
+        let channels = self.processes.values().filter_map(Process::channel);
+        fds.extend(channels.map(|channel| PollFd::new(channel.as_fd(), PollFlags::POLLIN)));
+        let control = self.control.iter().flat_map(Control::descriptors);
+        let admin = self.admin.iter().flat_map(Admin::descriptors);
+        fds.extend(
+            control
+                .chain(admin)
+                .map(|fd| PollFd::new(fd, PollFlags::POLLIN)),
+        );
+        match poll(&mut fds, timeout) {
+            Ok(_) | Err(Errno::EINTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let mut events = Vec::new();
+        let mut stop = false;
+        let mut deaths = false;
+        while let Some(signal) = self.signals.read_signal()? {
+            match Signal::try_from(signal.ssi_signo as i32) {
+                Ok(Signal::SIGCHLD) => deaths = true,
+                Ok(Signal::SIGHUP) => events.push(Event::Reload(u64::MAX)),
+                Ok(Signal::SIGUSR2) => events.push(Event::Upgrade),
+                _ if self.is_successor(signal.ssi_pid) => {
+                    self.successor = self.upgrade.take();
+                    events.push(Event::TakenOver);
+                }
+                _ => stop = true,
+            }
+        }
+        // The order matters. Reports before deaths: a worker that could not boot says why, and then exits. The signal
+        // to stop before deaths: workers may have got it as well, from a terminal or a service manager.
+        self.read_reports(&mut events);
+        self.read_control(&mut events);
+        self.read_admin();
+        if stop {
+            events.push(Event::Stop);
+        }
+        if deaths {
+            self.reap(&mut events)?;
+        }
+        self.look_after_workers(&mut events);
+        self.ask_workers();
+        self.answer_questions();
+        events.push(Event::Tick);
+        Ok(events)
+    }
+
+    fn is_successor(&self, pid: u32) -> bool {
+        self.upgrade
+            .is_some_and(|upgrade| i32::try_from(pid) == Ok(upgrade.as_raw()))
+    }
+
+    fn read_reports(&mut self, events: &mut Vec<Event>) {
+        let now = self.started.elapsed();
+        for (&id, process) in &mut self.processes {
+            for report in process.reports() {
+                match report {
+                    Report::Ready => events.push(Event::Ready(id)),
+                    Report::BootFailed { error } => events.push(Event::BootFailed(id, error)),
+                    Report::Prepared { reload } => events.push(Event::Prepared(id, reload)),
+                    Report::PrepareFailed { reload, error } => {
+                        events.push(Event::PrepareFailed(id, reload, error));
+                    }
+                    Report::Committed { reload } => events.push(Event::Committed(id, reload)),
+                    Report::Retired => events.push(Event::Retired(id)),
+                    Report::Status { question, status } => process.answered(question, status, now),
+                    Report::Worn { why } => events.push(Event::Recycle(id, why)),
+                    // Its successor has read the file as it is now.
+                    Report::Changed { .. } if self.state.is_leaving(id) => {}
+                    Report::Changed { file, stamp } => {
+                        // Every worker sees it, and one reload is for all.
+                        if self.changes.get(&file) != Some(&stamp) {
+                            eprintln!("surus: {file} has changed");
+                            events.push(Event::Reload(u64::MAX));
+                            self.changes.insert(file, stamp);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn read_control(&mut self, events: &mut Vec<Event>) {
+        let Some(control) = &mut self.control else {
+            return;
+        };
+        for (client, request) in control.read() {
+            match request {
+                Request::Reload => events.push(Event::Reload(u64::MAX)),
+                Request::Upgrade => events.push(Event::Upgrade),
+                Request::Stop => {
+                    events.push(Event::Stop);
+                    control.answer(client, &outcome(Ok(())));
+                }
+                Request::Status => {
+                    self.questions
+                        .push_back(Question::new(Asker::Control(client)));
+                }
+            }
+        }
+    }
+
+    /// Answers the clients whose question every worker has answered, or has had the time to.
+    fn answer_questions(&mut self) {
+        while let Some(asker) = self.answerable() {
+            let status = self.status();
+            match asker {
+                Asker::Control(client) => {
+                    if let Some(control) = &mut self.control {
+                        control.answer(client, &status);
+                    }
+                }
+                Asker::Admin(client, page) => self.answer_admin(client, page, &status),
+            }
+        }
+    }
+
+    fn reap(&mut self, events: &mut Vec<Event>) -> io::Result<()> {
+        loop {
+            let (pid, death) = match waitpid(None, Some(WaitPidFlag::WNOHANG)) {
+                Ok(WaitStatus::Exited(pid, code)) => (pid, Death::Exit(code)),
+                Ok(WaitStatus::Signaled(pid, signal, _)) => (pid, Death::Signal(signal.as_str())),
+                Ok(WaitStatus::StillAlive) | Err(Errno::ECHILD) => return Ok(()),
+                Ok(_) | Err(Errno::EINTR) => continue,
+                Err(error) => return Err(error.into()),
+            };
+            if self.upgrade == Some(pid) {
+                self.upgrade = None;
+                events.push(Event::UpgradeFailed(format!("it {death}")));
+                continue;
+            }
+            let of = |(_, process): &(&Id, &Process)| process.pid == pid;
+            if let Some((&id, _)) = self.processes.iter().find(of) {
+                self.processes.remove(&id);
+                events.push(Event::Exited(id, death));
+            }
+        }
+    }
+}
