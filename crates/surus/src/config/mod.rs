@@ -314,5 +314,4 @@ fn addresses(listen: &Listen) -> Result<Vec<SocketAddr>, ConfigError> {
 }
 
 #[cfg(test)]
-#[path = "tests.rs"]
 mod tests;

@@ -1,0 +1,128 @@
+//! What is served: by what is in a folder, by a mode, by a file of configuration.
+
+use super::*;
+
+#[test]
+fn a_folder_is_served_by_what_is_in_it() {
+    let all = [("app.php", ""), ("public/index.php", ""), ("index.php", "")];
+    let folder = Folder::with(&all);
+    let config = folder.serve("{}", &[]).unwrap();
+    assert_eq!(config.app.entry, coroutine(folder.path("app.php")));
+    assert_eq!(config.app.label, "app.php");
+
+    let folder = Folder::with(&all[1..]);
+    let config = folder.serve("{}", &[]).unwrap();
+    assert_eq!(config.app.entry, classic(folder.path("public")));
+    assert_eq!(config.app.label, "public/index.php");
+
+    let folder = Folder::with(&all[2..]);
+    let config = folder.serve("{}", &[]).unwrap();
+    assert_eq!(config.app.entry, classic(folder.path("")));
+    assert_eq!(config.app.label, "index.php");
+
+    let folder = Folder::with(&[("readme.txt", "")]);
+    let error = folder.serve("{}", &[]).unwrap_err();
+    assert!(
+        error.ends_with(
+            "has no app.php, no public/index.php, no index.php; make one, or name a script"
+        ),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_mode_picks_among_what_is_there() {
+    let folder = Folder::with(&[("app.php", ""), ("index.php", "")]);
+    assert_eq!(
+        folder.serve("{} --mode classic", &[]).unwrap().app.entry,
+        classic(folder.path(""))
+    );
+    let folder = Folder::with(&[("index.php", "")]);
+    assert!(folder
+        .serve("{} --mode coroutine", &[])
+        .unwrap_err()
+        .ends_with("has no app.php; make one, or name a script"));
+    let folder = Folder::with(&[("page.php", "")]);
+    let config = folder.serve("{} --mode classic", &[]).unwrap();
+    assert_eq!(config.app.entry, classic(folder.path("")));
+}
+
+#[test]
+fn a_script_is_served_itself() {
+    let folder = Folder::with(&[("my.php", ""), ("index.php", ""), ("notes.txt", "")]);
+    let config = folder.serve("{}/my.php", &[]).unwrap();
+    assert_eq!(config.app.entry, coroutine(folder.path("my.php")));
+    assert_eq!(config.app.label, "my.php");
+    assert_eq!(
+        folder.serve("{}/index.php", &[]).unwrap().app.entry,
+        classic(folder.path(""))
+    );
+    let config = folder.serve("{}/my.php --mode classic", &[]).unwrap();
+    assert_eq!(
+        config.app.entry,
+        Entry::Classic {
+            root: folder.path(""),
+            front: "my.php".to_owned()
+        }
+    );
+    let error = folder.serve("{}/nope.php", &[]).unwrap_err();
+    assert!(
+        error.ends_with("nope.php: no such file or folder"),
+        "{error}"
+    );
+    let error = folder.serve("{}/notes.txt", &[]).unwrap_err();
+    assert!(
+        error.ends_with("notes.txt is neither a PHP script nor a folder"),
+        "{error}"
+    );
+}
+
+#[test]
+fn names_in_a_file_start_from_its_folder() {
+    let text = "[app.blog]\nmode = \"classic\"\nroot = \"site\"\n[php]\nmemory_limit = \"64M\"\ndisplay_errors = false\nprecision = 7";
+    let folder = Folder::with(&[("site/page.php", ""), ("surus.toml", text)]);
+    for arguments in ["{}", "--config {}/surus.toml", "{}/surus.toml"] {
+        let config = folder.serve(arguments, &[]).unwrap();
+        assert_eq!(
+            config.app.entry,
+            classic(folder.path("site")),
+            "{arguments}"
+        );
+        let ini = |name: &str| {
+            config
+                .ini
+                .iter()
+                .find(|(key, _)| key == name)
+                .map(|(_, value)| value.as_str())
+        };
+        assert_eq!(ini("memory_limit"), Some("64M"));
+        assert_eq!(ini("display_errors"), Some("0"));
+        assert_eq!(ini("precision"), Some("7"));
+    }
+}
+
+#[test]
+fn a_file_without_an_application_leaves_finding_it() {
+    let folder = Folder::with(&[("app.php", ""), ("surus.toml", "[server]\nworkers = 5")]);
+    let config = folder.serve("{}", &[]).unwrap();
+    assert_eq!(
+        (config.app.entry, config.workers),
+        (coroutine(folder.path("app.php")), 5)
+    );
+}
+
+#[test]
+fn processes_are_classic_with_a_process_for_each_request() {
+    let folder = Folder::with(&[("index.php", "")]);
+    let config = folder.serve("{} --mode process", &[]).unwrap();
+    assert_eq!(config.app.entry.mode(), Mode::Classic);
+    assert_eq!(config.app.processes, Some(PROCESSES));
+    assert_eq!(line(&config, "mode"), "mode = \"process\" # --mode");
+    assert_eq!(line(&config, "processes"), "processes = 8 # default");
+    let config = folder
+        .serve("{} --mode classic", &[("SURUS_PROCESSES", "3")])
+        .unwrap();
+    assert_eq!(config.app.processes, Some(3));
+    let error = folder.serve("{}", &[("SURUS_PROCESSES", "0")]).unwrap_err();
+    assert_eq!(error, "SURUS_PROCESSES: processes must be at least 1");
+}
