@@ -7,7 +7,7 @@
 //!                                                                  └─────► violations ──► problem+json
 //! ```
 //!
-//! - [`description`]: what the PHP side says about a class; [`schema`]: the same, compiled
+//! - [`description`]: what the PHP side says about a class; `compile`: from there to a [`schema`], which reads input
 //! - `tree`: parsed input in one flat vector; `json`, `form`, `multipart`: who fills it
 //! - `check`: a tree against a schema; `formats`: e-mail addresses, URLs, dates and their like
 //! - [`input`]: what a class is built from, laid out for C
@@ -20,6 +20,7 @@
 #![forbid(unsafe_code)]
 
 mod check;
+mod compile;
 pub mod description;
 mod form;
 mod formats;
@@ -39,6 +40,7 @@ mod tree;
 pub mod violation;
 mod weights;
 
+pub use compile::CompileError;
 pub use input::{Cell, Input, Kind};
 pub use media::{Accepts, Media};
 pub use messages::Messages;
