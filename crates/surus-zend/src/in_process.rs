@@ -19,11 +19,11 @@ use http_body::Body;
 use crate::{
     answers::plain_answer,
     blocking::park_on,
+    callbacks::write_message,
     coroutine::FIBER_STACK,
     exchange::Exchange,
     ffi::{self, Str},
     fields,
-    input_callbacks::write_message,
     inputs::RouteInputs,
     isolate::Isolate,
     request::{Limits, Request, RequestBody},

@@ -1,7 +1,7 @@
 //! The Zend engine, embedded. The only crate with C and with unsafe code.
 //!
 //! Layout
-//!  - `csrc/bridge.h` — the whole contract between C and Rust; `ffi` is its Rust side
+//!  - `csrc/bridge.h` — the whole contract between C and Rust; `ffi` is what Rust calls, `callbacks` what C does
 //!  - `engine` — PHP of this process: started once, before any fork
 //!  - `isolate` — a whole PHP: its memory, tables and settings
 //!  - `task` — a stack that runs PHP in an isolate, driven as a future
@@ -20,9 +20,9 @@
 //! event loop goes on with the PHP code and tells it that the client has left.
 
 mod answers;
-mod app_log;
 mod blocking;
 mod body;
+mod callbacks;
 mod classic;
 pub mod command_line;
 mod coroutine;
@@ -31,7 +31,6 @@ mod exchange;
 mod ffi;
 mod fields;
 mod in_process;
-mod input_callbacks;
 mod inputs;
 mod inspect;
 mod isolate;
@@ -45,7 +44,6 @@ mod refresh;
 mod request;
 mod room;
 mod router;
-mod rust_callbacks;
 mod self_test;
 mod server_variables;
 mod shared;

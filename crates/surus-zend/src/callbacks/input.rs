@@ -1,4 +1,4 @@
-//! The `surus_rs_*` functions that hand validated input over; the rules of `rust_callbacks.rs` hold here, too.
+//! Validated input is handed over.
 
 use std::{
     cell::RefCell,

@@ -1,12 +1,33 @@
-//! Lines that applications write to the server's log; the rules of `rust_callbacks.rs` hold here, too.
-//!
-//! Their target is "app"; `level` is PSR-3's name, of which tracing has fewer, and `context` is a JSON object.
+//! Lines for the server's log: PHP's own (their target is "php") and those that applications write ("app").
 
 use std::ffi::{c_int, c_void};
 
-use tracing::{enabled, event, Level};
+use tracing::{debug, enabled, error, event, info, warn, Level};
 
-use crate::{exchange::Exchange, ffi::LogEntry};
+use crate::{
+    exchange::Exchange,
+    ffi::{self, LogEntry, Str},
+    refresh::keep_boot_error,
+};
+
+#[no_mangle]
+unsafe extern "C" fn surus_rs_log(level: c_int, message: Str) {
+    // SAFETY: C passes text that lives for this call.
+    let message = unsafe { String::from_utf8_lossy(message.bytes()) };
+    if level <= 3 {
+        // SAFETY: reads which task runs; only the address is used.
+        let exchange = unsafe { ffi::surus_current_exchange() };
+        if keep_boot_error(exchange.cast(), &message) {
+            return;
+        }
+    }
+    match level {
+        0..=3 => error!(target: "php", "{message}"),
+        4 => warn!(target: "php", "{message}"),
+        5 | 6 => info!(target: "php", "{message}"),
+        _ => debug!(target: "php", "{message}"),
+    }
+}
 
 #[no_mangle]
 extern "C" fn surus_rs_log_enabled(severity: c_int) -> bool {
@@ -18,6 +39,7 @@ extern "C" fn surus_rs_log_enabled(severity: c_int) -> bool {
     }
 }
 
+/// `level` is PSR-3's name, of which tracing has fewer; `context` is a JSON object.
 macro_rules! write_line {
     ($level:expr, $entry:expr, $request:expr) => {
         event!(

@@ -1,0 +1,79 @@
+//! What an application declares while it boots, and what the server has for it.
+
+use std::ffi::c_void;
+
+use super::{exchange, store};
+use crate::{
+    ffi::{Str, Taken},
+    php_classes, rate,
+    router::Declared,
+};
+
+#[no_mangle]
+unsafe extern "C" fn surus_rs_add_route(
+    raw: *mut c_void,
+    methods: Str,
+    pattern: Str,
+    host: Str,
+    headers: Str,
+    about: Str,
+    origin: Str,
+    index: i64,
+) {
+    // SAFETY: C passes the running task's exchange, and texts that live for this call.
+    unsafe {
+        let text = |s: Str| String::from_utf8_lossy(s.bytes()).into_owned();
+        exchange(raw).routes.borrow_mut().push(Declared {
+            methods: text(methods),
+            pattern: text(pattern),
+            host: text(host),
+            headers: text(headers),
+            about: text(about),
+            origin: text(origin),
+            index,
+        });
+    }
+}
+
+#[no_mangle]
+unsafe extern "C" fn surus_rs_is_dev(raw: *mut c_void) -> bool {
+    // SAFETY: as above.
+    unsafe { exchange(raw).dev }
+}
+
+#[no_mangle]
+unsafe extern "C" fn surus_rs_class_source(
+    class_name: Str,
+    file_name: *mut Str,
+    source: *mut Str,
+) -> bool {
+    // SAFETY: as above; `file_name` and `source` are writable.
+    unsafe {
+        let found = php_classes::source(class_name.bytes());
+        store(
+            found.map(|(file, text)| (Str::new(file.as_bytes()), Str::new(text.as_bytes()))),
+            file_name,
+            source,
+        )
+    }
+}
+
+#[no_mangle]
+unsafe extern "C" fn surus_rs_take_tokens(
+    key: Str,
+    rate: f64,
+    burst: f64,
+    cost: f64,
+    taken: *mut Taken,
+) {
+    // SAFETY: C passes readable bytes and a place for the answer.
+    unsafe {
+        let found = rate::take(key.bytes(), rate, burst, cost);
+        taken.write(Taken {
+            allowed: found.allowed,
+            remaining: i64::try_from(found.remaining).unwrap_or(i64::MAX),
+            retry_after: found.retry_after.as_secs_f64(),
+            reset_after: found.reset_after.as_secs_f64(),
+        });
+    }
+}

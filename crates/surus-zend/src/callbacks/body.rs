@@ -1,0 +1,118 @@
+//! Bytes of the request's body for PHP, waited for where they have not come.
+
+use std::{
+    ffi::{c_char, c_void},
+    future::poll_fn,
+    task::{Context, Poll, Waker},
+};
+
+use tokio::task::yield_now;
+
+use super::exchange;
+use crate::{
+    blocking::{can_park, hand_over, park_on},
+    exchange::collect,
+    ffi::Str,
+};
+
+/// Where PHP wants bytes.
+///
+/// # Safety
+/// There is room for `size` bytes, which nobody else looks at meanwhile.
+unsafe fn room<'a>(buffer: *mut c_char, size: usize) -> &'a mut [u8] {
+    // SAFETY: the caller's promise.
+    unsafe { std::slice::from_raw_parts_mut(buffer.cast(), size) }
+}
+
+#[no_mangle]
+unsafe extern "C" fn surus_rs_read_body(
+    raw: *mut c_void,
+    buffer: *mut c_char,
+    size: usize,
+) -> usize {
+    // SAFETY: C passes the running task's exchange, and a buffer with room for `size` bytes.
+    let (exchange, buffer) = unsafe { (exchange(raw), room(buffer, size)) };
+    if exchange.is_at_block() {
+        let _ = park_on(yield_now());
+    }
+    // A stream says by waiting that others are to have their turn: it has to be asked from the event loop.
+    if !exchange.is_at_stream() || !can_park() {
+        let mut context = Context::from_waker(Waker::noop());
+        if let Poll::Ready(size) = exchange.poll_body(&mut context, buffer) {
+            return size;
+        }
+    }
+    park_on(poll_fn(|cx| exchange.poll_body(cx, buffer))).unwrap_or(0)
+}
+
+/// Waits for the rest of a body, which is to be read as a whole, where PHP does not keep it meanwhile.
+#[no_mangle]
+unsafe extern "C" fn surus_rs_collect_body(raw: *mut c_void) {
+    // SAFETY: as above.
+    let exchange = unsafe { exchange(raw) };
+    if can_park() {
+        let _ = park_on(collect(exchange));
+    }
+}
+
+#[no_mangle]
+unsafe extern "C" fn surus_rs_take_body_file(raw: *mut c_void, length: *mut u64) -> bool {
+    // SAFETY: as above; `length` is writable.
+    unsafe {
+        let Some(bytes) = exchange(raw).take_body_file() else {
+            return false;
+        };
+        length.write(bytes);
+        true
+    }
+}
+
+#[no_mangle]
+unsafe extern "C" fn surus_rs_read_body_at(
+    raw: *mut c_void,
+    position: u64,
+    buffer: *mut c_char,
+    size: usize,
+) -> usize {
+    // SAFETY: as above; `buffer` has room for `size` bytes.
+    let (exchange, buffer) = unsafe { (exchange(raw), room(buffer, size)) };
+    if exchange.ends_turn() {
+        let _ = park_on(yield_now());
+    }
+    exchange.read_body_at(position, buffer)
+}
+
+#[no_mangle]
+unsafe extern "C" fn surus_rs_mark_files(raw: *mut c_void) {
+    // SAFETY: as above.
+    unsafe { exchange(raw) }.mark_files();
+}
+
+#[no_mangle]
+unsafe extern "C" fn surus_rs_hand_over_file(
+    raw: *mut c_void,
+    mark: Str,
+    length: *mut u64,
+) -> bool {
+    // SAFETY: as above; the mark lives for this call.
+    unsafe {
+        let text = mark.bytes();
+        let Some(passing) = exchange(raw).take_marked_file(text) else {
+            return false;
+        };
+        length.write(passing.length);
+        hand_over::expect(mark.ptr.cast(), passing);
+        true
+    }
+}
+
+#[no_mangle]
+extern "C" fn surus_rs_forget_file() {
+    hand_over::forget();
+}
+
+#[no_mangle]
+unsafe extern "C" fn surus_rs_body_failed(raw: *mut c_void) -> bool {
+    // SAFETY: as above.
+    unsafe { exchange(raw).body_failed.get() }
+}

@@ -1,0 +1,37 @@
+//! The `surus_rs_*` functions of `csrc/bridge.h`: what C calls on a PHP stack. What has to do with one part of the server
+//! only is there: [`crate::in_process`], [`crate::inspect`], [`crate::shared_cache`], [`crate::blocking`].
+//!
+//! None of them calls back into Zend, so no `longjmp` can cross them. None holds a borrow of an exchange while it
+//! parks. A panic would abort the process at the `extern "C"` boundary; they do not panic.
+
+mod application;
+mod body;
+mod input;
+mod log;
+mod request;
+mod response;
+
+use std::ffi::c_void;
+
+use crate::{exchange::Exchange, ffi::Str};
+
+pub(crate) use input::write_message;
+
+/// # Safety
+/// `raw` comes from the running task's assignment; see [`Exchange::from_raw`].
+unsafe fn exchange<'a>(raw: *mut c_void) -> &'a Exchange {
+    // SAFETY: passed on.
+    unsafe { Exchange::from_raw(raw) }
+}
+
+/// # Safety
+/// `name` and `value` are writable.
+unsafe fn store(found: Option<(Str, Str)>, name: *mut Str, value: *mut Str) -> bool {
+    let Some((n, v)) = found else { return false };
+    // SAFETY: the caller's promise.
+    unsafe {
+        name.write(n);
+        value.write(v);
+    }
+    true
+}
