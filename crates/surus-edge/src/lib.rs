@@ -9,20 +9,23 @@
 //!              drain         connection, timeouts       access log                 backend's own stream
 //! ```
 //!
-//! - [`server`]: the accept loops, the bound on connections, the drain at shutdown
+//! - [`server`]: the accept loops, the bound on connections, the drain; [`limits`], [`settings`]: what it is told
 //! - [`opening`], [`proxy_protocol`]: the first bytes of a connection decide what it speaks
 //! - [`lane`]: plain requests of HTTP/1 that are answered at once; everything else of it goes through hyper
 //! - [`http2`]: HTTP/2, on the `h2` crate
-//! - [`proxies`], [`ids`]: who the client is, and what its request is called
-//! - [`serving`]: the life of one connection; [`connection`]: its state; [`socket`]: its bytes
+//! - [`serving`]: the life of one connection; [`connection`]: its state; [`socket`]: its bytes; [`turn`]: its share of time
 //! - [`sweep`], [`stall`]: the timeouts of all of them, once a second; [`patience`]: those of bodies
-//! - [`buffers`], [`output`]: what is read, and what is written, gathered
+//! - [`buffers`], [`output`], [`flush`]: what is read, and what is written, gathered
+//! - [`service`]: a request's way to the backend; [`responding`]: its way back; [`refusal`]: where it ends before
 //! - [`wellformed`]: what is asked of a request beyond what hyper checks
+//! - [`proxies`], [`ids`], [`access_log`]: who the client is, what its request is called, and what is noted of it
 //! - [`backend`]: what a backend is; [`request_body`], [`reply`]: the bodies on both sides of it
-//! - [`spool`]: request bodies read to their end first, in memory or in a file; [`spare`]: those files
+//! - [`input`], [`direct`]: where request bodies come from
+//! - [`spool`], [`kept`]: request bodies read to their end first, in memory or in a file; [`spare`]: those files;
+//!   [`splice`]: the way there past this process; [`form`]: the files of forms, apart
 //! - [`site`]: which file or script a path of a classic site means; [`path`], [`fs`]: what it builds on
 //! - [`files`], [`mime`], [`conditional`], [`range`]: static files as replies
-//! - [`length`]: what a response says of its length is true
+//! - [`length`], [`date`]: what a response says of itself is true
 //! - [`compress`], [`encoding`]: responses compressed on their way
 
 #![forbid(unsafe_code)]
@@ -57,8 +60,10 @@ mod patience;
 mod proxies;
 mod proxy_protocol;
 mod range;
+mod refusal;
 mod reply;
 mod request_body;
+mod responding;
 mod server;
 mod service;
 mod serving;

@@ -2,97 +2,25 @@
 
 use std::cell::{Cell, RefCell};
 use std::convert::Infallible;
-use std::future::Future;
-use std::pin::Pin;
 use std::rc::Rc;
-use std::task::{ready, Context, Poll};
 use std::time::Instant;
 
-use bytes::Bytes;
-use http::header::{HeaderValue, CACHE_CONTROL, CONNECTION};
+use http::header::{HeaderValue, CACHE_CONTROL};
 use http::request::Parts;
 use http::{Method, Request, Response, StatusCode};
-use http_body::{Body, Frame, SizeHint};
+use http_body::Body;
 use hyper::body::Incoming;
 
-use crate::access_log::Entry;
-use crate::compress::{accepts, compress};
-use crate::connection::{Reader, State};
-use crate::ids::{identify, REQUEST_ID};
+use crate::compress::accepts;
+use crate::connection::State;
+use crate::ids::identify;
 use crate::input::Input;
-use crate::length::correct;
+use crate::refusal::{judge, refuse};
 use crate::request_body::Verdict;
+use crate::responding::{Busy, Noted, Outgoing, Pending, Responding};
 use crate::server::Edge;
 use crate::wellformed::check;
-use crate::{plain, Answer, Backend, BoxError, Connection, Later, Limits, Reply, RequestBody};
-
-/// A request that is being answered, until this is dropped.
-#[derive(Debug)]
-struct Busy(Rc<State>);
-
-impl Busy {
-    fn begin(state: Rc<State>) -> Self {
-        state.begin_request();
-        Busy(state)
-    }
-}
-
-impl Drop for Busy {
-    fn drop(&mut self) {
-        self.0.end_request();
-    }
-}
-
-/// A response body on its way out. Its end is the end of the request, as far as the edge can see it.
-#[derive(Debug)]
-pub(crate) struct Outgoing<B> {
-    reply: Reply<B>,
-    /// It is told one turn late: what came before it is on its way then, where it would be thrown away.
-    error: Option<BoxError>,
-    log: Option<Box<Entry>>,
-    _busy: Busy,
-}
-
-impl<B> Body for Outgoing<B>
-where
-    B: Body<Data = Bytes, Error = BoxError> + Unpin,
-{
-    type Data = Bytes;
-    type Error = BoxError;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
-        let this = &mut *self;
-        if let Some(error) = this.error.take() {
-            return Poll::Ready(Some(Err(error)));
-        }
-        let polled = Pin::new(&mut this.reply).poll_frame(cx);
-        if let Poll::Ready(Some(Err(error))) = polled {
-            this.error = Some(error);
-            cx.waker().wake_by_ref();
-            return Poll::Pending;
-        }
-        if let Some(log) = &mut this.log {
-            if let Poll::Ready(Some(Ok(frame))) = &polled {
-                log.add(frame.data_ref().map_or(0, Bytes::len));
-            }
-            if matches!(polled, Poll::Ready(None)) || this.reply.is_end_stream() {
-                log.complete();
-            }
-        }
-        polled
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.reply.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.reply.size_hint()
-    }
-}
+use crate::{plain, Answer, Backend, Connection, Later, Limits, Reply, RequestBody};
 
 /// The service of one connection.
 pub(crate) struct Service<B: Backend> {
@@ -284,157 +212,6 @@ impl<B: Backend> hyper::service::Service<Request<Incoming>> for Service<B> {
     }
 }
 
-/// What is noted of a request before the backend takes it apart.
-#[derive(Debug)]
-pub(crate) struct Noted {
-    id: Option<HeaderValue>,
-    log: Option<Box<Entry>>,
-    /// Encodings, if the response may be compressed.
-    accepts: Option<HeaderValue>,
-    is_head: bool,
-    busy: Busy,
-}
-
-impl Noted {
-    /// What the edge adds to a backend's response.
-    #[inline(always)]
-    pub(crate) fn complete<B>(&mut self, mut response: Response<Reply<B>>) -> Response<Reply<B>>
-    where
-        B: Body<Data = Bytes, Error = BoxError> + Unpin,
-    {
-        correct(&mut response, self.is_head);
-        if let Some(accepts) = &self.accepts {
-            response = compress(response, accepts);
-        }
-        if let Some(log) = &mut self.log {
-            log.respond(response.status(), self.id.as_ref());
-            if self.is_head || response.body().is_end_stream() {
-                log.complete();
-            }
-        }
-        if self.busy.0.reader() == Reader::Nobody {
-            let close = HeaderValue::from_static("close");
-            response.headers_mut().insert(CONNECTION, close);
-        }
-        if let Some(id) = self.id.take() {
-            response.headers_mut().entry(REQUEST_ID).or_insert(id);
-        }
-        response
-    }
-
-    /// A response as hyper takes it.
-    pub(crate) fn responding<B: Backend>(
-        self,
-        response: Response<Reply<B::Body>>,
-    ) -> Responding<B> {
-        Responding::Now(Some(self.outgoing(response)))
-    }
-
-    /// What is known of the request goes out with its response's body.
-    #[inline(always)]
-    fn outgoing<B>(self, response: Response<Reply<B>>) -> Response<Outgoing<B>> {
-        response.map(|reply| Outgoing {
-            reply,
-            error: None,
-            log: self.log,
-            _busy: self.busy,
-        })
-    }
-
-    /// So many bytes of the body are on their way.
-    pub(crate) fn sending(&mut self, bytes: usize) {
-        if let Some(log) = &mut self.log {
-            log.add(bytes);
-        }
-    }
-
-    /// All of the body is.
-    pub(crate) fn sent(mut self) {
-        if let Some(log) = &mut self.log {
-            log.complete();
-        }
-    }
-}
-
-/// The future of a response.
-pub(crate) enum Responding<B: Backend> {
-    /// `None` once it was taken.
-    Now(Option<Response<Outgoing<B::Body>>>),
-    Later {
-        future: Later<B::Body>,
-        pending: Option<Box<Pending<B>>>,
-    },
-    /// Its connection's turn is over: hyper would go on with the next request.
-    Passing {
-        pass: Pin<Box<dyn Future<Output = ()>>>,
-        then: Box<Responding<B>>,
-    },
-    /// What has been begun with the whole body: hyper is to find it read, too.
-    After {
-        incoming: Incoming,
-        then: Box<Responding<B>>,
-    },
-}
-
-/// What is kept of a request for as long as its response is waited for.
-pub(crate) struct Pending<B> {
-    noted: Noted,
-    verdict: Option<Verdict>,
-    begun: Instant,
-    edge: Rc<Edge<B>>,
-}
-
-impl<B: Backend> Pending<B> {
-    fn complete(mut self, mut response: Response<Reply<B::Body>>) -> Response<Outgoing<B::Body>> {
-        judge(&mut response, self.verdict.as_ref(), &self.noted.busy.0);
-        let backend = &self.edge.backend;
-        backend.ended(&mut response);
-        backend.answered(response.status(), 1, self.begun.elapsed());
-        let response = self.noted.complete(response);
-        self.noted.outgoing(response)
-    }
-}
-
-/// A request whose body has failed is refused, whatever the backend has made of it.
-fn judge<B>(response: &mut Response<Reply<B>>, verdict: Option<&Verdict>, state: &State) {
-    if let Some(error) = verdict.and_then(|verdict| verdict.get()) {
-        *response = refuse(state, error.status());
-    }
-}
-
-impl<B: Backend> Future for Responding<B> {
-    type Output = Result<Response<Outgoing<B::Body>>, Infallible>;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        // Nobody polls a future that has ended.
-        match &mut *self {
-            Responding::Now(response) => match response.take() {
-                Some(response) => Poll::Ready(Ok(response)),
-                None => Poll::Pending,
-            },
-            Responding::Later { future, pending } => {
-                let response = ready!(future.as_mut().poll(cx));
-                match pending.take() {
-                    Some(pending) => Poll::Ready(Ok(pending.complete(response))),
-                    None => Poll::Pending,
-                }
-            }
-            Responding::Passing { pass, then } => {
-                ready!(pass.as_mut().poll(cx));
-                let then = std::mem::replace(&mut **then, Responding::Now(None));
-                *self = then;
-                self.poll(cx)
-            }
-            Responding::After { incoming, then } => {
-                while ready!(Pin::new(&mut *incoming).poll_frame(cx))
-                    .is_some_and(|read| read.is_ok())
-                {}
-                Pin::new(&mut **then).poll(cx)
-            }
-        }
-    }
-}
-
 /// The answer to who asks how the worker is.
 fn answer_health<B: Backend>(edge: &Edge<B>, head: &Parts) -> Option<Response<Reply<B::Body>>> {
     let health = &edge.settings.health;
@@ -456,14 +233,4 @@ fn answer_health<B: Backend>(edge: &Edge<B>, head: &Parts) -> Option<Response<Re
         .headers_mut()
         .insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     Some(answer)
-}
-
-/// An answer to a request whose body stays unread.
-fn refuse<B>(state: &State, status: StatusCode) -> Response<Reply<B>> {
-    state.linger.set(true);
-    let mut response = plain(status);
-    response
-        .headers_mut()
-        .insert(CONNECTION, HeaderValue::from_static("close"));
-    response
 }

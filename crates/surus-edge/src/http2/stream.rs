@@ -16,7 +16,7 @@ use super::head;
 use super::respond::Respond;
 use super::OUTPUT;
 use crate::patience::{Allowance, Patience};
-use crate::service::{Outgoing, Responding};
+use crate::responding::{Outgoing, Responding};
 use crate::{Backend, Limits};
 
 /// Ends with the stream. Dropping what it waits for cancels the request.

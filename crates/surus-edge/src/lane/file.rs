@@ -14,7 +14,8 @@ use super::{response, Answered};
 use crate::connection::State;
 use crate::files::FileBody;
 use crate::range::Span;
-use crate::service::{Noted, Service};
+use crate::responding::Noted;
+use crate::service::Service;
 use crate::{Backend, Reply};
 
 /// Files up to this size are copied: that costs less than a call of their own.

@@ -1,0 +1,236 @@
+//! A request that is being answered: what is known of it until the last byte of its response is on its way.
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{ready, Context, Poll};
+use std::time::Instant;
+
+use bytes::Bytes;
+use http::header::{HeaderValue, CONNECTION};
+use http::Response;
+use http_body::{Body, Frame, SizeHint};
+use hyper::body::Incoming;
+
+use crate::access_log::Entry;
+use crate::compress::compress;
+use crate::connection::{Reader, State};
+use crate::ids::REQUEST_ID;
+use crate::length::correct;
+use crate::refusal::judge;
+use crate::request_body::Verdict;
+use crate::server::Edge;
+use crate::{Backend, BoxError, Later, Reply};
+
+/// A request that is being answered, until this is dropped.
+#[derive(Debug)]
+pub(crate) struct Busy(Rc<State>);
+
+impl Busy {
+    pub(crate) fn begin(state: Rc<State>) -> Self {
+        state.begin_request();
+        Busy(state)
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        self.0.end_request();
+    }
+}
+
+/// What is noted of a request before the backend takes it apart.
+#[derive(Debug)]
+pub(crate) struct Noted {
+    pub(crate) id: Option<HeaderValue>,
+    pub(crate) log: Option<Box<Entry>>,
+    /// Encodings, if the response may be compressed.
+    pub(crate) accepts: Option<HeaderValue>,
+    pub(crate) is_head: bool,
+    pub(crate) busy: Busy,
+}
+
+impl Noted {
+    /// What the edge adds to a backend's response.
+    #[inline(always)]
+    pub(crate) fn complete<B>(&mut self, mut response: Response<Reply<B>>) -> Response<Reply<B>>
+    where
+        B: Body<Data = Bytes, Error = BoxError> + Unpin,
+    {
+        correct(&mut response, self.is_head);
+        if let Some(accepts) = &self.accepts {
+            response = compress(response, accepts);
+        }
+        if let Some(log) = &mut self.log {
+            log.respond(response.status(), self.id.as_ref());
+            if self.is_head || response.body().is_end_stream() {
+                log.complete();
+            }
+        }
+        if self.busy.0.reader() == Reader::Nobody {
+            let close = HeaderValue::from_static("close");
+            response.headers_mut().insert(CONNECTION, close);
+        }
+        if let Some(id) = self.id.take() {
+            response.headers_mut().entry(REQUEST_ID).or_insert(id);
+        }
+        response
+    }
+
+    /// A response as hyper takes it.
+    pub(crate) fn responding<B: Backend>(
+        self,
+        response: Response<Reply<B::Body>>,
+    ) -> Responding<B> {
+        Responding::Now(Some(self.outgoing(response)))
+    }
+
+    /// What is known of the request goes out with its response's body.
+    #[inline(always)]
+    fn outgoing<B>(self, response: Response<Reply<B>>) -> Response<Outgoing<B>> {
+        response.map(|reply| Outgoing {
+            reply,
+            error: None,
+            log: self.log,
+            _busy: self.busy,
+        })
+    }
+
+    /// So many bytes of the body are on their way.
+    pub(crate) fn sending(&mut self, bytes: usize) {
+        if let Some(log) = &mut self.log {
+            log.add(bytes);
+        }
+    }
+
+    /// All of the body is.
+    pub(crate) fn sent(mut self) {
+        if let Some(log) = &mut self.log {
+            log.complete();
+        }
+    }
+}
+
+/// The future of a response.
+pub(crate) enum Responding<B: Backend> {
+    /// `None` once it was taken.
+    Now(Option<Response<Outgoing<B::Body>>>),
+    Later {
+        future: Later<B::Body>,
+        pending: Option<Box<Pending<B>>>,
+    },
+    /// Its connection's turn is over: hyper would go on with the next request.
+    Passing {
+        pass: Pin<Box<dyn Future<Output = ()>>>,
+        then: Box<Responding<B>>,
+    },
+    /// What has been begun with the whole body: hyper is to find it read, too.
+    After {
+        incoming: Incoming,
+        then: Box<Responding<B>>,
+    },
+}
+
+impl<B: Backend> Future for Responding<B> {
+    type Output = Result<Response<Outgoing<B::Body>>, Infallible>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        // Nobody polls a future that has ended.
+        match &mut *self {
+            Responding::Now(response) => match response.take() {
+                Some(response) => Poll::Ready(Ok(response)),
+                None => Poll::Pending,
+            },
+            Responding::Later { future, pending } => {
+                let response = ready!(future.as_mut().poll(cx));
+                match pending.take() {
+                    Some(pending) => Poll::Ready(Ok(pending.complete(response))),
+                    None => Poll::Pending,
+                }
+            }
+            Responding::Passing { pass, then } => {
+                ready!(pass.as_mut().poll(cx));
+                let then = std::mem::replace(&mut **then, Responding::Now(None));
+                *self = then;
+                self.poll(cx)
+            }
+            Responding::After { incoming, then } => {
+                while ready!(Pin::new(&mut *incoming).poll_frame(cx))
+                    .is_some_and(|read| read.is_ok())
+                {}
+                Pin::new(&mut **then).poll(cx)
+            }
+        }
+    }
+}
+
+/// What is kept of a request for as long as its response is waited for.
+pub(crate) struct Pending<B> {
+    pub(crate) noted: Noted,
+    pub(crate) verdict: Option<Verdict>,
+    pub(crate) begun: Instant,
+    pub(crate) edge: Rc<Edge<B>>,
+}
+
+impl<B: Backend> Pending<B> {
+    fn complete(mut self, mut response: Response<Reply<B::Body>>) -> Response<Outgoing<B::Body>> {
+        judge(&mut response, self.verdict.as_ref(), &self.noted.busy.0);
+        let backend = &self.edge.backend;
+        backend.ended(&mut response);
+        backend.answered(response.status(), 1, self.begun.elapsed());
+        let response = self.noted.complete(response);
+        self.noted.outgoing(response)
+    }
+}
+
+/// A response body on its way out. Its end is the end of the request, as far as the edge can see it.
+#[derive(Debug)]
+pub(crate) struct Outgoing<B> {
+    reply: Reply<B>,
+    /// It is told one turn late: what came before it is on its way then, where it would be thrown away.
+    error: Option<BoxError>,
+    log: Option<Box<Entry>>,
+    _busy: Busy,
+}
+
+impl<B> Body for Outgoing<B>
+where
+    B: Body<Data = Bytes, Error = BoxError> + Unpin,
+{
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        let this = &mut *self;
+        if let Some(error) = this.error.take() {
+            return Poll::Ready(Some(Err(error)));
+        }
+        let polled = Pin::new(&mut this.reply).poll_frame(cx);
+        if let Poll::Ready(Some(Err(error))) = polled {
+            this.error = Some(error);
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        if let Some(log) = &mut this.log {
+            if let Poll::Ready(Some(Ok(frame))) = &polled {
+                log.add(frame.data_ref().map_or(0, Bytes::len));
+            }
+            if matches!(polled, Poll::Ready(None)) || this.reply.is_end_stream() {
+                log.complete();
+            }
+        }
+        polled
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.reply.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.reply.size_hint()
+    }
+}
