@@ -55,6 +55,14 @@ void surus_memory_limit(surus_isolate *isolate);
 /* Where `address` of a global lives in the saved image of an isolate, or `address` itself while it is entered. */
 void *surus_isolate_peek(surus_isolate *isolate, void *address);
 
+/* ---- isolate_tables.c ---- */
+/* For the entered isolate, from the tables of the process after startup. */
+void surus_tables_make(surus_isolate *isolate);
+/* Each of its settings reaches the globals that it controls. */
+void surus_tables_apply_settings(void);
+/* `clean`: no request has left entries of its own behind. */
+void surus_tables_free(surus_isolate *isolate, bool clean);
+
 /* ---- task.c ---- */
 struct surus_task {
 	surus_stack stack;

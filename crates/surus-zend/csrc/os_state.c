@@ -1,15 +1,13 @@
 /* What the operating system keeps per process and PHP code thinks of as its own: working directory, umask, locale,
  * environment. Each isolate has one state, a fiber gets its own when it first changes something. The process is put
- * into the state of whoever runs, lazily and only where it differs.
+ * into the state of whoever runs, lazily and only where it differs. The environment is in os_env.c, what libintl and syslog
+ * keep in os_text.c.
  *
  * The functions below stand before libc's for every library in the process (the executable exports them).
  */
 #include "os_state.h"
 #include "internal.h"
 
-#include <dlfcn.h>
-#include <errno.h>
-#include <limits.h>
 #include <locale.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,14 +15,12 @@
 #include <time.h>
 #include <unistd.h>
 
-extern char **environ;
-
 struct surus_os_state {
 	char *cwd;      /* NULL: the directory the server was started in */
 	bool cwd_moved; /* `cwd` is out of date: ask the kernel on leave */
 	int umask;      /* -1: the server's */
 	char *locale;   /* NULL: the server's */
-	char **env;     /* NULL: the server's environment; else an own array of own strings */
+	char **env;     /* os_env.c; NULL: the server's */
 	struct surus_os_text *text;
 };
 
@@ -35,20 +31,12 @@ static int server_umask = -1;
 static int process_umask = -1;
 static char *server_locale; /* as PHP leaves it after startup */
 static char *process_locale; /* NULL: the server's */
-static char **server_env;
-
-#define REAL(name) ((__typeof__(&name))surus_real(#name))
-
-static void *surus_real(const char *name)
-{
-	return dlsym(RTLD_NEXT, name);
-}
 
 static int real_chdir(const char *path)
 {
 	static __typeof__(&chdir) real;
 	if (!real) {
-		real = REAL(chdir);
+		real = SURUS_REAL(chdir);
 	}
 	return real(path);
 }
@@ -57,7 +45,7 @@ static mode_t real_umask(mode_t mask)
 {
 	static __typeof__(&umask) real;
 	if (!real) {
-		real = REAL(umask);
+		real = SURUS_REAL(umask);
 	}
 	return real(mask);
 }
@@ -66,7 +54,7 @@ static char *real_setlocale(int category, const char *locale)
 {
 	static __typeof__(&setlocale) real;
 	if (!real) {
-		real = REAL(setlocale);
+		real = SURUS_REAL(setlocale);
 	}
 	return real(category, locale);
 }
@@ -79,7 +67,7 @@ static void remember_server(void)
 		server_umask = (int)real_umask(0);
 		real_umask((mode_t)server_umask);
 		process_umask = server_umask;
-		server_env = environ;
+		surus_os_env_start();
 		const char *locale = real_setlocale(LC_ALL, NULL);
 		server_locale = strdup(locale ? locale : "C");
 	}
@@ -95,53 +83,6 @@ struct surus_os_state *surus_os_state_new(void)
 	return state;
 }
 
-static bool is_servers(const char *entry)
-{
-	for (char **at = server_env; at && *at; at++) {
-		if (*at == entry) {
-			return true;
-		}
-	}
-	return false;
-}
-
-/* What the server's environment has is shared: nothing changes it. */
-static char **copy_env(char **source)
-{
-	size_t count = 0;
-	while (source && source[count]) {
-		count++;
-	}
-	char **copy = calloc(count + 1, sizeof *copy);
-	for (size_t i = 0; copy && i < count; i++) {
-		copy[i] = is_servers(source[i]) ? source[i] : strdup(source[i]);
-	}
-	return copy;
-}
-
-static void drop_entry(char *entry)
-{
-	if (!is_servers(entry)) {
-		surus_env_retire(entry);
-	}
-}
-
-static void free_env(char **env)
-{
-	for (size_t i = 0; env && env[i]; i++) {
-		drop_entry(env[i]);
-	}
-	if (env) {
-		surus_env_retire(env);
-	}
-}
-
-/* Other threads may be reading: they find the old array or the new one, each of them whole. */
-static void set_environ(char **env)
-{
-	__atomic_store_n(&environ, env, __ATOMIC_SEQ_CST);
-}
-
 struct surus_os_state *surus_os_state_copy(const struct surus_os_state *source)
 {
 	struct surus_os_state *copy = surus_os_state_new();
@@ -150,7 +91,7 @@ struct surus_os_state *surus_os_state_copy(const struct surus_os_state *source)
 		copy->cwd_moved = source->cwd_moved;
 		copy->umask = source->umask;
 		copy->locale = source->locale ? strdup(source->locale) : NULL;
-		copy->env = source->env ? copy_env(source->env) : NULL;
+		copy->env = source->env ? surus_os_env_copy(source->env) : NULL;
 		copy->text = surus_os_text_copy(source->text);
 	}
 	return copy;
@@ -164,15 +105,12 @@ void surus_os_state_free(struct surus_os_state *state)
 	if (current == state) {
 		current = NULL;
 		surus_os_text_switch(state->text, NULL);
-		if (environ == state->env) {
-			set_environ(server_env);
-		}
 		free(process_cwd);
 		process_cwd = NULL;
 	}
 	free(state->cwd);
 	free(state->locale);
-	free_env(state->env);
+	surus_os_env_free(state->env);
 	surus_os_text_free(state->text);
 	free(state);
 }
@@ -216,9 +154,7 @@ void surus_os_enter(struct surus_os_state *state)
 		free(process_locale);
 		process_locale = state->locale ? strdup(state->locale) : NULL;
 	}
-	char **env = state->env ? state->env : server_env;
-	if (env != environ) {
-		set_environ(env);
+	if (surus_os_env_switch(state->env)) {
 		tzset();
 	}
 }
@@ -251,15 +187,19 @@ static struct surus_os_state *changing(void)
 	return surus_task_own_os_state();
 }
 
+char ***surus_os_changing_env(void)
+{
+	struct surus_os_state *state = changing();
+	return state ? &state->env : NULL;
+}
+
 struct surus_os_state *surus_os_fork(struct surus_os_state *from)
 {
 	settle();
 	struct surus_os_state *own = surus_os_state_copy(from);
 	if (own && current == from) {
 		current = own;
-		if (own->env) {
-			set_environ(own->env);
-		}
+		surus_os_env_switch(own->env);
 	}
 	return own;
 }
@@ -278,7 +218,7 @@ int fchdir(int fd)
 {
 	static __typeof__(&fchdir) real;
 	if (!real) {
-		real = REAL(fchdir);
+		real = SURUS_REAL(fchdir);
 	}
 	struct surus_os_state *state = changing();
 	int result = real(fd);
@@ -314,114 +254,4 @@ char *setlocale(int category, const char *locale)
 		result = real_setlocale(category, NULL);
 	}
 	return result;
-}
-
-static char **own_env(struct surus_os_state *state)
-{
-	if (!state->env) {
-		state->env = copy_env(environ);
-		if (state->env) {
-			set_environ(state->env);
-		}
-	}
-	return state->env;
-}
-
-static size_t find_env(char **env, const char *name, size_t length)
-{
-	size_t i = 0;
-	while (env[i] && !(strncmp(env[i], name, length) == 0 && env[i][length] == '=')) {
-		i++;
-	}
-	return i;
-}
-
-/* Takes over `entry` ("NAME=value"). */
-static int put_env(struct surus_os_state *state, char *entry, size_t name_length)
-{
-	char **env = own_env(state);
-	if (!env || !entry) {
-		free(entry);
-		errno = ENOMEM;
-		return -1;
-	}
-	size_t at = find_env(env, entry, name_length);
-	if (env[at]) {
-		char *old = env[at];
-		__atomic_store_n(&env[at], entry, __ATOMIC_SEQ_CST);
-		drop_entry(old);
-		return 0;
-	}
-	char **grown = calloc(at + 2, sizeof *env);
-	if (!grown) {
-		free(entry);
-		errno = ENOMEM;
-		return -1;
-	}
-	memcpy(grown, env, at * sizeof *env);
-	grown[at] = entry;
-	set_environ(grown);
-	state->env = grown;
-	surus_env_retire(env);
-	return 0;
-}
-
-int unsetenv(const char *name)
-{
-	struct surus_os_state *state = changing();
-	if (!state) {
-		return REAL(unsetenv)(name);
-	}
-	size_t length = strlen(name);
-	if (length == 0 || strchr(name, '=')) {
-		errno = EINVAL;
-		return -1;
-	}
-	char **env = own_env(state);
-	if (!env) {
-		errno = ENOMEM;
-		return -1;
-	}
-	size_t at = find_env(env, name, length);
-	if (env[at]) {
-		char *old = env[at];
-		do {
-			__atomic_store_n(&env[at], env[at + 1], __ATOMIC_SEQ_CST);
-		} while (env[at++]);
-		drop_entry(old);
-	}
-	return 0;
-}
-
-int putenv(char *entry)
-{
-	struct surus_os_state *state = changing();
-	if (!state) {
-		return REAL(putenv)(entry);
-	}
-	const char *equals = strchr(entry, '=');
-	return equals ? put_env(state, strdup(entry), (size_t)(equals - entry)) : unsetenv(entry);
-}
-
-int setenv(const char *name, const char *value, int overwrite)
-{
-	struct surus_os_state *state = changing();
-	if (!state) {
-		return REAL(setenv)(name, value, overwrite);
-	}
-	size_t length = strlen(name);
-	if (length == 0 || strchr(name, '=')) {
-		errno = EINVAL;
-		return -1;
-	}
-	char **env = own_env(state);
-	if (env && !overwrite && env[find_env(env, name, length)]) {
-		return 0;
-	}
-	size_t size = length + strlen(value) + 2;
-	char *entry = malloc(size);
-	if (entry) {
-		snprintf(entry, size, "%s=%s", name, value);
-	}
-	return put_env(state, entry, length);
 }

@@ -2,6 +2,12 @@
 #ifndef SURUS_OS_STATE_H
 #define SURUS_OS_STATE_H
 
+#include <dlfcn.h>
+#include <stdbool.h>
+
+/* libc's function, which one of ours stands before. */
+#define SURUS_REAL(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
+
 struct surus_os_state;
 
 struct surus_os_state *surus_os_state_new(void);
@@ -13,6 +19,16 @@ void surus_os_enter(struct surus_os_state *state);
 struct surus_os_state *surus_os_fork(struct surus_os_state *from);
 /* The state that the running task may change; task side: fiber_state.c. */
 struct surus_os_state *surus_task_own_os_state(void);
+
+/* os_env.c: a part of the state; NULL is the server's. */
+void surus_os_env_start(void);
+char **surus_os_env_copy(char **source);
+/* The server's takes its place if it is the process's. */
+void surus_os_env_free(char **env);
+/* False if the process has it already. */
+bool surus_os_env_switch(char **to);
+/* os_state.c: that which PHP code is about to change; NULL when the server itself does. */
+char ***surus_os_changing_env(void);
 
 /* env_readers.c: frees what was part of an environment, once no thread can be reading it. */
 void surus_env_retire(void *memory);

@@ -6,7 +6,6 @@
 #include "os_state.h"
 #include "internal.h"
 
-#include <dlfcn.h>
 #include <libintl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,13 +26,11 @@ struct surus_os_text {
 	int log_option, log_facility;
 };
 
-#define REAL(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
-
 static const char *default_folder(void)
 {
 	static char *folder;
 	if (!folder) {
-		const char *known = REAL(bindtextdomain)("surus-never-bound", NULL);
+		const char *known = SURUS_REAL(bindtextdomain)("surus-never-bound", NULL);
 		folder = strdup(known ? known : "/usr/share/locale");
 	}
 	return folder;
@@ -83,17 +80,17 @@ void surus_os_text_free(struct surus_os_text *text)
 
 static void apply(const binding *one)
 {
-	REAL(bindtextdomain)(one->domain, one->folder ? one->folder : default_folder());
+	SURUS_REAL(bindtextdomain)(one->domain, one->folder ? one->folder : default_folder());
 	if (one->encoding) {
-		REAL(bind_textdomain_codeset)(one->domain, one->encoding);
+		SURUS_REAL(bind_textdomain_codeset)(one->domain, one->encoding);
 	}
 }
 
 /* Without a name: libc has a pointer to the last one. */
 static void close_log(void)
 {
-	REAL(closelog)();
-	REAL(openlog)(NULL, 0, LOG_USER);
+	SURUS_REAL(closelog)();
+	SURUS_REAL(openlog)(NULL, 0, LOG_USER);
 }
 
 void surus_os_text_switch(const struct surus_os_text *from, const struct surus_os_text *to)
@@ -109,10 +106,10 @@ void surus_os_text_switch(const struct surus_os_text *from, const struct surus_o
 		apply(&to->bindings[i]);
 	}
 	if ((from && from->domain) || (to && to->domain)) {
-		REAL(textdomain)(to && to->domain ? to->domain : "");
+		SURUS_REAL(textdomain)(to && to->domain ? to->domain : "");
 	}
 	if (to && to->log_open) {
-		REAL(openlog)(to->log_name, to->log_option, to->log_facility);
+		SURUS_REAL(openlog)(to->log_name, to->log_option, to->log_facility);
 	} else if (from && from->log_open) {
 		close_log();
 	}
@@ -155,7 +152,7 @@ static void replace(char **place, const char *value)
 
 char *textdomain(const char *domain)
 {
-	char *result = REAL(textdomain)(domain);
+	char *result = SURUS_REAL(textdomain)(domain);
 	struct surus_os_text *text = domain && result ? changing() : NULL;
 	if (text) {
 		replace(&text->domain, result);
@@ -165,7 +162,7 @@ char *textdomain(const char *domain)
 
 char *bindtextdomain(const char *domain, const char *folder)
 {
-	char *result = REAL(bindtextdomain)(domain, folder);
+	char *result = SURUS_REAL(bindtextdomain)(domain, folder);
 	struct surus_os_text *text = folder && result ? changing() : NULL;
 	binding *one = text ? binding_of(text, domain) : NULL;
 	if (one) {
@@ -176,7 +173,7 @@ char *bindtextdomain(const char *domain, const char *folder)
 
 char *bind_textdomain_codeset(const char *domain, const char *encoding)
 {
-	char *result = REAL(bind_textdomain_codeset)(domain, encoding);
+	char *result = SURUS_REAL(bind_textdomain_codeset)(domain, encoding);
 	struct surus_os_text *text = encoding && result ? changing() : NULL;
 	binding *one = text ? binding_of(text, domain) : NULL;
 	if (one) {
@@ -191,7 +188,7 @@ void openlog(const char *name, int option, int facility)
 	if (text) {
 		/* The copy first: libc must never have a pointer to what has been freed. */
 		char *copy = copy_or_null(name);
-		REAL(openlog)(copy, option, facility);
+		SURUS_REAL(openlog)(copy, option, facility);
 		free(text->log_name);
 		text->log_name = copy;
 		text->log_open = true;
@@ -199,14 +196,14 @@ void openlog(const char *name, int option, int facility)
 		text->log_facility = facility;
 		return;
 	}
-	REAL(openlog)(name, option, facility);
+	SURUS_REAL(openlog)(name, option, facility);
 }
 
 /* PHP calls this at the end of each request, whether the log was opened or not. */
 void closelog(void)
 {
 	if (!surus_running) {
-		REAL(closelog)();
+		SURUS_REAL(closelog)();
 		return;
 	}
 	const struct surus_os_text *known = surus_os_current_text();

@@ -6,7 +6,7 @@
 //! hook may always refuse and call the real function: it never fails on its own account.
 //!
 //! Layout: [`park_on`] turns any future into a blocking call · `real` finds libc's functions · `ready` waits for
-//! descriptors · the rest are the hooks by family. `csrc/os_state.c` has those of process state.
+//! descriptors · the rest are the hooks by family. `csrc/os_*.c` have those of process state.
 
 mod descriptor;
 pub(crate) mod hand_over;
