@@ -93,6 +93,7 @@ final class Container implements ContainerInterface
         $this->shared += array_diff_key($other->shared, $here);
     }
 
+    /** Whether {@see Container::get()} would find it or make it. */
     public function has(string $id): bool
     {
         return $this->isDeclared($id) || isset(self::OWN[$id]) || Recipe::isMakeable($id);

@@ -1,7 +1,8 @@
 <?php
 
 /**
- * What Surus adds to PHP natively: csrc/ implements it (request_class.c, response_class.c, functions.c, internal_functions.c, in_process.c). Editors and analysers read this file; PHP does not.
+ * What Surus adds to PHP natively; csrc/ implements it: request_class.c, response_class.c, functions.c,
+ * internal_functions.c, in_process.c. Editors and analysers read this file; PHP does not.
  */
 
 namespace Surus {
@@ -64,6 +65,8 @@ namespace Surus\Internal {
          *
          * @param mixed $default what a name that is not there gives
          *
+         * @throws \Surus\Http\HttpException 400 where the body breaks off
+         *
          * @return ($name is null ? array<array-key, string|array<mixed>> : mixed)
          */
         public function form(?string $name = null, mixed $default = null): mixed
@@ -74,12 +77,17 @@ namespace Surus\Internal {
          * The body as JSON; objects become arrays. Waits for the body.
          *
          * @throws \JsonException if it is not JSON
+         * @throws \Surus\Http\HttpException 400 where it breaks off
          */
         public function json(): mixed
         {
         }
 
-        /** The whole body. Waits for it; the other requests go on meanwhile. */
+        /**
+         * The whole body. Waits for it; the other requests go on meanwhile.
+         *
+         * @throws \Surus\Http\HttpException 400 where it breaks off
+         */
         public function body(): string
         {
         }
@@ -125,9 +133,12 @@ namespace Surus\Internal {
         }
 
         /**
-         * Up to so many bytes of the body as they come; "" at its end.
+         * Bytes of the body as they come, waited for; "" at its end.
+         *
+         * @param int $size how many at most, from 1 to 16 MiB
          *
          * @throws \ValueError for a size out of range
+         * @throws \Surus\Http\HttpException 400 where the body breaks off
          */
         public function read(int $size): string
         {
@@ -196,16 +207,17 @@ namespace Surus\Internal {
         {
         }
 
+        /** From 100 to 599. */
         public function status(): int
         {
         }
 
-        /** @return string|iterable<string|\Stringable>|null */
+        /** @return string|iterable<string|\Stringable>|null as it was given */
         public function body(): mixed
         {
         }
 
-        /** @return array<string, string|list<string>> */
+        /** @return array<string, string|list<string>> as they were given: names in any case */
         public function headers(): array
         {
         }
@@ -225,6 +237,8 @@ namespace Surus\Internal {
         }
 
         /**
+         * Waits for the answer.
+         *
          * @param string $head lines "name: value"
          *
          * @return array{int, string, string} status, such lines, body
@@ -265,6 +279,7 @@ namespace Surus\Internal {
      *
      * @param float $rate tokens that it gains, a second
      * @param float $burst tokens that it holds
+     * @param float $cost tokens to take; none are taken where there are fewer
      *
      * @return array{bool, int, float, float} whether they were there, how many are left, seconds until it would be
      *     allowed, seconds until the bucket is full
@@ -303,13 +318,13 @@ namespace Surus\Internal {
     {
     }
 
-    /** A header of the running request. */
+    /** A header of the running request, in any case; null if there is none. */
     function request_header(string $name): ?string
     {
     }
 
     /**
-     * $_POST and $_FILES of the running request, made of its multipart body whatever its method is.
+     * $_POST and $_FILES of the running request, made of its multipart body whatever its method is. Waits for the body.
      *
      * @return array{array<array-key, mixed>, array<array-key, mixed>}
      */

@@ -8,6 +8,7 @@ namespace Surus\Attribute;
 #[\Attribute(\Attribute::TARGET_PARAMETER)]
 final class Cookie
 {
+    /** @param string $name of the cookie; "" for that of the parameter */
     public function __construct(public readonly string $name = '')
     {
     }

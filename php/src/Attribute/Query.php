@@ -8,6 +8,7 @@ namespace Surus\Attribute;
 #[\Attribute(\Attribute::TARGET_PARAMETER)]
 final class Query
 {
+    /** @param string $name in the query string; "" for that of the parameter */
     public function __construct(public readonly string $name = '')
     {
     }

@@ -14,11 +14,13 @@ final class Der
     private const RSA = "\x06\x09\x2a\x86\x48\x86\xf7\x0d\x01\x01\x01\x05\x00";
     private const P256 = "\x06\x07\x2a\x86\x48\xce\x3d\x02\x01\x06\x08\x2a\x86\x48\xce\x3d\x03\x01\x07";
 
+    /** A public key, of two numbers in bytes, the highest first. */
     public static function rsa(string $modulus, string $exponent): string
     {
         return self::key(self::RSA, self::wrap("\x30", self::integer($modulus) . self::integer($exponent)));
     }
 
+    /** A public key, of a point's coordinates in bytes, the highest first. */
     public static function p256(string $x, string $y): string
     {
         $point = "\x04" . str_pad($x, 32, "\0", STR_PAD_LEFT) . str_pad($y, 32, "\0", STR_PAD_LEFT);

@@ -27,6 +27,7 @@ final class Keys
     {
     }
 
+    /** These keys and no others. */
     public static function of(Key $key, Key ...$keys): self
     {
         return new self([$key, ...array_values($keys)]);

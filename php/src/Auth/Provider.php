@@ -18,6 +18,12 @@ final class Provider
 
     private const MAX_BYTES = 262_144;
 
+    /**
+     * @param int $maxAge seconds after which the document is read again
+     * @param int $pause seconds between two looks at it at least
+     *
+     * @throws \InvalidArgumentException for an address that anybody on the way could answer for
+     */
     public function __construct(
         private readonly string $url,
         public readonly int $maxAge,

@@ -17,5 +17,6 @@ interface RememberStore
      */
     public function save(string $series, string|int $id, string $hash, int $until): void;
 
+    /** One that is not there is no error. */
     public function delete(string $series): void;
 }

@@ -12,6 +12,7 @@ use Surus\Http\Response;
 /** Lets nobody through who is not known: to the login page with a browser, 401 otherwise. */
 final class RequireUser implements Middleware
 {
+    /** @param string|null $login path of the login page, which finds where to go `back` to in its query string */
     public function __construct(private readonly ?string $login = null)
     {
     }

@@ -28,6 +28,7 @@ final class SessionAuth implements Middleware
         User::set($request, $user);
     }
 
+    /** Ends the session, here and in the browser. */
     public static function logout(Request $request): void
     {
         Sessions::of($request)->destroy();

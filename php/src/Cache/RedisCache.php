@@ -14,6 +14,10 @@ final class RedisCache extends Cache
 {
     private readonly RedisServer $server;
 
+    /**
+     * @param string $prefix before each key; {@see RedisCache::clear()} takes only what has it
+     * @param float $timeout seconds, to connect and for each answer
+     */
     public function __construct(
         string $host = '127.0.0.1',
         int $port = 6379,

@@ -27,11 +27,13 @@ final class Env
         return new self(is_file($file) ? self::parse((string) file_get_contents($file), $file) : [], $file);
     }
 
+    /** @throws \Surus\BootError if it is missing and there is no default */
     public function string(string $name, ?string $default = null): string
     {
         return $this->find($name) ?? $default ?? throw $this->wrong($name, 'is missing');
     }
 
+    /** @throws \Surus\BootError if it is missing and there is no default, or if it is something else */
     public function int(string $name, ?int $default = null): int
     {
         $text = $this->find($name);
@@ -43,6 +45,7 @@ final class Env
         return $value === false ? throw $this->wrong($name, 'is no integer') : $value;
     }
 
+    /** @throws \Surus\BootError if it is missing and there is no default, or if it is something else */
     public function float(string $name, ?float $default = null): float
     {
         $text = $this->find($name);

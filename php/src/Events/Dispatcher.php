@@ -11,6 +11,7 @@ use Psr\EventDispatcher\StoppableEventInterface;
 /** Tells listeners of events, one after the other (PSR-14). What one of them throws reaches the caller. */
 final class Dispatcher implements EventDispatcherInterface
 {
+    /** @param ListenerProviderInterface $listeners says who is told of an event, and in which order */
     public function __construct(private readonly ListenerProviderInterface $listeners)
     {
     }

@@ -42,6 +42,7 @@ final class Cookie implements \Stringable
         }
     }
 
+    /** The value of a set-cookie header. */
     public function __toString(): string
     {
         $text = $this->name . '=' . rawurlencode($this->value) . "; Path=$this->path";

@@ -25,6 +25,7 @@ class HttpException extends \RuntimeException
         parent::__construct($message, 0, $previous);
     }
 
+    /** From 400 to 599. */
     public function getStatusCode(): int
     {
         return $this->status;

@@ -120,6 +120,7 @@ final class Request extends NativeRequest
         return ($this->forwarded['scheme'] ?? ($this->server('HTTPS') === 'on' ? 'https' : 'http')) === 'https' ? 'https' : 'http';
     }
 
+    /** Whether the client has come by https. */
     public function isSecure(): bool
     {
         return $this->scheme() === 'https';

@@ -176,6 +176,11 @@ class Response extends NativeResponse
         return $this->values($name)[0] ?? null;
     }
 
+    /**
+     * @param int $status from 100 to 599
+     *
+     * @throws \ValueError for a status out of range
+     */
     public function withStatus(int $status): self
     {
         return $this->with($this->body(), $status, $this->headers());
@@ -232,11 +237,13 @@ class Response extends NativeResponse
         return $this->withHeader($name, $value === '' ? $item : "$value, $item");
     }
 
+    /** Without the headers of this name, in any case. */
     public function withoutHeader(string $name): self
     {
         return $this->with($this->body(), $this->status(), $this->without($name));
     }
 
+    /** Beside the cookies that are set already. */
     public function withCookie(Cookie $cookie): self
     {
         return $this->withAddedHeader('set-cookie', (string) $cookie);

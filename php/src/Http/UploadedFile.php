@@ -73,6 +73,11 @@ final class UploadedFile
         return preg_match('/^[a-z0-9]+$/D', $first) === 1 ? $first : (['text/plain' => 'txt', 'image/svg+xml' => 'svg'][$this->type()] ?? 'bin');
     }
 
+    /**
+     * All of it, in memory.
+     *
+     * @throws \RuntimeException if it has not come whole, or was moved
+     */
     public function contents(): string
     {
         $this->mustBeHere();
@@ -99,7 +104,11 @@ final class UploadedFile
         return $this->path;
     }
 
-    /** Keeps it. The folder must exist. */
+    /**
+     * Keeps it. The folder must exist.
+     *
+     * @throws \RuntimeException if it has not come whole, was moved before, or cannot be written there
+     */
     public function moveTo(string $path): void
     {
         $from = $this->path();

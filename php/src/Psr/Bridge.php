@@ -43,11 +43,13 @@ final class Bridge
         $this->files = self::factory($container, UploadedFileFactoryInterface::class, 'UploadedFileFactory');
     }
 
+    /** Whether it is a PSR-15 handler, or the name of a class of them. */
     public static function isHandler(object|string $what): bool
     {
         return is_a($what, RequestHandlerInterface::class, true);
     }
 
+    /** Whether it is a PSR-15 middleware. */
     public static function isMiddleware(object $what): bool
     {
         return $what instanceof MiddlewareInterface;

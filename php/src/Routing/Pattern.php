@@ -17,6 +17,7 @@ final class Pattern implements \Stringable
     /** @var array<string, array{position: int, optional: bool, rest: bool, constraint: string}> */
     public readonly array $parameters;
 
+    /** @param string $text such as `/users/{id:int}` */
     public function __construct(private readonly string $text)
     {
         $parameters = [];

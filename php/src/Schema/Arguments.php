@@ -16,6 +16,7 @@ final class Arguments
     public const FORM = 2;
     public const QUERY = 4;
 
+    /** Whether the parameter says, or its class does, that it is input. */
     public static function isInput(\ReflectionParameter $parameter): bool
     {
         $type = $parameter->getType();

@@ -8,6 +8,11 @@ namespace Surus\Schema;
 #[\Attribute(\Attribute::TARGET_PARAMETER | \Attribute::TARGET_PROPERTY)]
 final class Field
 {
+    /**
+     * @param string|null $name in input, in place of the parameter's
+     * @param string|null $description for documents
+     * @param mixed $example for documents; null for none
+     */
     public function __construct(
         public readonly ?string $name = null,
         public readonly ?string $description = null,

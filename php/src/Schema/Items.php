@@ -8,6 +8,7 @@ namespace Surus\Schema;
 #[\Attribute(\Attribute::TARGET_PARAMETER | \Attribute::TARGET_PROPERTY)]
 final class Items extends Constraint
 {
+    /** @param bool $unique no two elements are equal */
     public function __construct(
         public readonly ?int $min = null,
         public readonly ?int $max = null,

@@ -8,6 +8,10 @@ namespace Surus\Schema;
 #[\Attribute(\Attribute::TARGET_PARAMETER | \Attribute::TARGET_PROPERTY)]
 final class Length extends Constraint
 {
+    /**
+     * @param int|null $min characters
+     * @param int|null $max characters
+     */
     public function __construct(
         public readonly ?int $min = null,
         public readonly ?int $max = null,

@@ -8,6 +8,11 @@ namespace Surus\Schema;
 #[\Attribute(\Attribute::TARGET_PARAMETER | \Attribute::TARGET_PROPERTY)]
 final class Pattern extends Constraint
 {
+    /**
+     * @param string $pattern takes linear time, so it has no look-around and no back references
+     *
+     * @throws \InvalidArgumentException if it has delimiters
+     */
     public function __construct(
         public readonly string $pattern,
         ?string $message = null,

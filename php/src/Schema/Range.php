@@ -8,6 +8,7 @@ namespace Surus\Schema;
 #[\Attribute(\Attribute::TARGET_PARAMETER | \Attribute::TARGET_PROPERTY)]
 final class Range extends Constraint
 {
+    /** @param int|float|null $step the number is a multiple of it */
     public function __construct(
         public readonly int|float|null $min = null,
         public readonly int|float|null $max = null,

@@ -9,6 +9,7 @@ use Psr\SimpleCache\CacheInterface;
 /** Sessions in any cache of PSR-16. One that drops entries when it is full ends sessions. */
 final class CacheStore implements Store
 {
+    /** @param string $prefix before each id */
     public function __construct(private readonly CacheInterface $cache, private readonly string $prefix = 'session.')
     {
     }

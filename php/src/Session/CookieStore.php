@@ -12,6 +12,7 @@ use Surus\Security\Vault;
  */
 final class CookieStore
 {
+    /** @param Vault $vault signs and encrypts what is in the cookie */
     public function __construct(private readonly Vault $vault)
     {
     }

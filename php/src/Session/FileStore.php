@@ -7,6 +7,11 @@ namespace Surus\Session;
 /** A file for each session. One in a hundred writes looks for old ones. */
 final class FileStore implements Store
 {
+    /**
+     * @param string $folder made if it is not there, for nobody else to read
+     *
+     * @throws \RuntimeException if it cannot be made
+     */
     public function __construct(private readonly string $folder)
     {
         if (!is_dir($folder) && !@mkdir($folder, 0700, true) && !is_dir($folder)) {

@@ -11,6 +11,10 @@ final class RedisStore implements Store
 {
     private readonly RedisServer $server;
 
+    /**
+     * @param string $prefix before each id
+     * @param float $timeout seconds, to connect and for each answer
+     */
     public function __construct(
         string $host = '127.0.0.1',
         int $port = 6379,

@@ -21,22 +21,26 @@ final class Session
     {
     }
 
+    /** @param mixed $default what a name that is not there gives */
     public function get(string $name, mixed $default = null): mixed
     {
         return $this->values[$name] ?? $this->flash[$name] ?? $default;
     }
 
+    /** Whether there is a value, other than null. */
     public function has(string $name): bool
     {
         return isset($this->values[$name]) || isset($this->flash[$name]);
     }
 
+    /** @param mixed $value what JSON can hold */
     public function set(string $name, mixed $value): void
     {
         $this->values[$name] = $value;
         $this->changed = true;
     }
 
+    /** A name that is not there is no error. */
     public function remove(string $name): void
     {
         unset($this->values[$name], $this->flash[$name]);

@@ -13,5 +13,6 @@ interface Store
     /** @param int $seconds how long it is kept */
     public function write(string $id, string $data, int $seconds): void;
 
+    /** One that is not there is no error. */
     public function delete(string $id): void;
 }

@@ -16,6 +16,11 @@ final class OverHttp implements Transport
     {
     }
 
+    /**
+     * A server of its own, on a free port of this machine.
+     *
+     * @throws \RuntimeException if it does not start, or the application does not boot
+     */
     public static function serve(string $path, string $binary): self
     {
         $socket = stream_socket_server('tcp://127.0.0.1:0') ?: throw new \RuntimeException('There is no free port');

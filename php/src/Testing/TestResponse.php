@@ -19,11 +19,13 @@ final class TestResponse
     ) {
     }
 
+    /** The status is this. */
     public function assertStatus(int $status): self
     {
         return $this->assert($this->status === $status, "the status is not $status");
     }
 
+    /** There is such a header, with this value if one is given. */
     public function assertHeader(string $name, ?string $value = null): self
     {
         $found = $this->headers[strtolower($name)] ?? [];
@@ -31,6 +33,7 @@ final class TestResponse
         return $this->assert($value === null ? $found !== [] : in_array($value, $found, true), "the header $name is not " . ($value ?? 'there'));
     }
 
+    /** The body has this text in it, to the letter. */
     public function assertSee(string $text): self
     {
         return $this->assert(str_contains($this->body, $text), "the body has no \"$text\"");
@@ -42,6 +45,7 @@ final class TestResponse
         return $this->assert($this->json() == $expected, 'the body is not ' . json_encode($expected));
     }
 
+    /** @throws \JsonException if the body is no JSON */
     public function json(): mixed
     {
         return json_decode($this->body, true, 512, JSON_THROW_ON_ERROR);

@@ -10,6 +10,7 @@ use Twig\Environment;
 /** Twig's templates (twig/twig 3), as pages and as streams: what comes before a `{% flush %}` is sent while the rest is made. */
 final class Twig
 {
+    /** Adds the tag `flush` to it. */
     public function __construct(public readonly Environment $environment)
     {
         $environment->addExtension(new TwigFlush());
