@@ -1,25 +1,67 @@
-//! The tests that docs/ names for its promises exist.
+//! What README.md and docs/ name exists: the tests of their promises, files, pages, commands.
 #![forbid(unsafe_code)]
 
 use std::collections::HashSet;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
-/// Everything below a folder of this crate's repository that ends like this, as one text.
-fn sources(folder: &str, ending: &str) -> String {
-    let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join(folder)];
-    let mut text = String::new();
+use surus_tests::surus::binary;
+
+/// Not of the project, or not only text.
+const NOT_READ: [&str; 3] = [".git", "target", "node_modules"];
+
+fn root() -> PathBuf {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent();
+    root.expect("the crate is in the repository").to_owned()
+}
+
+/// All files below a folder.
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut folders = vec![folder.to_owned()];
+    let mut files = Vec::new();
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder).expect("a folder") {
-            let path = entry.expect("an entry").path();
-            if path.is_dir() {
-                folders.push(path);
-            } else if path.to_string_lossy().ends_with(ending) {
-                text += &fs::read_to_string(path).expect("a source");
+            let entry = entry.expect("an entry");
+            if NOT_READ.iter().any(|name| entry.file_name() == *name) {
+                continue;
+            }
+            if entry.file_type().expect("its type").is_dir() {
+                folders.push(entry.path());
+            } else {
+                files.push(entry.path());
             }
         }
     }
-    text
+    files
+}
+
+/// Everything below a folder of this crate that ends like this, as one text.
+fn sources(folder: &str, ending: &str) -> String {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
+    let files = files(&folder).into_iter();
+    files
+        .filter(|path| path.to_string_lossy().ends_with(ending))
+        .map(|path| fs::read_to_string(path).expect("a source"))
+        .collect()
+}
+
+/// All documents, each with its text.
+fn documents() -> Vec<(PathBuf, String)> {
+    let files = files(&root()).into_iter();
+    files
+        .filter(|path| path.extension().is_some_and(|ending| ending == "md"))
+        .map(|path| {
+            let text = fs::read_to_string(&path).expect("a document");
+            (path, text)
+        })
+        .collect()
+}
+
+/// What stands in backticks within a line.
+fn quoted(text: &str) -> impl Iterator<Item = &str> {
+    text.lines()
+        .flat_map(|line| line.split('`').skip(1).step_by(2))
 }
 
 /// Each row of the inventory of state names a test first, or has a dash in its place.
@@ -51,9 +93,8 @@ fn the_inventory_names_tests_that_exist() {
 }
 
 /// Each promise names its tests: by their names, or by how those begin (`exit_in_*`) or end (`…_to_files`).
-#[test]
-fn the_promises_name_tests_that_exist() {
-    let promises = sources("../docs", "reliability.md");
+fn promised(document: &str) -> usize {
+    let promises = sources("../docs", document);
     let tests = sources("tests", ".rs") + &sources("../crates/surus-zend/tests", ".rs");
     let names: HashSet<&str> = tests
         .split(|letter: char| !letter.is_alphanumeric() && letter != '_')
@@ -81,7 +122,15 @@ fn the_promises_name_tests_that_exist() {
             promised += 1;
         }
     }
-    assert!(promised > 60, "{promised} names");
+    promised
+}
+
+#[test]
+fn the_promises_name_tests_that_exist() {
+    for (document, least) in [("reliability.md", 60), ("edge.md", 40)] {
+        let names = promised(document);
+        assert!(names > least, "{document}: {names} names");
+    }
 }
 
 /// What is between the tables.
@@ -105,4 +154,120 @@ fn the_text_names_tests_that_exist() {
         );
     }
     assert!(named.len() > 5, "{named:?}");
+}
+
+/// Links lead to files, and to headings of theirs.
+#[test]
+fn links_lead_somewhere() {
+    let mut links = 0;
+    for (document, text) in documents() {
+        let targets = text.split("](").skip(1);
+        let targets = targets.filter_map(|rest| rest.split_once(')').map(|(target, _)| target));
+        for target in targets.filter(|target| !target.contains("://")) {
+            let (path, heading) = target.split_once('#').unwrap_or((target, ""));
+            let page = match path {
+                "" => document.clone(),
+                path => document.with_file_name(path),
+            };
+            let place = document.display();
+            let found =
+                fs::read(&page).unwrap_or_else(|error| panic!("{place}: {target}: {error}"));
+            let found = String::from_utf8_lossy(&found);
+            let mut headings = found
+                .lines()
+                .filter(|line| line.starts_with('#'))
+                .map(anchor);
+            assert!(
+                heading.is_empty() || headings.any(|other| other == heading),
+                "{place}: no heading of {target}"
+            );
+            links += 1;
+        }
+    }
+    assert!(links > 30, "{links}");
+}
+
+/// What a heading is called in links.
+fn anchor(heading: &str) -> String {
+    let letters = heading.trim_start_matches('#').trim().chars();
+    let letters = letters.filter(|c| c.is_alphanumeric() || " -_".contains(*c));
+    letters.collect::<String>().to_lowercase().replace(' ', "-")
+}
+
+/// Whether `file` is what is meant: the path is whole (`crates/surus`) or the end of one (`state/mod.rs`, `hidden*.c`).
+fn is_meant(file: &str, path: &str) -> bool {
+    let (begins, ends) = path.split_once('*').unwrap_or((path, ""));
+    let begins = format!("/{begins}");
+    file.match_indices(&begins).any(|(at, _)| {
+        let rest = &file[at + begins.len()..];
+        let name = rest.split('/').next().unwrap_or_default();
+        name.ends_with(ends) && (path.contains('*') || name.is_empty())
+    })
+}
+
+/// Those that begin with one of the repository's folders, and Rust's sources.
+#[test]
+fn paths_are_there() {
+    let root = root();
+    let files: Vec<String> = files(&root)
+        .iter()
+        .filter_map(|path| path.strip_prefix(&root).ok())
+        .map(|path| format!("/{}", path.display()))
+        .collect();
+    let folders = [
+        "bench",
+        "bin",
+        "crates",
+        "docs",
+        "examples",
+        "fuzz",
+        "packaging",
+        "php",
+        "tests",
+    ];
+    let mut named = 0;
+    for (document, text) in documents() {
+        for quoted in quoted(&text) {
+            let path = quoted.split(' ').next().unwrap_or_default();
+            let is_source = path == quoted && path.ends_with(".rs");
+            let is_ours = path
+                .split_once('/')
+                .is_some_and(|(first, _)| folders.contains(&first));
+            if (is_ours || is_source) && !path.contains(['<', '…']) {
+                let path = path.trim_end_matches('/');
+                assert!(
+                    files.iter().any(|file| is_meant(file, path)),
+                    "{}: no {path}",
+                    document.display()
+                );
+                named += 1;
+            }
+        }
+    }
+    assert!(named > 60, "{named}");
+}
+
+/// `make TARGET` and `surus COMMAND`, quoted or in a block of commands.
+#[test]
+fn commands_are_there() {
+    let makefile = fs::read_to_string(root().join("Makefile")).expect("a Makefile");
+    let help = Command::new(binary()).arg("--help").output().expect("help");
+    let help = String::from_utf8(help.stdout).expect("text");
+    let mut named = 0;
+    for (document, text) in documents() {
+        let lines = text.lines().map(str::trim);
+        for command in lines.chain(quoted(&text)) {
+            let mut words = command.split_whitespace();
+            let (program, word) = (words.next(), words.next().unwrap_or_default());
+            let is_word = !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_lowercase());
+            let is_there = match program {
+                Some("make") if is_word => makefile.contains(&format!("\n{word}:")),
+                Some("surus") if is_word => help.contains(&format!("\n  {word} ")),
+                _ => continue,
+            };
+            assert!(is_there, "{}: {command}", document.display());
+            named += 1;
+        }
+    }
+    assert!(named > 40, "{named}");
 }
