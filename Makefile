@@ -1,6 +1,6 @@
 # serve   install what is missing, build, serve examples/hello on http://127.0.0.1:8080
 # test    install what is missing, run every test
-# lint    formatting, clippy, syntax of all PHP
+# lint    formatting, clippy, documentation, syntax of all PHP
 # bench   measure against nginx + php-fpm, Apache mod_php, a bare hyper server, and frameworks: bench/results/
 # phpt    PHP's own tests, each in an isolate with another one interleaved
 # fuzz    every parser for two minutes, with a nightly compiler: fuzz/README.md
@@ -34,6 +34,7 @@ lint:
 	bin/setup test
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --profile fast -- -D warnings
+	RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --document-private-items --profile fast
 	@find php examples bench/apps crates/surus-zend/stubs -name '*.php' -print0 | xargs -0 -r -n 1 php8.2 -l >/dev/null
 	@for script in bin/setup .ci/run; do sh -n $$script || exit 1; done
 

@@ -43,6 +43,7 @@ pub(crate) struct Entry {
 }
 
 impl AccessLog {
+    /// A log whose lines are written like this.
     pub fn new(format: LogFormat) -> Self {
         AccessLog { format }
     }

@@ -18,7 +18,9 @@ pub type SendInterim = Rc<dyn Fn(StatusCode, &HeaderMap) -> bool>;
 /// A client connection: as it is, or as trusted proxies describe it.
 #[derive(Clone)]
 pub struct Connection {
+    /// The client, or the proxy in front of it.
     pub peer: SocketAddr,
+    /// Where it has connected to.
     pub local: SocketAddr,
     /// Between the client and the first proxy.
     pub https: bool,
@@ -28,6 +30,7 @@ pub struct Connection {
 }
 
 impl Connection {
+    /// One without TLS, from `peer` to `local`.
     pub fn new(peer: SocketAddr, local: SocketAddr) -> Self {
         Connection {
             peer,
@@ -43,6 +46,7 @@ impl Connection {
         self.arrived.get()
     }
 
+    /// How to send interim responses to the request that is begun; `None` where its client would not understand them.
     pub fn interim(&self) -> Option<&SendInterim> {
         self.interim.as_ref()
     }

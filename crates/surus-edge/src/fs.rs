@@ -5,20 +5,27 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
+/// What can be served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
+    /// With content.
     File,
+    /// With entries.
     Directory,
 }
 
+/// What is known of a file or directory without opening it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stat {
+    /// Which of both.
     pub kind: Kind,
     /// Bytes.
     pub length: u64,
+    /// When its content was last changed.
     pub modified: SystemTime,
 }
 
+/// Where a [`Site`](crate::Site) looks for files.
 pub trait FileSystem {
     /// What `path` is after following symbolic links. `None` for what does not exist, cannot be looked at, or is neither
     /// file nor directory: opening a FIFO would block, and a device has no business in a site.
@@ -67,10 +74,12 @@ pub struct CachedDisk {
 const ENTRIES: usize = 4096;
 
 impl CachedDisk {
+    /// Remembers for a second.
     pub fn new() -> Self {
         Self::with_ttl(Duration::from_secs(1))
     }
 
+    /// Remembers for so long.
     pub fn with_ttl(ttl: Duration) -> Self {
         CachedDisk {
             disk: Disk,

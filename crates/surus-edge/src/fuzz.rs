@@ -34,6 +34,7 @@ fn headers(data: &[u8], names: &[HeaderName]) -> HeaderMap {
     headers
 }
 
+/// A header is found at its last byte, and not before.
 pub fn proxy_protocol(data: &[u8]) {
     let Parsed::Complete { length, .. } = proxy_protocol::parse(data) else {
         return;
@@ -49,6 +50,7 @@ pub fn proxy_protocol(data: &[u8]) {
     }
 }
 
+/// Ranges lie within the file, and are no more than the whole.
 pub fn range(data: &[u8]) {
     for length in [0, 1, 1000, u64::MAX] {
         if let Ranges::Satisfiable(spans) = range::parse(data, length) {
@@ -62,6 +64,7 @@ pub fn range(data: &[u8]) {
     }
 }
 
+/// No encoding is taken twice.
 pub fn accept_encoding(data: &[u8]) {
     let headers = headers(data, &[ACCEPT_ENCODING]);
     let taken: Vec<_> = accepted(headers.get_all(ACCEPT_ENCODING), SMALL).collect();
@@ -91,6 +94,7 @@ pub fn forwarded(data: &[u8]) {
     }
 }
 
+/// A network is printed as it can be read.
 pub fn network(data: &[u8]) {
     let Some(network) = text(data).and_then(|text| text.parse::<Network>().ok()) else {
         return;
@@ -117,6 +121,7 @@ pub fn frames(data: &[u8]) {
     assert!(data.is_empty() || has_ended || whole.is_open());
 }
 
+/// A normalised path leads nowhere else than it says, and is the same when it is read again.
 pub fn path(data: &[u8]) {
     let Some(Ok(path)) = text(data).map(normalise) else {
         return;
@@ -183,6 +188,7 @@ pub fn site(data: &[u8]) {
     }
 }
 
+/// Who has the file as it is gets 304, whatever else is asked.
 pub fn conditional(data: &[u8]) {
     let modified = SystemTime::UNIX_EPOCH + Duration::from_millis(1_700_000_000_500);
     let validators = Validators::new(modified, 1000, "-br");
@@ -195,6 +201,7 @@ pub fn conditional(data: &[u8]) {
     assert_eq!(validators.judge(&headers), Verdict::NotModified);
 }
 
+/// Ids can be sent on, and are taken over again.
 pub fn ids(data: &[u8]) {
     let trace = HeaderName::from_static("traceparent");
     let request = HeaderName::from_static("x-request-id");

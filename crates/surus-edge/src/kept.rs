@@ -20,6 +20,7 @@ const MAX_APART: usize = 20;
 pub struct Kept {
     /// All the text.
     pub text: BodyFile,
+    /// In the order of the body.
     pub pieces: Vec<Piece>,
 }
 

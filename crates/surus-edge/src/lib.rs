@@ -29,6 +29,7 @@
 //! - [`compress`], [`encoding`]: responses compressed on their way
 
 #![forbid(unsafe_code)]
+#![warn(missing_docs)]
 
 mod access_log;
 mod backend;

@@ -30,6 +30,7 @@ pub struct Network {
 }
 
 impl Network {
+    /// Whether the address is one of its; IPv4 in IPv6 is IPv4.
     pub fn contains(&self, address: IpAddr) -> bool {
         match (self.address, address.to_canonical()) {
             (IpAddr::V4(own), IpAddr::V4(other)) => {
@@ -92,6 +93,7 @@ struct Hop {
 }
 
 impl Proxies {
+    /// Nobody is trusted.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

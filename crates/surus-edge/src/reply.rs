@@ -13,11 +13,15 @@ use crate::BoxError;
 /// A response body: what a backend streams, or what the edge can send by itself.
 #[derive(Debug)]
 pub enum Reply<B> {
+    /// No body.
     Empty,
+    /// All of it, in memory.
     Bytes(Bytes),
+    /// A file of the file system, or a range of one.
     File(FileBody),
     /// One of the others, compressed on its way.
     Compressed(Box<Compressed<B>>),
+    /// The backend's own stream.
     Backend(B),
 }
 

@@ -154,6 +154,7 @@ pub enum BodyError {
 }
 
 impl BodyError {
+    /// What the client is answered.
     pub fn status(self) -> StatusCode {
         match self {
             BodyError::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,

@@ -41,8 +41,11 @@ content-type: text/plain; charset=utf-8\r\ncontent-length: 19\r\n\r\nService Una
 /// What the connections of one worker share.
 #[derive(Debug)]
 pub struct Edge<B> {
+    /// Who answers.
     pub backend: Rc<B>,
+    /// What clients may take.
     pub limits: Limits,
+    /// What is done beside.
     pub settings: Settings,
     /// About to end: takes no new connections.
     pub(crate) draining: Cell<bool>,
@@ -60,10 +63,11 @@ pub struct Drained {
     pub aborted: usize,
 }
 
-/// Bytes of a body that hyper may read at once. It has one bound for that and for heads, whose own is [`Socket`]'s to keep.
+/// Bytes of a body that hyper may read at once. It has one bound for that and for heads, whose own is [`socket`](crate::socket)'s to keep.
 const BODY_READ: usize = 256 * 1024;
 
 impl<B: Backend> Edge<B> {
+    /// One that has no connections yet.
     pub fn new(backend: Rc<B>, limits: Limits, settings: Settings) -> Self {
         let mut http = http1::Builder::new();
         // The sweep has the timeouts; hyper's own would box a timer per request. `output.rs` has the pipeline's flushing.
@@ -93,10 +97,14 @@ impl<B: Backend> Edge<B> {
 pub enum Intake {
     /// `key` is for [`Intake::Close`].
     Open {
+        /// Any number that is not in use.
         key: usize,
+        /// Those of the other worker.
         listeners: Vec<std::net::TcpListener>,
     },
+    /// Accepts from these no longer.
     Close {
+        /// That of their [`Intake::Open`].
         key: usize,
     },
 }
@@ -200,7 +208,7 @@ impl Drop for Accepting {
 
 struct Listener {
     inner: TcpListener,
-    /// Its address, where that is also the local address of every connection (it is not for 0.0.0.0 and [::]).
+    /// Its address, where that is also the local address of every connection (it is not for `0.0.0.0` and `[::]`).
     address: Option<SocketAddr>,
 }
 

@@ -3,6 +3,7 @@ use crate::{AccessLog, Proxies};
 /// What an edge does beside passing requests on. By default: nothing.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
+    /// Where a line is written for each request.
     pub access_log: Option<AccessLog>,
     /// Whether responses are compressed for clients that take it.
     pub compression: bool,
@@ -18,6 +19,7 @@ pub struct Settings {
     pub health: Health,
 }
 
+/// Paths at which orchestrators ask how a worker is.
 #[derive(Clone, Debug, Default)]
 pub struct Health {
     /// 200 as long as the worker's event loop turns.

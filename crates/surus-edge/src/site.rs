@@ -28,15 +28,21 @@ pub struct Script {
     pub path_info: Option<Vec<u8>>,
 }
 
+/// What a path means.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Resolution {
+    /// A script to be run.
     Script(Script),
+    /// A file to be sent.
     File {
+        /// Below the site's root.
         path: PathBuf,
+        /// What is known of it.
         stat: Stat,
     },
     /// To the same path with a slash at the end, encoded; the query is the caller's to append.
     Redirect(String),
+    /// 404.
     NotFound,
     /// No valid path: 400.
     Refused,

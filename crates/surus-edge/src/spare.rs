@@ -209,6 +209,7 @@ impl Inner {
 }
 
 impl BodyFile {
+    /// Open for reading and writing.
     pub fn file(&self) -> &File {
         // There until the drop.
         &self.parts.as_ref().expect("a body's file").file

@@ -45,6 +45,7 @@ pub struct SpoolLimits {
     pub memory: u64,
     /// Bytes of all files (503).
     pub disk: u64,
+    /// Of the files.
     pub folder: PathBuf,
 }
 
@@ -110,16 +111,20 @@ impl Block {
 /// A whole request body.
 #[derive(Debug)]
 pub enum Spooled {
+    /// What is short.
     Memory(Bytes),
+    /// What is long, or a form with files.
     File(SpooledFile),
 }
 
 /// A body in files. Its room on the disk is free again when it is dropped.
 #[derive(Debug)]
 pub struct SpooledFile {
+    /// The files.
     pub kept: Kept,
     /// Bytes.
     pub length: u64,
+    /// What it takes of the disk.
     pub share: Share,
 }
 
@@ -157,6 +162,7 @@ impl Drop for Share {
 }
 
 impl Spool {
+    /// One that has no bodies yet.
     pub fn new(limits: SpoolLimits) -> Self {
         Spool {
             spares: Spares::new(limits.folder.clone()),

@@ -32,6 +32,7 @@ impl Board {
         seats * CELLS
     }
 
+    /// Over so many as [`Board::cells`] says, which master and workers share.
     #[must_use]
     pub fn new(cells: &'static [AtomicU64]) -> Self {
         Board(cells)

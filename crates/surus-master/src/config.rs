@@ -22,6 +22,7 @@ pub struct Config {
     pub control: Option<PathBuf>,
     /// A worker whose event loop stands still for longer is killed.
     pub watchdog: Option<Duration>,
+    /// When workers are replaced.
     pub recycle: Recycle,
     /// Who workers are; else who the master is.
     pub identity: Option<Identity>,

@@ -25,9 +25,13 @@ const SILENCE: Duration = Duration::from_secs(10);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Request {
+    /// What `surus status` prints.
     Status,
+    /// New code.
     Reload,
+    /// A new binary or configuration.
     Upgrade,
+    /// The end, once requests in flight have finished.
     Stop,
 }
 

@@ -6,6 +6,7 @@ use std::io;
 use nix::sys::prctl;
 use nix::unistd::{initgroups, setgid, setuid, Gid, Group, Uid, User};
 
+/// A user, with the groups that it is in.
 #[derive(Clone, Debug)]
 pub struct Identity {
     name: CString,

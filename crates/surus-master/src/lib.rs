@@ -12,6 +12,7 @@
 //! [`identity`] who workers are, and [`fork`] holds the one unsafe call.
 
 #![deny(unsafe_code)]
+#![warn(missing_docs)]
 
 mod admin;
 mod board;

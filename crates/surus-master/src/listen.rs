@@ -70,6 +70,7 @@ impl Listeners {
     }
 }
 
+/// An address that cannot be listened on, and why.
 #[derive(Debug)]
 pub struct BindError {
     address: SocketAddr,

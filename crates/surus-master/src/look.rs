@@ -15,9 +15,11 @@ const CHANCES: u32 = 4;
 /// When workers are replaced, one at a time.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Recycle {
+    /// That it has answered.
     pub requests: Option<u64>,
     /// Bytes of resident memory.
     pub memory: Option<u64>,
+    /// Since it was started.
     pub age: Option<Duration>,
 }
 

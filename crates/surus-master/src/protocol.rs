@@ -17,23 +17,29 @@ pub enum Order {
     },
     /// From now on the prepared version serves. Answered with [`Report::Committed`].
     Commit {
+        /// The reload this belongs to.
         reload: u64,
     },
     /// The prepared version will not be needed.
     Abort {
+        /// The reload this belongs to.
         reload: u64,
         /// Why: development servers show it.
         error: String,
     },
     /// Accept connections for this seat: the worker's own, or another one's as well.
     Adopt {
+        /// Index of the seat.
         seat: usize,
     },
+    /// Accept no more connections for this seat: its own worker does again.
     Release {
+        /// Index of the seat.
         seat: usize,
     },
     /// Answered with [`Report::Status`] from the event loop, so that the answer is also a sign of life.
     Status {
+        /// Comes back with the answer.
         question: u64,
     },
 }
@@ -49,32 +55,45 @@ pub enum Report {
     Ready,
     /// The application did not boot; the worker is about to exit.
     BootFailed {
+        /// PHP's, or why there is none.
         error: String,
     },
+    /// The new version has booted, and serves on order.
     Prepared {
+        /// That of the order.
         reload: u64,
     },
+    /// The new version has not booted: the old one goes on.
     PrepareFailed {
+        /// That of the order.
         reload: u64,
+        /// PHP's, or why there is none.
         error: String,
     },
     /// Every request that it takes from now on is answered by the new version.
     Committed {
+        /// That of the order.
         reload: u64,
     },
     /// It takes no more requests: another process serves in its place.
     Retired,
+    /// How the worker is.
     Status {
+        /// That of the order.
         question: u64,
+        /// What [`Order::Status`] asks for: an object.
         status: Value,
     },
     /// It should be replaced.
     Worn {
+        /// Which limit it has reached.
         why: String,
     },
     /// A file of the application has changed: a reload is due (development).
     Changed {
+        /// Its path.
         file: String,
+        /// How it is now.
         stamp: Stamp,
     },
 }

@@ -17,7 +17,9 @@ pub struct Seat {
     pub held: Vec<OwnedFd>,
     /// OPcache may not know of files that have changed since this Unix time: the process is to see to that first.
     pub refresh: Option<u64>,
+    /// Where the worker counts.
     pub tally: Tally,
+    /// Where reports go and orders come from.
     pub master: Channel,
 }
 

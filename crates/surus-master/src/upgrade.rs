@@ -22,7 +22,9 @@ const FIRST: i32 = 3;
 /// How this program was started, to be started again.
 #[derive(Clone, Debug)]
 pub struct Program {
+    /// Of the program.
     pub path: PathBuf,
+    /// Without its name.
     pub arguments: Vec<OsString>,
 }
 

@@ -4,6 +4,7 @@
 //! same inputs each time, so that what was found once is not lost again.
 
 #![forbid(unsafe_code)]
+#![warn(missing_docs)]
 
 use std::fs;
 use std::path::{Path, PathBuf};

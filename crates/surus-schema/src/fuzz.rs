@@ -85,6 +85,7 @@ fn walk_tree(tree: &Tree, body: &[u8], at: usize) -> usize {
     next
 }
 
+/// A form is read within its bounds.
 pub fn form(data: &[u8]) {
     let mut tree = Tree::default();
     if form::parse(data, DEPTH, &mut tree).is_ok() {
@@ -212,6 +213,7 @@ pub fn media(data: &[u8]) {
     let _ = messages.language(accept);
 }
 
+/// Formats are judged without a panic.
 pub fn formats(data: &[u8]) {
     let Some(text) = text(data) else { return };
     let schemes = ["https".to_owned()];

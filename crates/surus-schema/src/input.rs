@@ -7,8 +7,11 @@ use bytes::Bytes;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Kind {
+    /// No value.
     Null = 0,
+    /// The boolean.
     False = 1,
+    /// The boolean.
     True = 2,
     /// `bits` is an `i64`.
     Integer = 3,
@@ -47,10 +50,15 @@ impl Kind {
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Cell {
+    /// What it is: [`Kind`] says what the other fields are.
     pub kind: Kind,
+    /// Which bytes a text is of: 0 for the body, 1 for the arena.
     pub source: u8,
+    /// Index in [`Description::classes`](crate::description::Description::classes).
     pub class: u16,
+    /// Bytes, or values that follow.
     pub len: u32,
+    /// A number, an offset in bytes, or the index of a case.
     pub bits: u64,
 }
 

@@ -18,6 +18,7 @@
 //! No I/O, no unsafe code, and nothing here knows PHP's engine.
 
 #![forbid(unsafe_code)]
+#![warn(missing_docs)]
 
 mod check;
 mod compile;

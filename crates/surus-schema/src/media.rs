@@ -3,14 +3,21 @@
 /// How a body, or a query string, is to be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Media {
+    /// `application/json`, or what ends in `+json`.
     Json,
+    /// `application/x-www-form-urlencoded`, or a query string.
     Form,
-    Multipart { boundary: String },
+    /// `multipart/form-data` (RFC 7578).
+    Multipart {
+        /// What stands between the parts (RFC 2046, 5.1.1).
+        boundary: String,
+    },
 }
 
 /// Which media types a body may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Accepts {
+    /// `application/json` and what ends in `+json`.
     pub json: bool,
     /// `application/x-www-form-urlencoded` and `multipart/form-data`.
     pub form: bool,

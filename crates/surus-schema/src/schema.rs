@@ -109,6 +109,7 @@ pub(crate) struct Lists {
 }
 
 impl Schema {
+    /// What its class says, or the defaults: 1 MiB and 32 levels.
     #[must_use]
     pub fn limits(&self) -> Limits {
         self.limits

@@ -24,18 +24,33 @@ pub struct Violation {
 /// Why there is no [`crate::Input`].
 #[derive(Debug, PartialEq)]
 pub enum Rejected {
-    /// Not the format it claims to be; `offset` in bytes. 400.
-    Malformed { offset: usize, reason: &'static str },
-    /// 400.
-    TooDeep { offset: usize },
+    /// Not the format it claims to be. 400.
+    Malformed {
+        /// Bytes before the place.
+        offset: usize,
+        /// What is wrong there.
+        reason: &'static str,
+    },
+    /// More levels than the schema takes. 400.
+    TooDeep {
+        /// Bytes before the place.
+        offset: usize,
+    },
     /// More fields than a form may have. 400.
     TooManyFields,
     /// Longer than the schema takes. 413.
-    TooLarge { limit: usize },
+    TooLarge {
+        /// Bytes that it takes.
+        limit: usize,
+    },
     /// A media type that is not accepted here. 415.
-    WrongType { accepted: &'static str },
+    WrongType {
+        /// Those that are, separated by commas.
+        accepted: &'static str,
+    },
     /// Well-formed, and against the schema. 422.
     Invalid {
+        /// In the order of the input.
         violations: Vec<Violation>,
         /// There are more than [`MAX_VIOLATIONS`].
         truncated: bool,

@@ -12,6 +12,7 @@ use http_body::{Body, Frame, SizeHint};
 
 use crate::pipe::Pipe;
 
+/// The error of every body that goes into PHP or comes from it.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 /// Empty, complete, or streamed while PHP still runs.
@@ -30,11 +31,13 @@ enum Kind {
 pub(crate) const UNCOUNTED: usize = 64 * 1024;
 
 impl ResponseBody {
+    /// Nothing.
     #[must_use]
     pub fn empty() -> Self {
         ResponseBody(Kind::Full(None))
     }
 
+    /// All of it is there.
     #[must_use]
     pub fn full(bytes: Bytes) -> Self {
         if bytes.len() > UNCOUNTED {

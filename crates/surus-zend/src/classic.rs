@@ -27,6 +27,7 @@ const STACK_SIZE: usize = 8 * 1024 * 1024;
 /// Bounds of a classic site in one worker.
 #[derive(Debug, Clone)]
 pub struct ClassicConfig {
+    /// What a request may take.
     pub limits: Limits,
     /// Isolates that are kept when idle.
     pub min_isolates: usize,
@@ -56,6 +57,7 @@ struct Pool {
 }
 
 impl Classic {
+    /// Makes the isolates that are kept.
     pub fn new(engine: &Engine, config: ClassicConfig) -> Result<Classic, BootError> {
         let pool = Rc::new(Pool {
             idle: RefCell::default(),

@@ -72,15 +72,20 @@ pub struct Options {
 /// What to run.
 #[derive(Debug)]
 pub enum Source {
+    /// Of the file system.
     File(CString),
+    /// What standard input has, up to its end.
     StandardInput,
+    /// Without an opening tag.
     Code(CString),
 }
 
 /// A script and its arguments; the first one is its name.
 #[derive(Debug)]
 pub struct Script {
+    /// The script.
     pub source: Source,
+    /// `$argv`.
     pub arguments: Vec<CString>,
     /// Only compile it.
     pub lint: bool,

@@ -42,6 +42,7 @@ const LONGEST_WAIT: std::time::Duration = std::time::Duration::from_secs(60);
 pub struct RouteInfo {
     /// Separated by commas; "*" is every method.
     pub methods: String,
+    /// As the application has declared it.
     pub pattern: String,
     /// Empty for every host.
     pub host: String,
@@ -112,6 +113,7 @@ impl Drop for Place {
 
 /// The answer to a request.
 pub enum Answer {
+    /// PHP has not waited, or was not needed.
     Now(Response<ResponseBody>),
     /// Dropping the future tells PHP that the client has left.
     Later(Pin<Box<dyn Future<Output = Response<ResponseBody>>>>),

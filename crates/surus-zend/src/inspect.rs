@@ -18,8 +18,11 @@ use crate::{
 /// A request that waits, or was interrupted while it computed.
 #[derive(Debug, Clone)]
 pub struct InFlight {
+    /// "GET", "POST", …
     pub method: String,
+    /// Path and query string.
     pub uri: String,
+    /// Since it has come.
     pub age: Duration,
     /// The PHP function that waits and the line that has called it; empty where PHP has not begun.
     pub place: String,

@@ -27,9 +27,11 @@ pub(crate) struct Isolate {
 /// When an isolate has done enough and is replaced by a new one. The default is never.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct IsolateLimits {
+    /// That it has served.
     pub requests: Option<u64>,
     /// Bytes that it has taken from the system.
     pub memory: Option<u64>,
+    /// Since it was made.
     pub age: Option<Duration>,
 }
 
@@ -181,9 +183,13 @@ pub struct Swaps {
 /// What isolates cost, measured in this process.
 #[derive(Debug, Clone)]
 pub struct Internals {
+    /// Such as "8.2.29".
     pub php_version: String,
+    /// To make one.
     pub isolate_new: Duration,
+    /// Of resident memory, for an idle one.
     pub isolate_bytes: usize,
+    /// To leave one for another.
     pub isolate_switch: Duration,
 }
 

@@ -28,6 +28,7 @@ const TURN: usize = 256 * 1024;
 
 /// A file that a body is in, or a part of it.
 pub trait KeptFile: fmt::Debug {
+    /// Open for reading.
     fn file(&self) -> &File;
 
     /// It is PHP's from now on, with the name that it has had, if any.
@@ -80,6 +81,7 @@ struct Marks {
 }
 
 impl KeptBody {
+    /// `text` is all that is no file of a form; `guard` is dropped with the body.
     pub fn new(
         text: Box<dyn KeptFile>,
         pieces: impl IntoIterator<Item = KeptPiece>,

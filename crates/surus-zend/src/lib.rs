@@ -19,6 +19,8 @@
 //! A suspended request is finished, never dropped: when the future that waits for a response is dropped, a task of the
 //! event loop goes on with the PHP code and tells it that the client has left.
 
+#![warn(missing_docs)]
+
 mod answers;
 mod blocking;
 mod body;

@@ -77,6 +77,7 @@ pub struct Pipe {
 }
 
 impl Pipe {
+    /// `on_abort` is called if the reader goes away before the end.
     pub fn new(pace: Pace, on_abort: impl FnOnce() + 'static) -> Rc<Pipe> {
         Rc::new(Pipe {
             pace,

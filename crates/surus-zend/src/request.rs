@@ -9,14 +9,23 @@ use crate::{kept_body::KeptBody, BoxError};
 /// One HTTP request.
 #[derive(Debug)]
 pub struct Request {
+    /// As the client has sent it.
     pub method: http::Method,
+    /// Path and query string.
     pub uri: http::Uri,
+    /// The client's.
     pub version: http::Version,
+    /// All of them, also those that become no variables.
     pub headers: http::HeaderMap,
+    /// `REMOTE_ADDR` and `REMOTE_PORT`.
     pub peer: SocketAddr,
+    /// `SERVER_ADDR` and `SERVER_PORT`.
     pub local: SocketAddr,
+    /// Between the client and the first proxy.
     pub https: bool,
+    /// `None`: the client would not understand one.
     pub interim: Option<Interim>,
+    /// What the client sends.
     pub body: RequestBody,
     /// Filled in with what follows the body, by the time its end is read. `None`: nothing will.
     pub trailers: Option<Rc<OnceCell<http::HeaderMap>>>,
@@ -60,10 +69,13 @@ impl fmt::Debug for Interim {
 
 /// The body of a request. PHP parks while it waits for a streamed one.
 pub enum RequestBody {
+    /// None.
     Empty,
+    /// All of it, in memory.
     Full(Bytes),
     /// All there: reading does not wait for a client.
     Kept(Box<KeptBody>),
+    /// As it comes.
     Stream(Pin<Box<dyn http_body::Body<Data = Bytes, Error = BoxError>>>),
 }
 
@@ -81,9 +93,13 @@ impl fmt::Debug for RequestBody {
 /// The PHP file that a classic request runs, as the server resolved it.
 #[derive(Debug, Clone)]
 pub struct Script {
+    /// `SCRIPT_FILENAME`.
     pub filename: PathBuf,
+    /// `SCRIPT_NAME`: its path below the root.
     pub script_name: String,
+    /// `PATH_INFO`: what follows its name in the path.
     pub path_info: Option<String>,
+    /// `DOCUMENT_ROOT`.
     pub document_root: PathBuf,
 }
 

@@ -8,7 +8,7 @@
 //! the answer when it has read the request again. It comes back when it has rested for a second or two: the lane needs
 //! less memory for it. The lane refuses nothing and never waits for a backend: what is wrong or slow is hyper's.
 //!
-//! A file goes out of the lane, too, without being copied on its way ([`file`]).
+//! A file goes out of the lane, too, without being copied on its way ([`mod@file`]).
 //!
 //! A long body is read from the socket where it is wanted ([`crate::direct`]). Its response is hyper's to write, which gets
 //! a head without a body to answer, and gives the connection back.

@@ -11,7 +11,7 @@
 //! the socket only while it is free: whoever waits is served by the next one that is.
 //!
 //! - [`wire`]: how a request and its response travel; [`head`]: what goes before their bodies
-//! - [`line`]: the socket, and when a process ends
+//! - [`mod@line`]: the socket, and when a process ends
 //! - [`client`]: the edge's side; [`server`]: a process's life
 
 mod arriving;
