@@ -24,7 +24,7 @@ pub const ENHANCE_YOUR_CALM: u32 = 11;
 pub const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
 
 /// How long to wait for a frame.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A connection whose windows are never opened: the server may send 64 KB of bodies.
 #[derive(Debug)]

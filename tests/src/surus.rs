@@ -244,7 +244,7 @@ impl Surus {
     /// Waits until the first worker has so many requests in flight.
     ///
     /// # Panics
-    /// If it has not for half a minute.
+    /// If it has not for a minute.
     pub fn wait_for_in_flight(&self, count: u64) {
         wait_for(&format!("there are not {count} requests in flight"), || {
             self.status()["workers"][0]["in_flight"] == count

@@ -4,12 +4,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// A loaded machine needs seconds for what takes milliseconds, and a virtual one may stand still for some.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Returns once it is so.
 ///
 /// # Panics
-/// With `problem`, if it is not so for half a minute.
+/// With `problem`, if it is not so for a minute.
 pub fn wait_for(problem: &str, is_so: impl FnMut() -> bool) {
     wait_up_to(PATIENCE, is_so, || problem.to_owned());
 }

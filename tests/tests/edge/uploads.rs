@@ -162,8 +162,10 @@ fn many_large_uploads_at_a_time() {
             latencies.len(),
         );
         assert!(growth < 96, "{growth} MB");
-        // Some wait where the machine stands still for a second or two.
-        assert!(p50 < Duration::from_secs(1), "{p50:?}");
+        // Some wait where the machine stands still, and there may be few of them.
+        let is_slow = |latency: &&Duration| **latency > Duration::from_secs(1);
+        let slow = latencies.iter().filter(is_slow).count();
+        assert!(slow <= 2 || slow < latencies.len() / 10, "{latencies:?}");
         assert!(p99 < Duration::from_secs(10), "{p99:?}");
     }
 }

@@ -24,9 +24,10 @@ use peers::{Program, Proxy, Recorder, Seen};
 /// Clients that send at a time.
 const CLIENTS: usize = 24;
 
-/// Times limits of a second or two, for what a server takes for half a request.
+/// Time limits of a few seconds, for what a server takes for half a request. A client that stands still for as long is one
+/// that has sent half of it.
 const CONFIG: &str =
-    "[server]\nheader_timeout = \"2s\"\nbody_timeout = \"2s\"\nkeep_alive = \"2s\"\n";
+    "[server]\nheader_timeout = \"5s\"\nbody_timeout = \"5s\"\nkeep_alive = \"5s\"\n";
 
 fn app() -> Surus {
     Surus::serve(&fixture("framing/app.php"))

@@ -71,9 +71,9 @@ impl Proxy {
 /// Connections to the server are kept, so that what is read differently there would be seen.
 fn nginx(folder: &Path, port: u16, to: SocketAddr) -> String {
     let http = format!(
-        "    client_header_timeout 2s;
-    client_body_timeout 2s;
-    keepalive_timeout 2s;
+        "    client_header_timeout 5s;
+    client_body_timeout 5s;
+    keepalive_timeout 5s;
     lingering_close off;
     upstream server {{ server {to}; keepalive 8; }}
     server {{
@@ -120,9 +120,9 @@ StartServers 1
 ServerLimit 1
 ThreadsPerChild 64
 MaxRequestWorkers 64
-RequestReadTimeout handshake=2 header=2 body=2
-KeepAliveTimeout 2
-Timeout 5
+RequestReadTimeout handshake=5 header=5 body=5
+KeepAliveTimeout 5
+Timeout 10
 AllowEncodedSlashes NoDecode
 ProxyPass \"/\" \"http://{to}/\" nocanon
 "
