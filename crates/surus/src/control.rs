@@ -103,8 +103,11 @@ pub(crate) fn find(arguments: &ControlArgs) -> Result<PathBuf, String> {
         replaced.extend(status["predecessor"].as_i64());
         found.push((status["pid"].as_i64(), source, socket));
     }
-    // One that has its last requests after an upgrade is not meant.
-    found.retain(|(pid, _, _)| pid.is_none_or(|pid| !replaced.contains(&pid)));
+    // One that has its last requests after an upgrade is not meant, nor one that has ended since it was asked.
+    found.retain(|(pid, _, socket)| {
+        let is_replaced = pid.is_some_and(|pid| replaced.contains(&pid));
+        !is_replaced && socket.exists()
+    });
     match &found[..] {
         [(_, _, socket)] => Ok(socket.clone()),
         [] => Err(missing(&match &arguments.path {
