@@ -65,7 +65,8 @@ fn path(name: &str, number: usize, folder: &Path) -> String {
 /// The request with number 0 only looks.
 fn ask(server: SocketAddr, name: &str, number: usize, folder: &Path) -> Value {
     let mut request = Request::post(&path(name, number, folder));
-    if number == 1 {
+    // For the others an answer would be compressed as well, if the names of the test's folders are long.
+    if (name, number) == ("compressed_output", 1) {
         request = request.header("Accept-Encoding", "gzip");
     }
     let request = match (name, number) {
