@@ -14,8 +14,6 @@ use std::{
     time::Duration,
 };
 
-use rustix::time::{clock_gettime, ClockId};
-
 use crate::shared;
 
 /// Of 16 bytes each: 2 MB of address space, of which the kernel gives what is touched.
@@ -67,10 +65,14 @@ fn places() -> &'static [Place] {
     unsafe { slice::from_raw_parts(memory.cast(), PLACES) }
 }
 
-/// Nanoseconds.
 fn now() -> u64 {
-    let now = clock_gettime(ClockId::Monotonic);
-    now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs()
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: `time` is writable.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
 /// Takes `cost` tokens from the bucket of `key`, which holds `burst` and gains `rate` a second. Without memory for a
