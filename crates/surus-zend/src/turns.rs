@@ -16,6 +16,9 @@ use crate::queue::Queue;
 /// Who comes back sooner than this has been in line all the time.
 const AT_ONCE: Duration = Duration::from_millis(1);
 
+/// However long somebody else had the thread, or the machine stood still.
+const MOST_CREDIT: Duration = Duration::from_millis(100);
+
 #[derive(Default)]
 struct Line {
     waiting: Queue,
@@ -68,7 +71,7 @@ impl Place {
         self.begun = Some(now);
         LINE.with_borrow_mut(|line| {
             let since = line.ended.map_or(self.taken, |at| at.max(self.taken));
-            line.credit += (now - since) / 2;
+            line.credit = (line.credit + (now - since) / 2).min(MOST_CREDIT);
         });
     }
 }
@@ -145,12 +148,15 @@ mod tests {
             while turns.get() < 1000 {
                 yield_now().await;
             }
-            for _ in 0..20 {
+            let mut all = [0; 20];
+            for passed in &mut all {
                 let before = turns.get();
                 yield_now().await;
-                let passed = turns.get() - before;
-                assert!(passed <= 2, "{passed} turns");
+                *passed = turns.get() - before;
             }
+            // More where the machine stood still meanwhile.
+            all.sort_unstable();
+            assert!(all[all.len() / 2] <= 2, "{all:?} turns");
         });
     }
 
@@ -172,13 +178,13 @@ mod tests {
                     }
                 });
             }
-            while others.get() < 400 {
+            while others.get() < 1000 {
                 yield_now().await;
             }
             let turns: Vec<usize> = computing.iter().map(|it| it.get()).collect();
             let sum: usize = turns.iter().sum();
-            assert!(sum > 400 / 3, "{sum} turns");
-            assert!(sum < 400, "{sum} turns");
+            assert!(sum > 1000 / 3, "{sum} turns");
+            assert!(sum < 1000, "{sum} turns");
             let (least, most) = (turns.iter().min(), turns.iter().max());
             assert!(
                 most.zip(least)
