@@ -55,14 +55,15 @@ impl Master<'_> {
 
     pub(crate) fn look_after_workers(&mut self, events: &mut Vec<Event>) {
         let now: Now = self.started.elapsed();
-        if self.next_look.is_none_or(|at| now < at) {
+        let Some(late) = self.next_look.and_then(|at| now.checked_sub(at)) else {
             return;
-        }
+        };
         if self.manager.watchdog.is_some() {
             self.manager.tell("WATCHDOG=1\n");
         }
         self.next_look = self.look_period().map(|period| now + period);
-        for (&id, process) in &self.processes {
+        for (&id, process) in &mut self.processes {
+            process.forgive(late);
             let Some(known) = self.state.processes.get(&id) else {
                 continue;
             };

@@ -69,6 +69,13 @@ impl Process {
         }
     }
 
+    /// The master itself stood still for so long, with the whole machine perhaps: nobody has kept it waiting.
+    pub(crate) fn forgive(&mut self, time: Duration) {
+        if let Some((_, since)) = &mut self.asked {
+            *since += time;
+        }
+    }
+
     pub(crate) fn reports(&mut self) -> Vec<Report> {
         let Some(mut channel) = self.channel.as_ref() else {
             return Vec::new();

@@ -3,6 +3,8 @@
 use std::thread;
 use std::time::Duration;
 
+use nix::sys::signal::{kill, Signal};
+use nix::unistd::Pid;
 use serde_json::Value;
 use surus_tests::http::Request;
 use surus_tests::surus::Surus;
@@ -289,4 +291,28 @@ fn a_worker_that_stands_still_is_killed_and_replaced() {
         "{}",
         server.log()
     );
+}
+
+/// As a virtual machine that is moved does: what a worker could not do meanwhile is not its fault. It has a question open, and is
+/// not as quick to wake up as the master.
+#[test]
+fn a_machine_that_stands_still_kills_nobody() {
+    let folder = TempDir::new("paused");
+    folder.file("app.php", APP);
+    let mut server = Surus::serve(&folder.path().join("app.php"))
+        .config("[server]\nwatchdog = '8s'\n")
+        .start();
+    let before = server.workers();
+    let worker = Pid::from_raw(before[0]);
+    let master = Pid::from_raw(i32::try_from(server.process().id()).expect("a process id"));
+    kill(worker, Signal::SIGSTOP).expect("stop the worker");
+    // It looks every two seconds.
+    thread::sleep(Duration::from_millis(2500));
+    kill(master, Signal::SIGSTOP).expect("stop the master");
+    thread::sleep(Duration::from_millis(9000));
+    kill(master, Signal::SIGCONT).expect("continue");
+    thread::sleep(Duration::from_millis(500));
+    kill(worker, Signal::SIGCONT).expect("continue");
+    Request::get("/").send(server.address()).expect(200);
+    assert_eq!(server.workers(), before, "{}", server.log());
 }
