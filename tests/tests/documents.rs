@@ -9,7 +9,7 @@ use std::process::Command;
 use surus_tests::surus::binary;
 
 /// Not of the project, or not only text.
-const NOT_READ: [&str; 3] = [".git", "target", "node_modules"];
+const NOT_READ: [&str; 5] = [".git", ".cache", "raw", "target", "node_modules"];
 
 fn root() -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent();
