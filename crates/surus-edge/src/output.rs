@@ -81,18 +81,7 @@ impl Output {
         ready!(self.poll_room(cx))?;
         let length: usize = bufs.iter().map(|buf| buf.len()).sum();
         if length >= LARGE && self.waiting.is_empty() {
-            loop {
-                match self.socket.try_write_vectored(bufs) {
-                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                        self.blocked = true;
-                        ready!(self.stream().poll_write_ready(cx))?;
-                    }
-                    written => {
-                        self.took(*written.as_ref().unwrap_or(&0));
-                        return Poll::Ready(written);
-                    }
-                }
-            }
+            return self.poll_try(cx, |socket, _| socket.try_write_vectored(bufs));
         }
         for buf in bufs {
             self.push(buf);
@@ -125,17 +114,9 @@ impl Output {
 
     pub(crate) fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         while self.written < self.waiting.len() {
-            match self.socket.try_write(&self.waiting[self.written..]) {
-                Ok(0) => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
-                Ok(count) => {
-                    self.written += count;
-                    self.took(count);
-                }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    self.blocked = true;
-                    ready!(self.stream().poll_write_ready(cx))?;
-                }
-                Err(error) => return Poll::Ready(Err(error)),
+            match ready!(self.poll_try(cx, TcpStream::try_write))? {
+                0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
+                count => self.written += count,
             }
         }
         self.reset();
@@ -150,12 +131,21 @@ impl Output {
         mut offset: u64,
         most: usize,
     ) -> Poll<io::Result<usize>> {
-        loop {
-            let socket = self.socket.as_ref();
-            let sent = socket.try_io(Interest::WRITABLE, || {
+        self.poll_try(cx, |socket, _| {
+            socket.try_io(Interest::WRITABLE, || {
                 Ok(sendfile(socket, file, Some(&mut offset), most)?)
-            });
-            match sent {
+            })
+        })
+    }
+
+    /// Tries, with what waits, until the socket takes something.
+    fn poll_try(
+        &mut self,
+        cx: &mut Context<'_>,
+        mut send: impl FnMut(&TcpStream, &[u8]) -> io::Result<usize>,
+    ) -> Poll<io::Result<usize>> {
+        loop {
+            match send(self.socket.as_ref(), &self.waiting[self.written..]) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     self.blocked = true;
                     ready!(self.stream().poll_write_ready(cx))?;
