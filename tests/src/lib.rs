@@ -3,7 +3,8 @@
 //! ```text
 //! surus, reference        the server under test; nginx + php-fpm serving the same folder
 //! postgres, mariadb,      the services that PHP scripts wait for
-//! redis, slow
+//! redis, memcached,
+//! ldap, slow
 //! wordpress               Debian's WordPress laid out in a folder of its own
 //! http, browser, parallel clients: one exchange, a user with cookies, many at once
 //! http2                   a client that sends the frames it is told to
@@ -19,7 +20,9 @@
 pub mod browser;
 pub mod http;
 pub mod http2;
+pub mod ldap;
 pub mod mariadb;
+pub mod memcached;
 pub mod nginx;
 pub mod parallel;
 pub mod ports;
