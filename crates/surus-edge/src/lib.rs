@@ -23,7 +23,8 @@
 //! - [`input`], [`direct`]: where request bodies come from
 //! - [`spool`], [`kept`]: request bodies read to their end first, in memory or in a file; [`spare`]: those files;
 //!   [`splice`]: the way there past this process; [`form`]: the files of forms, apart
-//! - [`site`]: which file or script a path of a classic site means; [`path`], [`fs`]: what it builds on
+//! - [`site`]: which file or script a path of a classic site means; [`hidden`]: which are not for clients; [`path`], [`fs`]: what
+//!   both build on
 //! - [`files`], [`mime`], [`conditional`], [`range`]: static files as replies
 //! - [`length`], [`date`]: what a response says of itself is true
 //! - [`compress`], [`encoding`]: responses compressed on their way
@@ -46,6 +47,7 @@ mod form;
 mod fs;
 #[cfg(any(test, fuzzing))]
 pub mod fuzz;
+mod hidden;
 mod http2;
 mod ids;
 mod input;
@@ -84,6 +86,7 @@ pub use backend::{take_head, Answer, Backend, Connection, Later, SendInterim};
 pub use files::{serve_file, serve_file_with};
 pub use form::Scanner;
 pub use fs::{CachedDisk, Disk, FileSystem, Kind, Stat};
+pub use hidden::Hidden;
 pub use kept::{Kept, Piece};
 pub use limits::Limits;
 pub use proxies::{Network, Proxies};

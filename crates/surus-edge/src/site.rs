@@ -5,8 +5,9 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use crate::hidden::Verdict;
 use crate::path::{encode, normalise};
-use crate::{FileSystem, Kind, Stat};
+use crate::{FileSystem, Hidden, Kind, Stat};
 
 /// A classic site: a folder of scripts and files.
 #[derive(Clone, Debug)]
@@ -15,6 +16,7 @@ pub struct Site {
     root: PathBuf,
     /// The file name of the front controller, also the first choice for a directory's index.
     front: String,
+    hidden: Hidden,
 }
 
 /// A script to run, in the terms of CGI.
@@ -58,7 +60,17 @@ impl Site {
         Ok(Site {
             root,
             front: front.to_owned(),
+            hidden: Hidden::default(),
         })
+    }
+
+    /// The same with other files that are not served.
+    #[must_use]
+    pub fn hiding(self, hidden: &Hidden) -> Self {
+        Site {
+            hidden: hidden.clone(),
+            ..self
+        }
     }
 
     /// `DOCUMENT_ROOT`
@@ -74,24 +86,25 @@ impl Site {
         if let Some(resolution) = self.named_script(fs, &path) {
             return resolution;
         }
-        if hidden(&path) {
-            return Resolution::NotFound;
-        }
         let file = self.below_root(&path);
-        match fs.stat(&file) {
+        let found = fs.stat(&file);
+        let is_folder = found.is_some_and(|stat| stat.kind == Kind::Directory);
+        let mut judged = path.clone();
+        if is_folder && !path.ends_with(b"/") {
+            judged.push(b'/');
+        }
+        if self.hides(fs, &judged, false) {
+            // As if it was not there. Nobody has routes that begin with a dot.
+            if is_dotted(&path) {
+                return Resolution::NotFound;
+            }
+        } else if is_folder {
+            if let Some(resolution) = self.directory(fs, judged, &path) {
+                return resolution;
+            }
+        } else if let Some(stat) = found.filter(|_| !path.ends_with(b"/")) {
             // A name with a slash at the end is none of a file's.
-            Some(stat) if stat.kind == Kind::File && !path.ends_with(b"/") => {
-                if is_source(&path) {
-                    return Resolution::NotFound;
-                }
-                return Resolution::File { path: file, stat };
-            }
-            Some(stat) if stat.kind == Kind::Directory => {
-                if let Some(resolution) = self.directory(fs, &path) {
-                    return resolution;
-                }
-            }
-            _ => {}
+            return Resolution::File { path: file, stat };
         }
         self.script(fs, format!("/{}", self.front).into_bytes(), None)
             .unwrap_or(Resolution::NotFound)
@@ -103,7 +116,7 @@ impl Site {
         if path.ends_with(b"/") {
             path.extend_from_slice(b"index.html");
         }
-        if hidden(&path) || is_source(&path) {
+        if self.hides(fs, &path, false) {
             return None;
         }
         let file = self.below_root(&path);
@@ -124,7 +137,7 @@ impl Site {
             if !name.ends_with(b".php") {
                 continue;
             }
-            if hidden(name) {
+            if self.hides(fs, name, true) {
                 return Some(Resolution::NotFound);
             }
             if fs
@@ -143,11 +156,12 @@ impl Site {
     }
 
     /// The index of a directory, or the redirect to its proper name. `None` if it has no index.
-    fn directory(&self, fs: &impl FileSystem, path: &[u8]) -> Option<Resolution> {
-        let mut directory = path.to_vec();
-        if !directory.ends_with(b"/") {
-            directory.push(b'/');
-        }
+    fn directory(
+        &self,
+        fs: &impl FileSystem,
+        directory: Vec<u8>,
+        path: &[u8],
+    ) -> Option<Resolution> {
         for index in [self.front.as_str(), "index.php", "index.html"] {
             let mut name = directory.clone();
             name.extend_from_slice(index.as_bytes());
@@ -155,7 +169,11 @@ impl Site {
             let Some(stat) = fs.stat(&file).filter(|stat| stat.kind == Kind::File) else {
                 continue;
             };
-            let resolution = if index == "index.html" {
+            let is_page = index == "index.html";
+            if self.hides(fs, &name, !is_page) {
+                continue;
+            }
+            let resolution = if is_page {
                 Some(Resolution::File { path: file, stat })
             } else {
                 self.script(fs, name, None)
@@ -192,37 +210,23 @@ impl Site {
         }))
     }
 
+    fn hides(&self, fs: &impl FileSystem, path: &[u8], is_script: bool) -> bool {
+        match self.hidden.judge(path, is_script) {
+            Verdict::Served => false,
+            Verdict::Hidden => true,
+            Verdict::OfProject => fs.stat(&self.root.join("composer.json")).is_some(),
+        }
+    }
+
     fn below_root(&self, path: &[u8]) -> PathBuf {
         self.root.join(OsStr::from_bytes(&path[1..]))
     }
 }
 
-/// True if a segment starts with a dot: `.env`, `.git/config`. `/.well-known/` is public by RFC 8615.
-fn hidden(path: &[u8]) -> bool {
+/// True if a segment starts with a dot, and is not what RFC 8615 has public: `.env`, `.git/config`.
+fn is_dotted(path: &[u8]) -> bool {
     let path = path.strip_prefix(b"/.well-known/").unwrap_or(path);
     path.first() == Some(&b'.') || path.windows(2).any(|pair| pair == b"/.")
-}
-
-/// Files that hold PHP source under another name than `*.php`: run by nobody, and shown to nobody.
-fn is_source(path: &[u8]) -> bool {
-    let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
-    let Some(dot) = name.iter().rposition(|&byte| byte == b'.') else {
-        return false;
-    };
-    let extension = name[dot + 1..].to_ascii_lowercase();
-    matches!(
-        extension.as_slice(),
-        b"php"
-            | b"php3"
-            | b"php4"
-            | b"php5"
-            | b"php7"
-            | b"php8"
-            | b"phps"
-            | b"phtml"
-            | b"pht"
-            | b"phar"
-    )
 }
 
 #[cfg(test)]

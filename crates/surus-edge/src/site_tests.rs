@@ -44,6 +44,7 @@ impl Memory {
         Site {
             root: "/srv".into(),
             front: "index.php".into(),
+            hidden: Hidden::default(),
         }
         .resolve(self, path)
     }
@@ -178,6 +179,7 @@ fn another_front_controller() {
     let site = Site {
         root: "/srv".into(),
         front: "app.php".into(),
+        hidden: Hidden::default(),
     };
     let fs = Memory::new(&["app.php", "index.php"]);
     assert_eq!(site.resolve(&fs, "/"), script("/app.php", None));
@@ -268,9 +270,52 @@ fn scripts_outside_the_root_are_refused_static_files_are_not() {
 
 #[test]
 fn source_is_never_sent() {
-    let site = Memory::new(&["index.php", "a.PHP", "b.phtml", "c.phar", "d.php5", "e.txt"]);
+    let names = ["a.PHP", "b.phtml", "c.phar", "d.php5", "e.txt"];
+    let site = Memory::new(&names);
     for path in ["/a.PHP", "/b.phtml", "/c.phar", "/d.php5"] {
         assert_eq!(site.resolve(path), Resolution::NotFound, "{path}");
     }
     assert_eq!(site.resolve("/e.txt"), file("e.txt"));
+}
+
+/// What is hidden is as if it was not there: a front controller has routes of any name.
+#[test]
+fn what_is_hidden_is_not_there() {
+    let names = [
+        "surus.toml",
+        "dump.sql.gz",
+        "site.bak/index.html",
+        "docs/package.json/index.html",
+        "vendor/a.js",
+        "vendor/b/index.php",
+        "plugin/vendor/a.js",
+    ];
+    let without = Memory::new(&names);
+    let with = Memory::new(&[&names[..], &["index.php"]].concat());
+    for path in ["/surus.toml", "/dump.sql.gz", "/site.bak/", "/site.bak"] {
+        assert_eq!(without.resolve(path), Resolution::NotFound, "{path}");
+        assert_eq!(with.resolve(path), script("/index.php", None), "{path}");
+    }
+    let redirect = Resolution::Redirect("/docs/package.json/".into());
+    assert_eq!(with.resolve("/docs/package.json"), redirect);
+    assert_eq!(with.resolve("/vendor/a.js"), file("vendor/a.js"));
+    assert_eq!(
+        with.resolve("/vendor/b/"),
+        script("/vendor/b/index.php", None)
+    );
+
+    let project = Memory::new(&[&names[..], &["index.php", "composer.json"]].concat());
+    for path in ["/vendor/a.js", "/vendor/b/", "/vendor/b", "/vendor/"] {
+        assert_eq!(project.resolve(path), script("/index.php", None), "{path}");
+    }
+    assert_eq!(project.resolve("/vendor/b/index.php"), Resolution::NotFound);
+    assert_eq!(
+        project.resolve("/plugin/vendor/a.js"),
+        file("plugin/vendor/a.js")
+    );
+    let path = "/index.php/vendor/a.sql";
+    assert_eq!(
+        project.resolve(path),
+        script("/index.php", Some("/vendor/a.sql"))
+    );
 }

@@ -6,6 +6,7 @@ mod conformance;
 mod fairness;
 mod files;
 mod framing;
+mod hidden;
 mod http2;
 mod limits;
 mod log;

@@ -10,7 +10,7 @@ use http::header::{HeaderValue, LOCATION};
 use http::{Method, Response, StatusCode, Uri};
 use serde_json::{json, Value};
 use surus_edge::{
-    plain, serve_file, take_head, Answer, Backend, BoxError, CachedDisk, Connection, Reply,
+    plain, serve_file, take_head, Answer, Backend, BoxError, CachedDisk, Connection, Hidden, Reply,
     RequestBody, Resolution, Site, Spool,
 };
 use surus_zend::{BootError, ClassicConfig, Engine, ResponseBody};
@@ -27,6 +27,7 @@ pub(crate) struct Classic<S> {
     /// The folder as it was named. Symbolic links in it are followed at each reload.
     source: PathBuf,
     front: String,
+    hidden: Hidden,
     spool: Spool,
     release: RefCell<Rc<Release<S>>>,
     /// Those that were replaced and still have requests.
@@ -119,21 +120,27 @@ impl<S: Scripts> Classic<S> {
         Ok(Classic {
             source: app.source.clone(),
             front: front.to_owned(),
+            hidden: app.hidden.clone(),
             spool: super::spool(app),
-            release: RefCell::new(Rc::new(Release::open(&app.source, front, scripts)?)),
+            release: RefCell::new(Rc::new(Release::open(
+                &app.source,
+                front,
+                &app.hidden,
+                scripts,
+            )?)),
             retired: Rc::default(),
         })
     }
 }
 
 impl<S: Scripts> Release<S> {
-    fn open(source: &Path, front: &str, scripts: S) -> io::Result<Self> {
+    fn open(source: &Path, front: &str, hidden: &Hidden, scripts: S) -> io::Result<Self> {
         let root = source_file(source)?;
         let site = Site::new(&root, front).map_err(|error| {
             io::Error::new(error.kind(), format!("{}: {error}", root.display()))
         })?;
         Ok(Release {
-            site,
+            site: site.hiding(hidden),
             disk: CachedDisk::new(),
             scripts,
         })
@@ -196,7 +203,8 @@ impl<S: Scripts> Php for Classic<S> {
     async fn prepare(&self) -> Result<Release<S>, String> {
         let scripts = self.release.borrow().scripts.renew();
         let scripts = scripts.map_err(|error| error.to_string())?;
-        Release::open(&self.source, &self.front, scripts).map_err(|error| error.to_string())
+        let release = Release::open(&self.source, &self.front, &self.hidden, scripts);
+        release.map_err(|error| error.to_string())
     }
 
     fn commit(&self, next: Release<S>) {

@@ -31,7 +31,10 @@ pub(crate) struct Files<B> {
 impl<B: Backend> Files<B> {
     pub(crate) fn new(inner: Rc<B>, app: &App) -> io::Result<Self> {
         let public = match &app.public {
-            Some(folder) => Some((Site::new(folder, "index.html")?, CachedDisk::new())),
+            Some(folder) => {
+                let site = Site::new(folder, "index.html")?.hiding(&app.hidden);
+                Some((site, CachedDisk::new()))
+            }
             None => None,
         };
         Ok(Files {

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use surus_edge::{AccessLog, Health, Limits, LogFormat, Proxies, Settings, SpoolLimits};
+use surus_edge::{AccessLog, Health, Hidden, Limits, LogFormat, Proxies, Settings, SpoolLimits};
 use surus_zend::Room;
 
 use super::entry::absolute;
@@ -107,6 +107,20 @@ pub(super) fn folder(path: &mut Option<PathBuf>) -> Result<Option<PathBuf>, Conf
         *path = absolute(path)?;
     }
     Ok(path.clone())
+}
+
+/// Which files are not served; the configuration never is, whatever its name.
+pub(super) fn hidden(
+    patterns: &mut Option<Vec<String>>,
+    file: &Path,
+) -> Result<Hidden, ConfigError> {
+    let patterns = fill(patterns, Vec::new());
+    let hidden = Hidden::with(patterns.iter().map(String::as_str))
+        .map_err(|error| ConfigError::new(format!("hidden: {error}")))?;
+    Ok(match file.file_name().and_then(|name| name.to_str()) {
+        Some(name) => hidden.and(name),
+        None => hidden,
+    })
 }
 
 /// What the edge does beside passing requests on.

@@ -81,6 +81,7 @@ pub(crate) struct App {
     /// Without symbolic links.
     pub(crate) sendfile: Vec<PathBuf>,
     pub(crate) public: Option<PathBuf>,
+    pub(crate) hidden: surus_edge::Hidden,
     pub(crate) min_isolates: usize,
     pub(crate) max_isolates: usize,
     pub(crate) isolate_idle: Duration,
@@ -169,6 +170,8 @@ fn finish(
     let spool = edge::spool(&mut app);
     let sendfile = wrong.take_of("app.sendfile", edge::folders(&mut app.sendfile));
     let public = wrong.take_of("app.public", edge::folder(&mut app.public));
+    let config = Path::new(layers.last().map_or("", |file| &file.name));
+    let hidden = wrong.take_of("app.hidden", edge::hidden(&mut app.hidden, config));
     let room = edge::room(&mut app, &spool);
     let isolates = app.isolates.get_or_insert_with(Isolates::default);
     let max_isolates = at_least_one(&mut isolates.max, 64, "app.isolates.max", &mut wrong);
@@ -239,6 +242,7 @@ fn finish(
             room,
             sendfile: sendfile.unwrap_or_default(),
             public: public.flatten(),
+            hidden: hidden.unwrap_or_default(),
             min_isolates,
             max_isolates,
             isolate_idle,

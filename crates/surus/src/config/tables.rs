@@ -129,6 +129,8 @@ table! {
         sendfile: Vec<PathBuf>,
         /// Files that a coroutine application has served without PHP.
         public: PathBuf,
+        /// Names and paths of files that are not served, beside those that never are unless they stand here with a `!`.
+        hidden: Vec<String>,
         isolates: Isolates,
     }
 }

@@ -26,6 +26,7 @@ fn mistakes_are_named() {
     assert!(error("[app.a]\nmax_requests_in_flight = 0").contains("at least 1"));
     assert!(error("[app.a]\nisolates = { min = 3, max = 2 }").contains("more than"));
     assert!(error("[server]\nlisten = \"nowhere\"").contains("not ADDRESS:PORT"));
+    assert!(error("[app.a]\nhidden = [\"../a\"]").contains("hidden: \"../a\": a path begins"));
     assert!(error("[server]\nlisten = []").contains("no address"));
 
     let folder = Folder::with(&[("app.php", "")]);
