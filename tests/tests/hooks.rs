@@ -98,6 +98,11 @@ fn slow_answer(number: usize) -> String {
     format!("slow {number}")
 }
 
+/// Of a program that ends with the request's number.
+fn exit_status(number: usize) -> String {
+    (number % 256).to_string()
+}
+
 fn twice(number: usize) -> String {
     (number * 2).to_string()
 }
@@ -120,6 +125,9 @@ operations! {
     sleep: HALF * 2, "", |number| format!("0 {number}");
     usleep: HALF, "", |number| number.to_string();
     time_nanosleep: HALF, "", |number| format!("true {number}");
+    proc_close: HALF, "", exit_status;
+    pclose: HALF, "", exit_status;
+    exec: HALF, "", |number| number.to_string();
     pdo_pgsql: HALF, port(Postgres::shared().port()), twice;
     pgsql: HALF, port(Postgres::shared().port()), twice;
     pdo_mysql: HALF, mysql(), twice;

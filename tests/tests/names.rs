@@ -69,6 +69,63 @@ fn lookups_wait_side_by_side() {
     }
 }
 
+/// PHP's own functions that ask for hosts and of name servers, each answer with what was asked.
+#[test]
+fn functions_that_ask_wait_side_by_side() {
+    let folder = TempDir::new("hosts");
+    let library = library(&folder, "slow_names");
+    let code = "
+        $id = (int) $_GET['id'];
+        echo getmypid(), ' ';
+        switch ($_GET['function']) {
+            case 'gethostbyname':
+                echo gethostbyname('localhost');
+                break;
+            case 'gethostbynamel':
+                echo implode(gethostbynamel('localhost'));
+                break;
+            case 'gethostbyaddr':
+                echo gethostbyaddr('127.0.0.1');
+                break;
+            case 'dns_get_record':
+                echo dns_get_record(\"name{$id}.test\", DNS_A)[0]['ip'];
+                break;
+            case 'checkdnsrr':
+                echo json_encode([checkdnsrr(\"name{$id}.test\", 'A'), checkdnsrr('name.invalid', 'A')]);
+        }";
+    type Expected = fn(usize) -> String;
+    let functions: [(&str, Expected); 5] = [
+        ("gethostbyname", |_| "127.0.0.1".to_owned()),
+        ("gethostbynamel", |_| "127.0.0.1".to_owned()),
+        ("gethostbyaddr", |_| "localhost".to_owned()),
+        ("dns_get_record", |id| format!("10.0.0.{id}")),
+        ("checkdnsrr", |_| "[true,false]".to_owned()),
+    ];
+    for mode in Mode::ISOLATES {
+        let server = Surus::serve(&site(&folder, mode, code))
+            .mode(mode)
+            .workers(1)
+            .env("LD_PRELOAD", &library)
+            .start();
+        for (function, expected) in functions {
+            let ask = |id: usize| {
+                let request = Request::get(&format!("/?function={function}&id={id}"));
+                request.send(server.address()).expect(200).text()
+            };
+            let is_quick = (0..12).any(|_| {
+                let (answers, took) = together(20, ask);
+                for (id, answer) in answers.iter().enumerate() {
+                    let (_, said) = answer.split_once(' ').expect("a process and an answer");
+                    assert_eq!(said, expected(id), "{mode:?} {function}");
+                }
+                assert!(took >= Duration::from_millis(300), "{took:?}");
+                took < Duration::from_millis(2500)
+            });
+            assert!(is_quick, "{mode:?} {function}: they take long");
+        }
+    }
+}
+
 /// Requests change their environments while helper threads read what was there when they began.
 #[test]
 fn a_lookup_may_read_the_environment() {

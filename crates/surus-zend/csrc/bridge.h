@@ -308,4 +308,19 @@ void surus_rs_log(int level, surus_str message);
 unsigned surus_env_read_begin(void);
 void surus_env_read_end(unsigned reader);
 
+/* What a resolver's state (`struct __res_state`) says of how to ask; a search by such settings, by libc's own
+ * `res_nsearch`, for every thread; and where its caller reads why it has failed (h_errno). */
+typedef struct {
+	int retrans, retry;
+	unsigned long options;
+	int count;
+	unsigned char servers[3][16];
+} surus_resolver;
+typedef int (*surus_resolver_call)(void *state, const char *name, int class, int type, unsigned char *answer, int size);
+
+void surus_resolver_settings(const void *state, surus_resolver *settings);
+int surus_resolver_search(surus_resolver_call search, const surus_resolver *settings, const char *name, int class,
+	int type, unsigned char *answer, int size, int *host_error);
+void surus_resolver_tell(void *state, int host_error);
+
 #endif

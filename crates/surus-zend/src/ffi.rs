@@ -1,6 +1,6 @@
 //! The Rust side of `csrc/bridge.h`.
 
-use std::ffi::{c_char, c_int, c_uint, c_void};
+use std::ffi::{c_char, c_int, c_uchar, c_uint, c_ulong, c_void};
 
 #[repr(C)]
 pub(crate) struct Isolate {
@@ -51,6 +51,20 @@ pub(crate) struct RequestInfo {
     pub(crate) script: Str,
     pub(crate) content_length: i64,
     pub(crate) proto_num: c_int,
+}
+
+/// `res_nsearch` of libc.
+pub(crate) type ResolverSearch =
+    unsafe extern "C" fn(*mut c_void, *const c_char, c_int, c_int, *mut c_uchar, c_int) -> c_int;
+
+/// `surus_resolver`: what a resolver's state says of how to ask.
+#[repr(C)]
+pub(crate) struct Resolver {
+    pub(crate) retrans: c_int,
+    pub(crate) retry: c_int,
+    pub(crate) options: c_ulong,
+    pub(crate) count: c_int,
+    pub(crate) servers: [[u8; 16]; 3],
 }
 
 pub(crate) const RUN_CLASSIC: c_int = 1;
@@ -146,6 +160,18 @@ extern "C" {
     pub(crate) fn surus_task_give_up(task: *mut Task);
     pub(crate) fn surus_env_read_begin() -> c_uint;
     pub(crate) fn surus_env_read_end(reader: c_uint);
+    pub(crate) fn surus_resolver_settings(state: *const c_void, settings: *mut Resolver);
+    pub(crate) fn surus_resolver_search(
+        search: ResolverSearch,
+        settings: *const Resolver,
+        name: *const c_char,
+        class: c_int,
+        kind: c_int,
+        answer: *mut c_uchar,
+        size: c_int,
+        host_error: *mut c_int,
+    ) -> c_int;
+    pub(crate) fn surus_resolver_tell(state: *mut c_void, host_error: c_int);
     pub(crate) fn surus_task_cancel(task: *mut Task, why: c_int);
     pub(crate) fn surus_task_backtrace(task: *mut Task, title: *const c_char);
     pub(crate) fn surus_task_place(task: *mut Task, text: *mut c_char, size: usize) -> usize;

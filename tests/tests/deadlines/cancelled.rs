@@ -11,6 +11,7 @@ use surus_tests::http2::{self, Client};
 use surus_tests::postgres::Postgres;
 use surus_tests::slow::SlowServer;
 use surus_tests::surus::Mode;
+use surus_tests::waiting::wait_up_to;
 
 use super::{
     ask, begin, expect_log, expect_notes, expect_notes_within, notes, pid, server, time_out,
@@ -101,9 +102,26 @@ macro_rules! calls {
 }
 
 calls! {
-    endless calls sleep usleep deep pdo_pgsql curl file_get_contents pipe flock fiber loop_in_fiber generator callback sort
+    endless calls sleep usleep deep pdo_pgsql curl file_get_contents pipe proc_close
+    pclose flock fiber loop_in_fiber generator callback sort
     output_callback destructor;
-    endless sleep pdo_pgsql fiber output_callback
+    endless sleep pdo_pgsql proc_close fiber output_callback
+}
+
+/// A program whose end its request did not live to see goes on, as it would without a parent, and is no zombie after it.
+#[test]
+fn a_program_that_is_not_waited_for_leaves_no_zombie() {
+    for mode in Mode::ISOLATES {
+        let server = server(mode, "request_timeout = \"500ms\"").start();
+        let process = pid(&server);
+        let file = format!("/proc/{process}/task/{process}/children");
+        let children = || fs::read_to_string(&file).expect("the worker's children");
+        for call in ["proc_close", "pclose"] {
+            time_out(&server, &format!("case=wait&call={call}"), call);
+            assert_ne!(children(), "", "{mode:?}: {call}");
+        }
+        wait_up_to(3 * TOO_LATE, || children().is_empty(), children);
+    }
 }
 
 /// Over HTTP/2 a client gives up one request, parked or running, and goes on with others.

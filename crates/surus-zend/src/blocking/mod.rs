@@ -8,14 +8,18 @@
 //! Layout: [`park_on`] turns any future into a blocking call · `real` finds libc's functions · `ready` waits for
 //! descriptors · the rest are the hooks by family. `csrc/os_*.c` have those of process state.
 
+mod children;
 mod descriptor;
 pub(crate) mod hand_over;
+mod helper;
+mod hosts;
 mod load;
 mod lock;
 mod multiplex;
 mod names;
 mod ready;
 mod real;
+mod resolver;
 mod sleep;
 mod stream;
 

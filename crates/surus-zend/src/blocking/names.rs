@@ -1,10 +1,9 @@
-//! `getaddrinfo`: who connects to a name. glibc asks name servers with calls of its own, which no hook sees, so the whole
-//! lookup goes to a helper thread. It sees copies of the arguments and nothing of PHP.
+//! `getaddrinfo`: who connects to a name. glibc asks name servers with calls of its own: on a helper thread.
 //!
 //! (libcurl has a resolver of its own kind, and waits for it in `poll`.)
 
 use std::{
-    ffi::{c_char, c_int, c_uint, CStr, CString},
+    ffi::{c_char, c_int, CStr, CString},
     mem::MaybeUninit,
     net::IpAddr,
     ptr::{null, null_mut},
@@ -12,11 +11,11 @@ use std::{
 
 use libc::addrinfo;
 
-use crate::ffi;
-
 use super::{
-    can_park, park_on,
+    can_park,
+    helper::{on_helper, EnvironmentRead},
     real::{errno, real, set_errno},
+    Cancelled,
 };
 
 type Lookup = unsafe extern "C" fn(
@@ -54,23 +53,6 @@ impl Drop for Answer {
     }
 }
 
-/// A lookup looks into the environment, which requests change: nothing of it is freed meanwhile.
-struct EnvironmentRead(c_uint);
-
-impl EnvironmentRead {
-    fn begin() -> Self {
-        // SAFETY: for every thread.
-        EnvironmentRead(unsafe { ffi::surus_env_read_begin() })
-    }
-}
-
-impl Drop for EnvironmentRead {
-    fn drop(&mut self) {
-        // SAFETY: ends what `begin` has begun.
-        unsafe { ffi::surus_env_read_end(self.0) };
-    }
-}
-
 #[no_mangle]
 unsafe extern "C" fn getaddrinfo(
     node: *const c_char,
@@ -99,29 +81,25 @@ unsafe extern "C" fn getaddrinfo(
             }),
         )
     };
-    let lookup = tokio::task::spawn_blocking(move || ask(real, &node, service.as_ref(), hints));
-    match park_on(lookup) {
-        Ok(Ok(mut answer)) => {
+    match on_helper(move || ask(real, &node, service.as_ref(), hints)) {
+        Ok(mut answer) => {
             set_errno(answer.errno);
             // SAFETY: the caller's place for the list.
             unsafe { *list = std::mem::replace(&mut answer.list, null_mut()) };
             answer.result
         }
-        // The request is to end, or the event loop does.
-        Ok(Err(_)) | Err(_) => libc::EAI_AGAIN,
+        Err(Cancelled) => libc::EAI_AGAIN,
     }
 }
 
 /// What needs no name server.
-fn is_address(node: &CStr) -> bool {
+pub(super) fn is_address(node: &CStr) -> bool {
     node.to_str()
         .is_ok_and(|text| text.parse::<IpAddr>().is_ok())
 }
 
 /// On a helper thread.
 fn ask(real: Lookup, node: &CString, service: Option<&CString>, hints: Option<Hints>) -> Answer {
-    block_signals();
-    let _reading = EnvironmentRead::begin();
     let mut list = null_mut();
     // SAFETY: an addrinfo of zeros is a valid one, without any hint.
     let mut wanted: addrinfo = unsafe { MaybeUninit::zeroed().assume_init() };
@@ -144,15 +122,5 @@ fn ask(real: Lookup, node: &CString, service: Option<&CString>, hints: Option<Hi
         result,
         errno: errno(),
         list,
-    }
-}
-
-/// Signals are for the thread that runs PHP.
-fn block_signals() {
-    let mut all = MaybeUninit::<libc::sigset_t>::uninit();
-    // SAFETY: the set is filled before it is used.
-    unsafe {
-        libc::sigfillset(all.as_mut_ptr());
-        libc::pthread_sigmask(libc::SIG_BLOCK, all.as_ptr(), null_mut());
     }
 }

@@ -1,0 +1,109 @@
+//! `waitpid` and `pclose`: the end of programs that PHP has started (`proc_close()`, `pclose()`, `mail()`).
+//!
+//! A child is told apart by its number, and no other request waits for it. To wait for whichever child comes first is
+//! libc's own (`pcntl_wait()`): it would take other requests' children.
+
+use std::{
+    ffi::{c_int, c_void},
+    io,
+    os::fd::{AsRawFd, FromRawFd, OwnedFd},
+    ptr::null_mut,
+};
+
+use super::{
+    can_park,
+    helper::on_helper,
+    park_on,
+    ready::fd_ready,
+    real::{errno, real, set_errno},
+    Cancelled,
+};
+
+type WaitPid = unsafe extern "C" fn(libc::pid_t, *mut c_int, c_int) -> libc::pid_t;
+
+fn wait_pid() -> WaitPid {
+    real!(waitpid: WaitPid)
+}
+
+/// Readable when the process has ended (pidfd_open(2)).
+fn descriptor_of(pid: libc::pid_t) -> io::Result<OwnedFd> {
+    // SAFETY: a plain system call.
+    let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: a new descriptor that nobody else has.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd as c_int) })
+}
+
+#[no_mangle]
+unsafe extern "C" fn waitpid(pid: libc::pid_t, status: *mut c_int, options: c_int) -> libc::pid_t {
+    let real = wait_pid();
+    if pid <= 0 || options != 0 || !can_park() {
+        // SAFETY: the caller's arguments.
+        return unsafe { real(pid, status, options) };
+    }
+    // SAFETY: the caller's arguments; asks without waiting.
+    let now = unsafe { real(pid, status, libc::WNOHANG) };
+    if now != 0 {
+        return now;
+    }
+    let Ok(ended) = descriptor_of(pid) else {
+        // SAFETY: the caller's arguments.
+        return unsafe { real(pid, status, options) };
+    };
+    match park_on(fd_ready(ended.as_raw_fd(), true, None)) {
+        // SAFETY: the caller's arguments.
+        Ok(_) => unsafe { real(pid, status, options) },
+        Err(Cancelled) => {
+            // Nobody asks again. It goes on, as it would without its parent, and leaves no zombie.
+            tokio::spawn(async move {
+                let _ = fd_ready(ended.as_raw_fd(), true, None).await;
+                // SAFETY: a child that nobody else waits for any more.
+                unsafe { wait_pid()(pid, null_mut(), libc::WNOHANG) };
+            });
+            // Not EINTR: callers would try again.
+            set_errno(libc::ECANCELED);
+            -1
+        }
+    }
+}
+
+/// A stream of libc's that its user has given up.
+struct Stream(*mut c_void);
+
+// SAFETY: whoever closes a stream has it alone.
+unsafe impl Send for Stream {}
+
+impl Stream {
+    /// # Safety
+    /// `close` is libc's `pclose`, and nothing uses the stream any more.
+    unsafe fn close(self, close: unsafe extern "C" fn(*mut c_void) -> c_int) -> c_int {
+        // SAFETY: the caller's promise.
+        unsafe { close(self.0) }
+    }
+}
+
+#[no_mangle]
+unsafe extern "C" fn pclose(stream: *mut c_void) -> c_int {
+    let real = real!(pclose: unsafe extern "C" fn(*mut c_void) -> c_int);
+    if !can_park() {
+        // SAFETY: the caller's argument.
+        return unsafe { real(stream) };
+    }
+    let stream = Stream(stream);
+    // libc writes what is left, closes and waits in calls of its own. Only it knows the number of the child.
+    // SAFETY: the caller has given the stream up; the helper thread ends it, also after this request.
+    match on_helper(move || (unsafe { stream.close(real) }, errno())) {
+        Ok((result, error)) => {
+            if result < 0 {
+                set_errno(error);
+            }
+            result
+        }
+        Err(Cancelled) => {
+            set_errno(libc::ECANCELED);
+            -1
+        }
+    }
+}
