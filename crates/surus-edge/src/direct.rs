@@ -5,7 +5,6 @@
 
 use std::io::{self, Read};
 use std::net::TcpStream;
-use std::os::fd::AsFd;
 use std::rc::Rc;
 use std::task::{ready, Context, Poll};
 
@@ -13,6 +12,7 @@ use bytes::{BufMut, Bytes, BytesMut};
 use tokio::io::ReadBuf;
 
 use crate::connection::State;
+use crate::high::copied;
 use crate::kept::Keeper;
 use crate::splice::{Moved, Splicer};
 
@@ -107,7 +107,7 @@ impl Direct {
 
     /// For a helper thread, which says by [`Direct::took`] how much it has read.
     pub(crate) fn rest(&self) -> io::Result<Rest> {
-        let stream = self.state.stream().as_fd().try_clone_to_owned()?;
+        let stream = copied(&*self.state.stream())?;
         Ok(Rest(stream.into()))
     }
 

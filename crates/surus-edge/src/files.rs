@@ -18,6 +18,7 @@ use http::{Method, Response, StatusCode};
 
 use crate::conditional::{Validators, Verdict};
 use crate::encoding::{accepted, is_compressible, Encoding, SMALL};
+use crate::high::lifted;
 use crate::mime::media_type;
 use crate::range::{parse, Ranges, Span};
 use crate::{plain, Reply};
@@ -49,9 +50,15 @@ impl FileBody {
             Segment::Text(text) => text.len() as u64,
             Segment::Part(span) => span.len(),
         };
+        let remaining = segments.iter().map(length).sum();
         FileBody {
-            file,
-            remaining: segments.iter().map(length).sum(),
+            // What is short is read at once, and closed.
+            file: if remaining > CHUNK {
+                lifted(file)
+            } else {
+                file
+            },
+            remaining,
             segments,
         }
     }

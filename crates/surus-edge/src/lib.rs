@@ -26,6 +26,7 @@
 //! - [`site`]: which file or script a path of a classic site means; [`hidden`]: which are not for clients; [`path`], [`fs`]: what
 //!   both build on
 //! - [`files`], [`mime`], [`conditional`], [`range`]: static files as replies
+//! - [`high`]: its descriptors keep out of PHP's way
 //! - [`length`], [`date`]: what a response says of itself is true
 //! - [`compress`], [`encoding`]: responses compressed on their way
 
@@ -48,6 +49,7 @@ mod fs;
 #[cfg(any(test, fuzzing))]
 pub mod fuzz;
 mod hidden;
+mod high;
 mod http2;
 mod ids;
 mod input;

@@ -4,21 +4,24 @@ use std::cell::Cell;
 use std::future::{poll_fn, Future};
 use std::io;
 use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
 use std::pin::pin;
 use std::rc::Rc;
 use std::task::Poll;
 use std::time::Duration;
 
 use hyper::server::conn::http1;
+use rustix::net::{acceptfrom_with, SocketFlags};
 use socket2::SockRef;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, Interest};
+use tokio::net::TcpStream;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::coop::unconstrained;
 use tokio::task::{spawn_local, JoinHandle};
 
 use crate::connection::Command;
 use crate::flush::Flusher;
+use crate::high::lifted;
 use crate::http2;
 use crate::serving;
 use crate::sweep::Table;
@@ -191,7 +194,7 @@ impl Accepting {
         key: Option<usize>,
     ) -> io::Result<Self> {
         listener.set_nonblocking(true)?;
-        let listener = Rc::new(Listener::new(TcpListener::from_std(listener)?)?);
+        let listener = Rc::new(Listener::new(listener)?);
         Ok(Accepting {
             key,
             task: spawn_local(accept(Rc::clone(edge), Rc::clone(&listener))),
@@ -207,20 +210,39 @@ impl Drop for Accepting {
 }
 
 struct Listener {
-    inner: TcpListener,
+    /// To the event loop it is a socket that becomes readable. Its own `TcpListener` would watch each connection before it
+    /// can move up.
+    inner: TcpStream,
     /// Its address, where that is also the local address of every connection (it is not for `0.0.0.0` and `[::]`).
     address: Option<SocketAddr>,
 }
 
 impl Listener {
-    fn new(inner: TcpListener) -> io::Result<Self> {
-        let address = Some(inner.local_addr()?).filter(|address| !address.ip().is_unspecified());
-        Ok(Listener { inner, address })
+    fn new(listener: std::net::TcpListener) -> io::Result<Self> {
+        let address = Some(listener.local_addr()?).filter(|address| !address.ip().is_unspecified());
+        let inner = std::net::TcpStream::from(OwnedFd::from(listener));
+        Ok(Listener {
+            inner: TcpStream::from_std(inner)?,
+            address,
+        })
+    }
+
+    async fn accept(&self) -> io::Result<(TcpStream, SocketAddr)> {
+        let take = || {
+            let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+            Ok(acceptfrom_with(&self.inner, flags)?)
+        };
+        let (socket, peer) = self.inner.async_io(Interest::READABLE, take).await?;
+        let peer = peer.and_then(|peer| SocketAddr::try_from(peer).ok());
+        let peer = peer.ok_or(io::ErrorKind::ConnectionAborted)?;
+        let stream = std::net::TcpStream::from(lifted(socket));
+        Ok((TcpStream::from_std(stream)?, peer))
     }
 
     /// A connection that waits in the queue right now.
     async fn pending(&self) -> Option<(TcpStream, SocketAddr)> {
-        poll_fn(|cx| match self.inner.poll_accept(cx) {
+        let mut accept = pin!(self.accept());
+        poll_fn(|cx| match accept.as_mut().poll(cx) {
             Poll::Ready(accepted) => Poll::Ready(accepted.ok()),
             Poll::Pending => Poll::Ready(None),
         })
@@ -231,7 +253,7 @@ impl Listener {
 async fn accept<B: Backend>(edge: Rc<Edge<B>>, listener: Rc<Listener>) {
     let mut failing = false;
     loop {
-        match listener.inner.accept().await {
+        match listener.accept().await {
             Ok((stream, peer)) => {
                 failing = false;
                 open(&edge, &listener, stream, peer, false);

@@ -16,6 +16,8 @@ use rustix::process::geteuid;
 use tempfile::TempDir;
 use tokio::runtime::Handle;
 
+use crate::high::lifted;
+
 /// How long a spare waits.
 const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -127,7 +129,7 @@ impl Spares {
 
     fn fresh(&self) -> io::Result<Parts> {
         let folder = self.inner().folder.clone();
-        let file = tempfile::tempfile_in(folder)?;
+        let file = lifted(tempfile::tempfile_in(folder)?);
         // Where it gets a name, it is nobody else's.
         file.set_permissions(Permissions::from_mode(0o600))?;
         Ok(Parts {

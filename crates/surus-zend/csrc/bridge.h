@@ -147,6 +147,8 @@ int surus_task_exit_status(surus_task *task);
 /* True on a PHP stack where the engine may be left now: not while switching is blocked, not inside compilation of a
  * shared isolate. Also true where a cancelled request would be refused: surus_park then returns at once. */
 bool surus_can_park(void);
+/* The running call was refused a descriptor that select() cannot see, and the exception that says so is pending. */
+bool surus_select_is_refused(void);
 /* Leaves the PHP stack; returns when the task is resumed. Rust has noted what it waits for. The value says why the
  * task was cancelled, if it was: then the caller returns an error to PHP at once. */
 surus_cancel surus_park(void);

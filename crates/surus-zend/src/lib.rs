@@ -13,6 +13,7 @@
 //!  - `refresh` — before a reload: files that have changed are forgotten
 //!  - `router` — from a request to a route of an application; `php_classes` — the PHP that is part of the binary
 //!  - `shared` — memory of a master and its workers; in it `rate` has token buckets and `shared_cache` texts
+//!  - `high` — files of Surus's own keep out of PHP's way
 //!  - `inspect` — looking into a running server
 //!  - `command_line` — scripts as php-cli runs them; `in_process` — applications that they talk to
 //!
@@ -32,6 +33,7 @@ mod engine;
 mod exchange;
 mod ffi;
 mod fields;
+mod high;
 mod in_process;
 mod inputs;
 mod inspect;

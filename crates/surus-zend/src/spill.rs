@@ -5,6 +5,7 @@ use std::{fs::File, io, os::unix::fs::FileExt};
 
 use bytes::Bytes;
 
+use crate::high::lifted;
 use crate::room::{self, Disk, Gathered};
 
 /// Bytes of one response; beyond that its PHP waits.
@@ -67,7 +68,9 @@ impl Spill {
     fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
         let file = match &self.file {
             Some(file) => file,
-            None => self.file.insert(tempfile::tempfile_in(room::folder())?),
+            None => self
+                .file
+                .insert(lifted(tempfile::tempfile_in(room::folder())?)),
         };
         file.write_all_at(bytes, self.written)?;
         let size = bytes.len() as u64;

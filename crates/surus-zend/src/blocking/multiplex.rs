@@ -11,6 +11,7 @@ use super::{
     ready::{any_ready, Waited},
     real::{real, set_errno},
 };
+use crate::ffi;
 
 type PollFn = unsafe extern "C" fn(*mut libc::pollfd, libc::nfds_t, c_int) -> c_int;
 
@@ -100,6 +101,17 @@ unsafe extern "C" fn select(
         *mut libc::timeval,
     ) -> c_int;
     let real = real!(select: SelectFn);
+    // SAFETY: reads the engine's state.
+    if unsafe { ffi::surus_select_is_refused() } {
+        for set in [read, write, except] {
+            // SAFETY: NULL or a set, as libc asks.
+            if let Some(set) = unsafe { set.as_mut() } {
+                // SAFETY: a set that is there.
+                unsafe { libc::FD_ZERO(set) };
+            }
+        }
+        return 0;
+    }
     // SAFETY: NULL or a timeval, as libc asks.
     let limit = unsafe { timeout.as_ref() };
     // Nothing to wait for, or a time that is refused.

@@ -10,6 +10,8 @@ use std::{
 
 use tokio::io::{unix::AsyncFd, Interest};
 
+use crate::high;
+
 /// A descriptor of PHP's, or a copy of it where the event loop already watches the original.
 enum Watched {
     Borrowed(RawFd),
@@ -52,7 +54,7 @@ impl Registration {
                     return Err(error);
                 }
                 // SAFETY: a plain system call; the result is checked.
-                let copy = unsafe { libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, 0) };
+                let copy = unsafe { libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, high::BASE) };
                 if copy < 0 {
                     return Err(io::Error::last_os_error());
                 }

@@ -1,0 +1,83 @@
+//! `select` sees descriptors below 1024, so PHP's own are low, and the server's are not.
+
+use std::fs;
+use std::net::SocketAddr;
+
+use surus_tests::http::{Connection, Request};
+use surus_tests::mariadb::MariaDb;
+use surus_tests::surus::Mode;
+
+use crate::{ask, serve};
+
+const CLIENTS: usize = 1200;
+
+/// Descriptors of a process that `select` could see.
+fn low(pid: i32) -> usize {
+    fs::read_dir(format!("/proc/{pid}/fd"))
+        .expect("the worker lives")
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<i32>().ok())
+        .filter(|fd| *fd < 1024)
+        .count()
+}
+
+/// So many connections, each of which has had an answer.
+fn clients(address: SocketAddr) -> Vec<Connection> {
+    let connect = |_| {
+        let mut client = Connection::open(address).expect("connect");
+        client
+            .write(b"GET /?case=pid HTTP/1.1\r\nhost: a\r\n\r\n")
+            .expect("ask");
+        client.response("GET").expect("an answer");
+        client
+    };
+    (0..CLIENTS).map(connect).collect()
+}
+
+fn check(mode: Mode) {
+    let server = serve(mode).start();
+    let address = server.address();
+    let clients = clients(address);
+    assert_eq!(ask(address, "stream_select"), "ready: 1");
+    assert_eq!(ask(address, "socket_select"), "ready: 1");
+    let port = MariaDb::shared().port();
+    let said = Request::get(&format!("/?case=mysqli_poll&port={port}")).send(address);
+    assert_eq!(said.expect(200).text(), "ready: 1");
+    let worker = server.workers()[0];
+    assert!(low(worker) < 100, "{} low descriptors", low(worker));
+    drop(clients);
+}
+
+#[test]
+fn select_works_beside_many_clients_in_classic_mode() {
+    check(Mode::Classic);
+}
+
+#[test]
+fn select_works_beside_many_clients_in_coroutine_mode() {
+    check(Mode::Coroutine);
+}
+
+#[test]
+fn select_works_beside_many_clients_in_processes() {
+    check(Mode::Process);
+}
+
+/// Where it is PHP that has too many, it says so, at once.
+#[test]
+fn a_descriptor_that_is_too_high_is_an_exception() {
+    for mode in Mode::ALL {
+        let server = serve(mode).start();
+        for case in ["high_stream_select", "high_socket_select"] {
+            let said = ask(server.address(), case);
+            assert!(
+                said.starts_with("Descriptor ")
+                    && said.contains(" cannot be waited for: select() takes those below 1024")
+                    && said.ends_with(", after 0 s"),
+                "{} {case}: {said}",
+                mode.name()
+            );
+            let log = server.log();
+            assert!(!log.contains("FD_SETSIZE"), "{log}");
+        }
+    }
+}
