@@ -203,6 +203,7 @@ scripts! {
     compressed_output
     date_errors
     default_connection
+    default_directory
     detect_order
     directory
     dl
@@ -225,6 +226,7 @@ scripts! {
     persistent_connection
     rewritten_links
     serialize_in_progress
+    settings
     shutdown_function
     silence
     soap_call
@@ -238,5 +240,6 @@ scripts! {
     umask
     uploaded_file
     xml_entity_loader
+    xml_input
     xslt_defaults
 }

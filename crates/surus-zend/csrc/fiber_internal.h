@@ -2,6 +2,7 @@
 #ifndef SURUS_FIBER_INTERNAL_H
 #define SURUS_FIBER_INTERNAL_H
 
+#include "fiber_ini.h"
 #include "fiber_parts.h"
 #include "fiber_values.h"
 
@@ -9,18 +10,12 @@
 
 extern zend_string *surus_superglobal_names[SURUS_SUPERGLOBALS];
 
-typedef struct {
-	zend_string *name;
-	zend_string *value;
-} ini_change;
-
 struct surus_fiber_state {
 	surus_values values;
 	zend_fiber_context context; /* what user fibers come back to */
 	zval superglobals[SURUS_SUPERGLOBALS];
 	bool has_superglobals;
-	ini_change *ini;
-	size_t ini_count;
+	surus_fiber_ini ini;
 	struct surus_os_state *os; /* NULL: the isolate's */
 	char *parts;
 	void *random;
@@ -29,6 +24,7 @@ struct surus_fiber_state {
 struct surus_idle {
 	surus_values values;
 	char *parts;
+	void *ini; /* what settings control */
 	struct surus_fiber_state *main; /* the boot's own state, while a fiber's is installed */
 	surus_task *installed;          /* whose values are in place; NULL: the boot's */
 };

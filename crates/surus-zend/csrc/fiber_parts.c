@@ -85,6 +85,17 @@ static void end_date_errors(void *address, size_t size)
 	globals->tzcache = cache;
 }
 
+/* The directory of a readdir() without one: closed, unless the request's own variables keep it. */
+static void end_directory(void *address, size_t size)
+{
+	(void)size;
+	zend_resource **directory = address;
+	if (*directory) {
+		zend_list_delete(*directory);
+		*directory = NULL;
+	}
+}
+
 /* Modules whose globals are a request's, all of them. Some hold memory that the module itself must end. */
 static const struct { const char *module; bool ends, starts; end_part end; } request_modules[] = {
 	{"session", true, true, NULL}, {"libxml", true, true, NULL}, {"json", false, false, NULL}, {"posix", false, false, NULL},
@@ -106,6 +117,8 @@ typedef struct {
 	bool starts;               /* the module starts again when it has ended a boot */
 	bool is_block;             /* a pointer to a block of the request's heap, or NULL when idle */
 	end_part end;              /* ends what no module ends, or NULL */
+	int whole;                 /* number of the module whose globals it is, or -1 */
+	bool holds_value;          /* begins with a value, to which each fiber has a reference of its own */
 } part;
 
 static part parts[MAX_PARTS];
@@ -118,7 +131,7 @@ static part *add_part(void *address, size_t size, zend_module_entry *module)
 {
 	ZEND_ASSERT(part_count < MAX_PARTS);
 	part *added = &parts[part_count++];
-	*added = (part){.address = address, .size = size, .offset = parts_size, .module = module};
+	*added = (part){.address = address, .size = size, .offset = parts_size, .module = module, .whole = -1};
 	parts_size += ZEND_MM_ALIGNED_SIZE(size);
 	return added;
 }
@@ -138,6 +151,7 @@ static void add_modules(void)
 		part *added = add_part(module->globals_ptr, module->globals_size, request_modules[i].ends ? module : NULL);
 		added->starts = request_modules[i].starts;
 		added->end = end;
+		added->whole = module->module_number;
 	}
 }
 
@@ -184,11 +198,35 @@ void surus_parts_find(void)
 				owner = find_module(owners[o].module);
 			}
 		}
-		add_part(hidden[i].addr, hidden[i].size, owner)->starts = true;
+		part *added = add_part(hidden[i].addr, hidden[i].size, owner);
+		added->starts = true;
+		added->holds_value = strcmp(hidden[i].name, "assert_globals") == 0; /* assert.callback */
+		added->end = strcmp(hidden[i].name, "default_dir") == 0 ? end_directory : NULL;
 	}
 	mb_offset = parts_size;
 	mb_size = surus_mb_find();
 	parts_size += ZEND_MM_ALIGNED_SIZE(mb_size);
+}
+
+bool surus_parts_own_module(int module_number)
+{
+	for (size_t i = 0; i < part_count; i++) {
+		if (parts[i].whole == module_number) {
+			return true;
+		}
+	}
+	return false;
+}
+
+bool surus_parts_cover(const void *address)
+{
+	for (size_t i = 0; i < part_count; i++) {
+		const char *at = address;
+		if (at >= parts[i].address && at < parts[i].address + parts[i].size) {
+			return true;
+		}
+	}
+	return false;
 }
 
 size_t surus_parts_size(void)
@@ -226,6 +264,11 @@ void surus_parts_take_fresh(char *idle)
 void surus_parts_make(char *own, const char *idle)
 {
 	memcpy(own, idle, mb_offset);
+	for (size_t i = 0; i < part_count; i++) {
+		if (parts[i].holds_value) {
+			Z_TRY_ADDREF_P((zval *)(void *)(own + parts[i].offset));
+		}
+	}
 	if (mb_size) {
 		surus_mb_make(own + mb_offset, idle + mb_offset);
 	}
@@ -233,6 +276,11 @@ void surus_parts_make(char *own, const char *idle)
 
 void surus_parts_free(char *own)
 {
+	for (size_t i = 0; i < part_count; i++) {
+		if (parts[i].holds_value) {
+			zval_ptr_dtor((zval *)(void *)(own + parts[i].offset));
+		}
+	}
 	if (mb_size) {
 		surus_mb_free(own + mb_offset);
 	}
@@ -327,7 +375,13 @@ void surus_parts_reset(const char *idle)
 		if (differs(p, idle)) {
 			end_request(p->module);
 			end_rest(p);
+			if (p->holds_value) {
+				zval_ptr_dtor((zval *)(void *)p->address);
+			}
 			memcpy(p->address, idle + p->offset, p->size);
+			if (p->holds_value) {
+				Z_TRY_ADDREF_P((zval *)(void *)p->address);
+			}
 		}
 	}
 	if (mb_size && !surus_mb_is(idle + mb_offset)) {

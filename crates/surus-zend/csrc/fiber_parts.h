@@ -19,6 +19,9 @@ void surus_parts_save(char *to);
 void surus_parts_load(const char *from);
 /* Whether no part differs from `idle`. */
 bool surus_parts_are(const char *idle);
+/* Whether all globals of the module are a part; whether `address` lies in one. */
+bool surus_parts_own_module(int module_number);
+bool surus_parts_cover(const void *address);
 /* Ends the request for each module whose part differs from `idle`, then loads `idle`. */
 void surus_parts_reset(const char *idle);
 

@@ -105,9 +105,9 @@ static void end_ticks(void)
 
 static void end_all(surus_task *task, struct surus_idle *idle)
 {
-	/* Modules first: an active session refuses changes of its settings. */
+	/* Modules first: what settings tell them must not reach a request that is still at work. */
 	surus_parts_reset(idle->parts);
-	zend_ini_deactivate();
+	surus_ini_reset(idle->ini, task->isolate);
 	surus_random_reset();
 	reset_sapi();
 	if (task->built_superglobals || zend_hash_exists(&EG(symbol_table), surus_superglobal_names[SURUS_SUPERGLOBALS - 1])) {

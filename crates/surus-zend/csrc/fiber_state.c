@@ -23,42 +23,6 @@ static void name_superglobals(void)
 	}
 }
 
-/* Settings changed with ini_set() go back to the application's while another fiber runs. */
-static void save_ini(struct surus_fiber_state *state)
-{
-	if (!EG(modified_ini_directives) || zend_hash_num_elements(EG(modified_ini_directives)) == 0) {
-		return;
-	}
-	state->ini = ecalloc(zend_hash_num_elements(EG(modified_ini_directives)), sizeof *state->ini);
-	zend_ini_entry *entry;
-	ZEND_HASH_FOREACH_PTR(EG(modified_ini_directives), entry) {
-		if (entry->modified) {
-			state->ini[state->ini_count++] = (ini_change){zend_string_copy(entry->name), entry->value ? zend_string_copy(entry->value) : NULL};
-		}
-	} ZEND_HASH_FOREACH_END();
-	for (size_t i = 0; i < state->ini_count; i++) {
-		zend_restore_ini_entry(state->ini[i].name, ZEND_INI_STAGE_RUNTIME);
-	}
-}
-
-static void load_ini(struct surus_fiber_state *state)
-{
-	for (size_t i = 0; i < state->ini_count; i++) {
-		ini_change *change = &state->ini[i];
-		zend_string *value = change->value ? change->value : ZSTR_EMPTY_ALLOC();
-		zend_alter_ini_entry_ex(change->name, value, PHP_INI_ALL, ZEND_INI_STAGE_RUNTIME, true);
-		zend_string_release(change->name);
-		if (change->value) {
-			zend_string_release(change->value);
-		}
-	}
-	if (state->ini) {
-		efree(state->ini);
-		state->ini = NULL;
-		state->ini_count = 0;
-	}
-}
-
 static void save_superglobals(struct surus_fiber_state *state)
 {
 	state->has_superglobals = false;
@@ -89,7 +53,7 @@ static void load_superglobals(struct surus_fiber_state *state)
 
 /* A module may refuse a change of its settings while it is active: the settings go back while the modules are idle, and
  * come again before the modules do. */
-static void save_state(struct surus_fiber_state *state, struct surus_idle *idle)
+static void save_state(struct surus_fiber_state *state, struct surus_idle *idle, const surus_isolate *isolate)
 {
 	surus_swapped.fibers++;
 	/* What it knows of the last file: the other one asks for itself. */
@@ -101,12 +65,12 @@ static void save_state(struct surus_fiber_state *state, struct surus_idle *idle)
 	surus_values_save(&state->values);
 	state->random = surus_random_save();
 	surus_parts_load(idle->parts);
-	save_ini(state);
+	surus_ini_save(&state->ini, idle->ini, isolate);
 }
 
-static void load_state(struct surus_fiber_state *state)
+static void load_state(struct surus_fiber_state *state, const surus_isolate *isolate)
 {
-	load_ini(state);
+	surus_ini_load(&state->ini, isolate);
 	surus_values_load(&state->values);
 	surus_parts_load(state->parts);
 	surus_random_load(state->random);
@@ -168,12 +132,12 @@ void surus_fiber_install(surus_task *task)
 	surus_task *next = task->work == SURUS_RUN_CALL ? task : NULL;
 	if (idle->installed != next) {
 		surus_memory_lift(task->isolate);
-		save_state(idle->installed ? idle->installed->fiber : idle->main, idle);
+		save_state(idle->installed ? idle->installed->fiber : idle->main, idle, task->isolate);
 		if (next && !next->fiber && !surus_fiber_state_make(next)) {
 			/* Out of memory: the call reports it. */
 			next = NULL;
 		}
-		load_state(next ? next->fiber : idle->main);
+		load_state(next ? next->fiber : idle->main, task->isolate);
 		idle->installed = next;
 		surus_memory_limit(task->isolate);
 	}
@@ -209,8 +173,8 @@ void surus_fiber_state_free(surus_task *task)
 	surus_isolate_enter(task->isolate);
 	if (idle && idle->installed == task) {
 		surus_memory_lift(task->isolate);
-		save_state(state, idle);
-		load_state(idle->main);
+		save_state(state, idle, task->isolate);
+		load_state(idle->main, task->isolate);
 		idle->installed = NULL;
 		surus_memory_limit(task->isolate);
 	}
@@ -274,6 +238,7 @@ void surus_fiber_take_idle(surus_isolate *isolate)
 		FREE_HASHTABLE(EG(modified_ini_directives));
 		EG(modified_ini_directives) = NULL;
 	}
+	idle->ini = surus_ini_take_idle(isolate);
 	surus_parts_save(idle->parts);
 	surus_parts_take_fresh(idle->parts);
 	surus_values_save(&idle->values);
@@ -319,6 +284,7 @@ void surus_fiber_drop_idle(surus_isolate *isolate)
 		free(idle->main->parts);
 		free(idle->main);
 		free(idle->parts);
+		free(idle->ini);
 		free(idle);
 		isolate->idle = NULL;
 	}

@@ -1,4 +1,4 @@
-/* Hidden state of the engine, of ext/spl and of ext/standard's arrays. */
+/* Hidden state of the engine, of ext/spl and of ext/standard's arrays and directories. */
 #include "hidden_find.h"
 
 #include "Zend/zend_fibers.h"
@@ -210,11 +210,58 @@ static bool find_array_globals(surus_finder *finder)
 		&& surus_is_of_request(finder);
 }
 
+/* The resource that `function`, opendir() or dir(), has made, held by `result`; NULL where it is disabled. */
+static zend_resource *open_directory(const char *function, zval *result)
+{
+	zval name, path;
+	ZVAL_STRING(&name, function);
+	ZVAL_STRING(&path, "/");
+	ZVAL_UNDEF(result);
+	if (zend_hash_exists(EG(function_table), Z_STR(name))) {
+		call_user_function(NULL, NULL, &name, result, 1, &path);
+	}
+	zval_ptr_dtor(&name);
+	zval_ptr_dtor(&path);
+	zval *handle = Z_TYPE_P(result) == IS_OBJECT ? OBJ_PROP_NUM(Z_OBJ_P(result), 1) : result;
+	return Z_TYPE_P(handle) == IS_RESOURCE ? Z_RES_P(handle) : NULL;
+}
+
+/* The directory that readdir() lists without an argument. */
+static bool find_default_dir(surus_finder *finder)
+{
+	const char *function = zend_hash_str_exists(EG(function_table), "opendir", 7) ? "opendir" : "dir";
+	if (!zend_hash_str_exists(EG(function_table), function, strlen(function))) {
+		return true; /* nothing sets it */
+	}
+	surus_probe probe;
+	if (!surus_probe_open(&probe, "libphp")) {
+		return surus_not_found(finder, "default_dir", "it cannot be probed");
+	}
+	char *open_basedir = PG(open_basedir);
+	PG(open_basedir) = NULL;
+	surus_probe_keep_value(&probe, 8, 0);
+	zval directories[3];
+	for (size_t i = 0; i < sizeof directories / sizeof *directories; i++) {
+		surus_probe_keep_value(&probe, 8, (unsigned long)open_directory(function, &directories[i]));
+	}
+	PG(open_basedir) = open_basedir;
+	zend_resource **address = surus_probe_only(&probe);
+	surus_probe_close(&probe);
+	if (address && *address) {
+		zend_list_delete(*address);
+		*address = NULL;
+	}
+	for (size_t i = 0; i < sizeof directories / sizeof *directories; i++) {
+		zval_ptr_dtor(&directories[i]);
+	}
+	return surus_found(finder, "default_dir", address, sizeof *address, SURUS_INIT_ZERO) && surus_is_of_request(finder);
+}
+
 bool surus_find_engine(surus_finder *finder)
 {
 	return find_gc(finder) && find_fiber_blocking(finder)
 		&& (spl_has_globals() || (find_spl_functions(finder) && find_spl_extensions(finder)))
-		&& find_array_globals(finder);
+		&& find_array_globals(finder) && find_default_dir(finder);
 }
 
 bool surus_verify_engine(surus_finder *finder)

@@ -169,6 +169,9 @@ static const struct {
 	{"__xmlLoadExtDtdDefaultValue", sizeof(int), SURUS_INIT_IMAGE},
 	{"__xmlKeepBlanksDefaultValue", sizeof(int), SURUS_INIT_IMAGE},
 	{"__xmlIndentTreeOutput", sizeof(int), SURUS_INIT_IMAGE},
+	/* PHP's streams, which the start of a request puts there and its end takes away. */
+	{"__xmlParserInputBufferCreateFilenameValue", sizeof(void *), SURUS_INIT_IMAGE},
+	{"__xmlOutputBufferCreateFilenameValue", sizeof(void *), SURUS_INIT_IMAGE},
 };
 
 static bool find_libxml(surus_finder *finder)

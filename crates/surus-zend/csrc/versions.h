@@ -75,6 +75,13 @@
 #define SURUS_IS_PLAIN_PROPERTY(property) true
 #endif
 
+/* Further standard handlers of settings, and what they keep. */
+#if PHP_VERSION_ID >= 80400
+#define SURUS_STR_HANDLERS {OnUpdateStr, sizeof(zend_string *)}, {OnUpdateStrNotEmpty, sizeof(zend_string *)},
+#else
+#define SURUS_STR_HANDLERS
+#endif
+
 /* What mb_output_handler() keeps from call to call: type and field of mbstring's globals. */
 #if PHP_VERSION_ID >= 80300
 #define SURUS_MB_OUTPUT(X) X(bool, outconv_enabled) X(unsigned int, outconv_state)

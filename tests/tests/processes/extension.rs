@@ -1,20 +1,17 @@
 //! An extension whose state cannot be isolated: the self-test finds it out, and PHP gets processes.
 
+use std::path::Path;
 use std::process::Command;
 
+use serde_json::json;
 use surus_tests::fixture;
 use surus_tests::http::Request;
 use surus_tests::parallel::together;
 use surus_tests::surus::{Options, Surus};
 use surus_tests::temp::TempDir;
 
-/// The extension `fixtures/extension/keeper.c`, and a site that uses it.
-fn site(define: &str) -> TempDir {
-    let folder = TempDir::new("extension");
-    folder.file(
-        "index.php",
-        "<?php keep((int) $_GET['id']); usleep(100_000); echo kept(), ' ', getmypid();",
-    );
+/// Compiles an extension of `fixtures/extension` into the folder.
+fn compile(name: &str, define: &str, folder: &Path) {
     let includes = Command::new("php-config8.2")
         .arg("--includes")
         .output()
@@ -24,10 +21,20 @@ fn site(define: &str) -> TempDir {
     compiler
         .args(["-shared", "-fPIC", "-O1", define])
         .args(includes.split_whitespace())
-        .arg(fixture("extension/keeper.c"))
+        .arg(fixture(&format!("extension/{name}.c")))
         .arg("-o")
-        .arg(folder.path().join("keeper.so"));
+        .arg(folder.join(format!("{name}.so")));
     surus_tests::process::run(compiler);
+}
+
+/// The extension `fixtures/extension/keeper.c`, and a site that uses it.
+fn site(define: &str) -> TempDir {
+    let folder = TempDir::new("extension");
+    folder.file(
+        "index.php",
+        "<?php keep((int) $_GET['id']); usleep(100_000); echo kept(), ' ', getmypid();",
+    );
+    compile("keeper", define, folder.path());
     folder
 }
 
@@ -96,4 +103,40 @@ fn an_unknown_extension_is_named() {
         "{log}"
     );
     assert!(!log.contains("cannot be isolated"), "{log}");
+}
+
+/// A setting's handler may report, throw, fail or call PHP: no request hears of what another one has set.
+#[test]
+fn handlers_of_settings_reach_nobody_else() {
+    const REQUESTS: usize = 6;
+    let folder = TempDir::new("loud");
+    compile("loud", "-DLOUD", folder.path());
+    let script = fixture("extension/settings.php");
+    let config = format!(
+        "[php]\nextension = \"{}/loud.so\"\n",
+        folder.path().display()
+    );
+    let server = Surus::serve(&script)
+        .argument("--mode")
+        .argument("coroutine")
+        .config(&config)
+        .start();
+    let ask = |id: usize| {
+        let request = Request::get(&format!("/?id={id}"));
+        request.send(server.address()).expect(200).json()
+    };
+    let (answers, _) = together(REQUESTS, |number| ask(number + 1));
+    for (id, answer) in (1..).zip(&answers) {
+        assert_eq!(answer["before"], "application", "{answer}");
+        assert_eq!(
+            answer["own"],
+            json!([format!("{id}{id}{id}{id}")]),
+            "{answer}"
+        );
+        assert_eq!(answer["heard"], json!([]), "{answer}");
+        assert_eq!(answer["said"], 2, "{answer}");
+    }
+    // Each request's own call, and no other.
+    let after = ask(0);
+    assert_eq!(after, json!({"before": "application", "called": REQUESTS}));
 }
