@@ -4,6 +4,8 @@
 
 #[path = "system/descriptors.rs"]
 mod descriptors;
+#[path = "system/locks.rs"]
+mod locks;
 
 use std::net::SocketAddr;
 

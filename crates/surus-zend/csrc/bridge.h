@@ -152,6 +152,11 @@ bool surus_select_is_refused(void);
 /* Leaves the PHP stack; returns when the task is resumed. Rust has noted what it waits for. The value says why the
  * task was cancelled, if it was: then the caller returns an error to PHP at once. */
 surus_cancel surus_park(void);
+/* The same for what cannot fail: for the caller to ask before whether the engine may be left. */
+void surus_park_for_lock(void);
+/* Waits until some lock of a C library was released, or the request was told to end. */
+void surus_rs_wait_for_lock(void);
+void surus_rs_lock_is_released(void);
 /* The exchange of the running task, NULL outside of one. */
 void *surus_current_exchange(void);
 

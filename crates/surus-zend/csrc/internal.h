@@ -85,6 +85,9 @@ struct surus_task {
 	php_output_handler *output;      /* the buffer below everything that a fiber prints */
 	const surus_script *script;      /* command_line.c; NULL in a server's tasks */
 	uint32_t switches;               /* of the script's that are left */
+	void **locks;                    /* locks.c: those of C libraries that it holds */
+	uint32_t lock_count, lock_room;
+	surus_task *next_holder;
 };
 
 extern __thread surus_task *surus_running;
@@ -103,6 +106,14 @@ static inline bool surus_is_abandoned(const surus_task *task)
 }
 /* The same where the engine may be left; else nothing. */
 void surus_yield(surus_event event);
+/* Whether the running task may be left now. */
+bool surus_may_leave(void);
+
+/* ---- locks.c ---- */
+/* A task with locks stops running, goes on, has ended. */
+void surus_locks_leave(surus_task *task);
+void surus_locks_return(surus_task *task);
+void surus_locks_end(surus_task *task);
 
 /* ---- cancel.c ---- */
 void surus_cancel_start(void);

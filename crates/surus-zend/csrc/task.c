@@ -64,6 +64,7 @@ void surus_task_free(surus_task *task)
 		surus_fiber_state_free(task);
 	}
 	surus_stack_unmap(&task->stack);
+	free(task->locks);
 	free(task);
 }
 
@@ -111,16 +112,33 @@ void surus_clear_marks(surus_isolate *isolate)
 	gc_protect(isolate->collector_left);
 }
 
+/* What it has not given back it never will. */
+static void end_locks(surus_task *task)
+{
+	if (task->lock_count) {
+		surus_locks_end(task);
+	}
+}
+
 void surus_task_leave(surus_event event)
 {
 	surus_task *task = surus_running;
 	task->event = event;
+	if (event == SURUS_DONE) {
+		end_locks(task);
+	} else if (task->lock_count) {
+		surus_locks_leave(task);
+		surus_stack_switch(&task->sp, loop_sp);
+		surus_locks_return(task);
+		return;
+	}
 	surus_stack_switch(&task->sp, loop_sp);
 }
 
 void surus_task_abandon(surus_task *task, surus_event event)
 {
 	task->event = event;
+	end_locks(task);
 	void *dead;
 	surus_stack_switch(&dead, loop_sp);
 }
@@ -147,6 +165,7 @@ bool surus_task_is_ending(const surus_task *task)
 void surus_task_give_up(surus_task *task)
 {
 	task->event = SURUS_ABANDONED;
+	end_locks(task);
 }
 
 /* Whether a call may park here at all; not in a section that holds a lock. */
@@ -172,6 +191,11 @@ static bool may_leave(const surus_task *task)
 {
 	/* Fibers share the compiler's state: one that is compiling finishes first. */
 	return may_stop(task) && !(task->fiber && (is_compiling() || is_collecting(task)));
+}
+
+bool surus_may_leave(void)
+{
+	return may_leave(surus_running);
 }
 
 bool surus_can_park(void)
@@ -221,6 +245,11 @@ surus_cancel surus_park(void)
 	task->refused = 0;
 	leave_for(SURUS_PARKED);
 	return surus_must_end(task) ? refuse(task) : SURUS_CANCEL_NONE;
+}
+
+void surus_park_for_lock(void)
+{
+	leave_for(SURUS_PARKED);
 }
 
 void *surus_current_exchange(void)

@@ -179,6 +179,7 @@ extern "C" {
     pub(crate) fn surus_current_exchange() -> *mut c_void;
     pub(crate) fn surus_can_park() -> bool;
     pub(crate) fn surus_select_is_refused() -> bool;
+    pub(crate) fn surus_park_for_lock();
     pub(crate) fn surus_park() -> c_int;
 }
 

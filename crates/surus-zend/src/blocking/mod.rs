@@ -10,6 +10,7 @@
 
 mod children;
 mod descriptor;
+mod foreign_lock;
 pub(crate) mod hand_over;
 mod helper;
 mod hosts;
