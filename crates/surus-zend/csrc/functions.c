@@ -90,6 +90,31 @@ ZEND_FUNCTION(getallheaders)
 	}
 }
 
+/* What the script has set; of one name the last, as CGI has it. */
+ZEND_FUNCTION(apache_response_headers)
+{
+	ZEND_PARSE_PARAMETERS_NONE();
+	array_init(return_value);
+	zend_llist_position position;
+	for (sapi_header_struct *header = zend_llist_get_first_ex(&SG(sapi_headers).headers, &position); header;
+		header = zend_llist_get_next_ex(&SG(sapi_headers).headers, &position)) {
+		const char *end = header->header + header->header_len;
+		const char *colon = memchr(header->header, ':', header->header_len);
+		size_t name = colon ? (size_t)(colon - header->header) : 0;
+		while (name > 0 && (header->header[name - 1] == ' ' || header->header[name - 1] == '\t')) {
+			name--;
+		}
+		if (name == 0) {
+			continue;
+		}
+		const char *value = colon + 1;
+		while (value < end && (*value == ' ' || *value == '\t')) {
+			value++;
+		}
+		add_assoc_stringl_ex(return_value, header->header, name, value, (size_t)(end - value));
+	}
+}
+
 /* In place of pcntl_fork(): the child would be a second event loop on the same connections. */
 static ZEND_NAMED_FUNCTION(refuse_fork)
 {
@@ -120,5 +145,6 @@ const zend_function_entry surus_functions[] = {
 	ZEND_FE(headers_send, arginfo_headers_send)
 	ZEND_FE(getallheaders, arginfo_array)
 	ZEND_FALIAS(apache_request_headers, getallheaders, arginfo_array)
+	ZEND_FE(apache_response_headers, arginfo_array)
 	ZEND_FE_END
 };

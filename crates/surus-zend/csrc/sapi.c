@@ -209,6 +209,7 @@ sapi_module_struct surus_sapi_module = {
 	.register_server_variables = sapi_register_variables,
 	.log_message = sapi_log,
 	.phpinfo_as_text = 0,
+	.executable_location = "/proc/self/exe", /* PHP_BINARY, as php-fpm's is php-fpm */
 	SURUS_SAPI_EXTRA
 };
 

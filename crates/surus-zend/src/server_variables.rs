@@ -1,4 +1,4 @@
-//! `$_SERVER` as php-fpm behind nginx would have it, and the request strings that PHP wants NUL-terminated.
+//! `$_SERVER` as php-fpm behind nginx would have it, and what it has besides behind other servers, and the request strings that PHP wants NUL-terminated.
 
 use std::{ops::Range, os::unix::ffi::OsStrExt};
 
@@ -200,7 +200,12 @@ impl ServerVariables {
         );
         self.add("SERVER_ADDR", local_ip.as_bytes());
         self.add("SERVER_PORT", request.local.port().to_string().as_bytes());
-        self.add("REMOTE_ADDR", request.peer.ip().to_string().as_bytes());
+        let peer_ip = request.peer.ip().to_string();
+        self.add("REMOTE_ADDR", peer_ip.as_bytes());
+        // Nobody is looked up or asked who they are, as with Caddy; nginx leaves these out.
+        self.add("REMOTE_HOST", peer_ip.as_bytes());
+        self.add("REMOTE_IDENT", b"");
+        self.add("AUTH_TYPE", b"");
         self.add("REMOTE_PORT", request.peer.port().to_string().as_bytes());
         self.add("REQUEST_METHOD", request.method.as_str().as_bytes());
         self.add(
@@ -239,6 +244,9 @@ impl ServerVariables {
         self.add("PHP_SELF", path.as_bytes());
         // Empty rather than missing: so do Debian's fastcgi.conf and the snippet around it.
         self.add("PATH_INFO", info.as_bytes());
+        if !info.is_empty() {
+            self.add("PATH_TRANSLATED", &[root, info.as_bytes()].concat());
+        }
     }
 }
 

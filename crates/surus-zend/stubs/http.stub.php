@@ -391,4 +391,13 @@ namespace {
     function apache_request_headers(): array
     {
     }
+
+    /**
+     * The headers that the response has so far.
+     *
+     * @return array<string, string>
+     */
+    function apache_response_headers(): array
+    {
+    }
 }

@@ -35,7 +35,8 @@ fn compare(request: Request) -> Value {
         }
         server
     };
-    let (expected_server, got_server) = (server(&expected), server(&got));
+    let (mut expected_server, got_server) = (server(&expected), server(&got));
+    add_cgi(&mut expected_server);
     let keys: std::collections::BTreeSet<_> =
         expected_server.keys().chain(got_server.keys()).collect();
     let differences: Vec<_> = keys
@@ -61,6 +62,20 @@ fn compare(request: Request) -> Value {
         assert_eq!(expected[part], got[part], "{target}: {part}");
     }
     got
+}
+
+/// What CGI has and nginx does not pass on; Caddy does.
+fn add_cgi(server: &mut Map<String, Value>) {
+    let text =
+        |server: &Map<String, Value>, key: &str| server[key].as_str().expect("a string").to_owned();
+    server.insert("REMOTE_HOST".into(), server["REMOTE_ADDR"].clone());
+    server.insert("REMOTE_IDENT".into(), "".into());
+    server.insert("AUTH_TYPE".into(), "".into());
+    let info = text(server, "PATH_INFO");
+    if !info.is_empty() {
+        let path = text(server, "DOCUMENT_ROOT") + &info;
+        server.insert("PATH_TRANSLATED".into(), path.into());
+    }
 }
 
 fn kind(value: &Value) -> &'static str {
@@ -197,5 +212,70 @@ fn request_headers() {
             .header("X-Forwarded-For", "1.2.3.4")
             .header("Proxy", "evil:1")
             .header("Referer", "http://surus.test/?a=b"),
+    );
+}
+
+/// Functions, constants, classes and settings: what php-fpm's scripts find is there.
+#[test]
+fn environment() {
+    // The server's own: its name and files, and what is different on purpose.
+    const OWN: [&str; 8] = [
+        "constants PHP_BINARY",
+        "constants PHP_CONFIG_FILE_PATH",
+        "constants PHP_CONFIG_FILE_SCAN_DIR",
+        "constants PHP_SAPI",
+        "extensions cgi-fcgi",
+        "functions fpm_get_status",
+        // A text for people: pages have their own.
+        "settings html_errors",
+        // Nobody is killed for holding OPcache's lock: docs/isolates.md.
+        "settings opcache.force_restart_timeout",
+    ];
+    let (expected, got) = both(Request::get("/environment.php"));
+    let (expected, got) = (expected.expect(200).json(), got.expect(200).json());
+    // An address, and settings of FastCGI.
+    let is_own = |name: &str| {
+        OWN.contains(&name)
+            || name.contains("apc_register_serializer")
+            || ["cgi.", "fastcgi.", "fpm."]
+                .iter()
+                .any(|prefix| name.starts_with(&format!("settings {prefix}")))
+    };
+    let off = |value: &Value| value == "" || value == "0" || value == "off";
+    let mut missing = Vec::new();
+    for part in [
+        "functions",
+        "constants",
+        "classes",
+        "extensions",
+        "settings",
+    ] {
+        let listed = |dump: &Value| dump[part].as_object().expect("names").clone();
+        let (expected, got) = (listed(&expected), listed(&got));
+        for (key, value) in &expected {
+            let name = format!("{part} {key}");
+            let is_there = got.get(key).is_some_and(|own| {
+                // The others are numbered.
+                let compares = part == "constants" || part == "settings";
+                !compares || own == value || (off(own) && off(value))
+            });
+            if !is_there && !is_own(&name) {
+                missing.push(format!("{name}: {:?} for {value:?}", got.get(key)));
+            }
+        }
+    }
+    assert!(missing.is_empty(), "{}", missing.join("\n"));
+    let binary = got["constants"]["PHP_BINARY"].as_str().expect("a path");
+    let surus = std::fs::canonicalize(surus_tests::surus::binary()).expect("the server");
+    assert_eq!(binary, surus.to_str().expect("UTF-8"));
+}
+
+#[test]
+fn response_headers() {
+    let (_, got) = both(Request::get("/response_headers.php"));
+    let headers = got.expect(200).json();
+    assert_eq!(
+        headers,
+        serde_json::json!({"X-One": "1: one", "Set-Cookie": "b=2", "Content-Type": "application/json"})
     );
 }
