@@ -36,6 +36,9 @@ const char *surus_php_version(void);
 
 /* A new isolate: NULL when memory is short. `memory_limit` is ini text or NULL. */
 surus_isolate *surus_isolate_new(const char *memory_limit);
+/* Isolates of this process find the self-test's script, and have the settings that it needs, whatever the site's are. Before
+ * the first one. */
+void surus_prepare_self_test(const char *script, size_t length);
 /* Frees everything the isolate owns. No task of it may be running or parked. `clean` is false after a failure that
  * left its heap in an unknown state: then no PHP destructor or connection shutdown runs. */
 void surus_isolate_free(surus_isolate *isolate, bool clean);

@@ -4,12 +4,7 @@
 //! and serves with processes instead, rather than mixing up requests later. Of extensions that nobody has read, the
 //! script knows no state; their variables are compared instead.
 
-use std::{
-    ffi::CStr,
-    fs::OpenOptions,
-    io::Write,
-    path::{Path, PathBuf},
-};
+use std::{ffi::CStr, path::PathBuf};
 
 use crate::{
     exchange::Exchange,
@@ -19,6 +14,11 @@ use crate::{
     task::{Outcome, Task},
     BootError, Engine,
 };
+
+/// Part of the program: it needs no folder, and nothing of it can stay behind.
+const SCRIPT: &[u8] = include_bytes!("self_test.php");
+/// `SURUS_SELF_TEST` of self_test.c.
+const SCRIPT_NAME: &str = "/surus-self-test.php";
 
 const STACK_SIZE: usize = 1024 * 1024;
 
@@ -32,20 +32,18 @@ pub enum SelfTest {
 }
 
 impl Engine {
-    /// Runs the self-test. Inside the runtime of a process that has forked. Fails where it cannot be run at all.
+    /// Runs the self-test. Inside the runtime of a process that has forked, whose settings are its own from then on. Fails
+    /// where it cannot be run at all.
     pub async fn self_test(&self) -> Result<SelfTest, BootError> {
-        let script = ScriptFile::new().map_err(|error| {
-            BootError(format!(
-                "no file for the self-test in a temporary folder: {error}"
-            ))
-        })?;
-        let first = overlap(&script.0).await?;
+        // SAFETY: PHP has started, and this process has no isolate yet; the text is static.
+        unsafe { ffi::surus_prepare_self_test(SCRIPT.as_ptr().cast(), SCRIPT.len()) };
+        let first = overlap().await?;
         // Its data may change once, when the linker binds it or a cache is filled: watched from the second time on.
         // SAFETY: on the event loop's stack; PHP has started.
         if first != SelfTest::Isolated || !unsafe { ffi::surus_watch_extensions() } {
             return Ok(first);
         }
-        let second = overlap(&script.0).await?;
+        let second = overlap().await?;
         // SAFETY: as above; the name is a string of the extension, which stays loaded.
         let changed = unsafe {
             let name = ffi::surus_watched_change();
@@ -78,47 +76,18 @@ impl Engine {
     }
 }
 
-async fn overlap(script: &Path) -> Result<SelfTest, BootError> {
-    let (first, second) = tokio::join!(run(script, 0), run(script, 1));
+async fn overlap() -> Result<SelfTest, BootError> {
+    let (first, second) = tokio::join!(run(0), run(1));
     let shared = [first?, second?].into_iter().find(|it| it != "isolated");
     Ok(shared.map_or(SelfTest::Isolated, SelfTest::Shares))
 }
 
-/// The script as a file, which PHP needs; gone when dropped.
-struct ScriptFile(PathBuf);
-
-impl ScriptFile {
-    fn new() -> std::io::Result<ScriptFile> {
-        let name = format!("surus-self-test-{}.php", std::process::id());
-        let mut result = Err(std::io::ErrorKind::NotFound.into());
-        for folder in [std::env::temp_dir(), PathBuf::from("/dev/shm")] {
-            let path = folder.join(&name);
-            result = OpenOptions::new()
-                .write(true)
-                .create_new(true)
-                .open(&path)
-                .and_then(|mut file| file.write_all(include_bytes!("self_test.php")))
-                .map(|()| ScriptFile(path));
-            if result.is_ok() {
-                break;
-            }
-        }
-        result
-    }
-}
-
-impl Drop for ScriptFile {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.0);
-    }
-}
-
 /// What the script found not to be its own any more.
-async fn run(path: &Path, id: usize) -> Result<String, BootError> {
+async fn run(id: usize) -> Result<String, BootError> {
     let uri = http::Uri::try_from(format!("/?id={id}")).unwrap_or_default();
     let script = Script {
-        filename: path.to_path_buf(),
-        script_name: "/self_test.php".to_string(),
+        filename: PathBuf::from(SCRIPT_NAME),
+        script_name: SCRIPT_NAME.to_string(),
         path_info: None,
         document_root: PathBuf::from("/"),
     };
