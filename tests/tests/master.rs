@@ -7,6 +7,8 @@ mod admin;
 mod commands;
 #[path = "master/dev.rs"]
 mod dev;
+#[path = "master/doors.rs"]
+mod doors;
 #[path = "master/ends.rs"]
 mod ends;
 #[path = "master/failures.rs"]
@@ -21,5 +23,7 @@ mod recycle;
 mod reload;
 #[path = "master/soak.rs"]
 mod soak;
+#[path = "master/start.rs"]
+mod start;
 #[path = "master/system.rs"]
 mod system;

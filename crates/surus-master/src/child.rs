@@ -8,7 +8,19 @@ use nix::sys::wait::{waitpid, WaitStatus};
 use nix::unistd::ForkResult;
 
 use crate::fork::fork;
+use crate::identity::Identity;
 use crate::state::Death;
+
+/// As [`in_child`], as the user that workers run as.
+pub fn in_child_as(
+    identity: Option<&Identity>,
+    work: &dyn Fn() -> String,
+) -> io::Result<Result<String, String>> {
+    in_child(&|| match identity.map_or(Ok(()), Identity::assume) {
+        Ok(()) => work(),
+        Err(error) => format!("cannot become the user that workers run as: {error}"),
+    })
+}
 
 /// Runs `work` in a child process and returns what it returned there, or how the child has died instead.
 pub fn in_child(work: &dyn Fn() -> String) -> io::Result<Result<String, String>> {

@@ -1,12 +1,12 @@
 //! What a master is told when it starts.
 
-use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::admin::Desk;
 use crate::board::Board;
+use crate::control::Door;
 use crate::identity::Identity;
 use crate::look::Recycle;
 use crate::upgrade::{Predecessor, Program};
@@ -19,7 +19,7 @@ pub struct Config {
     /// How long a new version may take to boot in a reload.
     pub boot: Duration,
     /// Where `surus status` and its like find this master.
-    pub control: Option<PathBuf>,
+    pub control: Option<Door>,
     /// A worker whose event loop stands still for longer is killed.
     pub watchdog: Option<Duration>,
     /// When workers are replaced.
@@ -27,7 +27,7 @@ pub struct Config {
     /// Who workers are; else who the master is.
     pub identity: Option<Identity>,
     /// Where metrics and the dashboard are served.
-    pub admin: Option<SocketAddr>,
+    pub admin: Option<Desk>,
     /// What workers count.
     pub board: Board,
     /// What SIGUSR2 starts.

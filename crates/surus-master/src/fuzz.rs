@@ -39,8 +39,9 @@ where
 
 /// A request to the admin listener.
 pub fn admin(data: &[u8]) {
-    if let Some(target) = admin::target(data) {
-        assert!(!target.contains([' ', '\n']));
+    if let Some(asking) = admin::Asking::of(data) {
+        assert!(!asking.path().contains([' ', '\n', '?']));
+        let _ = (asking.is_to_this_machine(), asking.shows("token"));
     }
 }
 

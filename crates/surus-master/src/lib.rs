@@ -8,7 +8,7 @@
 //! Beside them: [`config`] is what the master is told, [`listen`] binds before the fork, [`seat`] is what a worker gets,
 //! [`protocol`] what it and the master tell each other, [`process`] a worker as the master sees it, [`look`] its health,
 //! [`child`] tries something out before there are workers, [`upgrade`] is a new binary, [`control`], [`admin`] and
-//! [`status`] what an operator asks for, [`board`] what workers count, [`notify`] what a service manager is told,
+//! [`status`] what an operator asks for, [`clients`] how, [`board`] what workers count, [`notify`] what a service manager is told,
 //! [`identity`] who workers are, and [`fork`] holds the one unsafe call.
 
 #![deny(unsafe_code)]
@@ -17,6 +17,7 @@
 mod admin;
 mod board;
 mod child;
+mod clients;
 mod config;
 mod control;
 mod executor;
@@ -34,11 +35,12 @@ mod state;
 mod status;
 mod upgrade;
 
+pub use admin::Desk;
 pub use board::{Board, Tally};
-pub use child::in_child;
+pub use child::{in_child, in_child_as};
 pub use config::Config;
-pub use control::{ask, Request};
-pub use executor::run;
+pub use control::{ask, Door, Request};
+pub use executor::{run, Failure};
 pub use identity::Identity;
 pub use listen::{bind, BindError, Inherited, Listeners};
 pub use look::Recycle;

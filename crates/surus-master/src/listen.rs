@@ -7,6 +7,7 @@ use std::fmt;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixDatagram;
 
 use listenfd::ListenFd;
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
@@ -75,6 +76,18 @@ impl Listeners {
 pub struct BindError {
     address: SocketAddr,
     error: io::Error,
+    /// The flag that takes another one.
+    flag: &'static str,
+}
+
+impl BindError {
+    pub(crate) fn of_admin(address: SocketAddr, error: io::Error) -> Self {
+        BindError {
+            address,
+            error,
+            flag: "--set admin=ADDRESS:PORT",
+        }
+    }
 }
 
 impl fmt::Display for BindError {
@@ -84,7 +97,8 @@ impl fmt::Display for BindError {
             io::ErrorKind::AddrInUse => {
                 write!(
                     f,
-                    "cannot listen on {address}: another process does already (--listen takes another address)"
+                    "cannot listen on {address}: another process does already ({} takes another address)",
+                    self.flag
                 )
             }
             io::ErrorKind::AddrNotAvailable => {
@@ -96,7 +110,8 @@ impl fmt::Display for BindError {
             io::ErrorKind::PermissionDenied => {
                 write!(
                     f,
-                    "cannot listen on {address}: not permitted (ports below 1024 need root)"
+                    "cannot listen on {address}: not permitted (ports below 1024 need root, with `user` for the \
+                     workers, or CAP_NET_BIND_SERVICE; a port from 1024 up needs neither)"
                 )
             }
             _ => write!(f, "cannot listen on {address}: {}", self.error),
@@ -108,21 +123,35 @@ impl std::error::Error for BindError {}
 
 /// The sockets that this process was started with.
 #[derive(Debug, Default)]
-pub struct Inherited(Vec<TcpListener>);
+pub struct Inherited {
+    sockets: Vec<TcpListener>,
+    /// Where a predecessor wants to hear why its successor does not come up.
+    pub(crate) reasons: Option<UnixDatagram>,
+}
 
 impl Inherited {
     /// Takes what the environment tells of (`LISTEN_FDS`). To be called once, and before any other file is opened.
     pub fn from_env() -> Self {
         let mut given = ListenFd::from_env();
         let count = given.len();
-        let take = |index| given.take_tcp_listener(index).ok().flatten();
-        Inherited((0..count).filter_map(take).collect())
+        let mut inherited = Inherited::default();
+        for index in 0..count {
+            match given.take_tcp_listener(index) {
+                Ok(socket) => inherited.sockets.extend(socket),
+                Err(_) => inherited.reasons = given.take_unix_datagram(index).ok().flatten(),
+            }
+        }
+        inherited
     }
 
     /// One of each address, in order.
     fn addresses(&self) -> Vec<SocketAddr> {
         let mut addresses = Vec::new();
-        for address in self.0.iter().filter_map(|each| each.local_addr().ok()) {
+        for address in self
+            .sockets
+            .iter()
+            .filter_map(|each| each.local_addr().ok())
+        {
             if !addresses.contains(&address) {
                 addresses.push(address);
             }
@@ -137,8 +166,8 @@ impl Inherited {
                 own.ip() == address.ip() && (own.port() == address.port() || address.port() == 0)
             })
         };
-        let (taken, left) = self.0.drain(..).partition(means);
-        self.0 = left;
+        let (taken, left) = self.sockets.drain(..).partition(means);
+        self.sockets = left;
         taken
     }
 }
@@ -164,7 +193,11 @@ pub fn bind(
         &activated
     };
     for &address in addresses {
-        let failed = |error| BindError { address, error };
+        let failed = |error| BindError {
+            address,
+            error,
+            flag: "--listen",
+        };
         let taken = inherited.take(address);
         let address = match taken.first() {
             Some(listener) => listener.local_addr().map_err(failed)?,
@@ -262,9 +295,16 @@ mod tests {
         bind_new(&[address], 2).unwrap();
     }
 
+    fn of(sockets: Vec<TcpListener>) -> Inherited {
+        Inherited {
+            sockets,
+            reasons: None,
+        }
+    }
+
     fn inherit(from: &Listeners) -> Inherited {
         let copies = from.duplicate().unwrap();
-        Inherited(copies.into_iter().map(TcpListener::from).collect())
+        of(copies.into_iter().map(TcpListener::from).collect())
     }
 
     #[test]
@@ -284,7 +324,7 @@ mod tests {
         let manager = TcpListener::bind(any_port()).unwrap();
         let address = manager.local_addr().unwrap();
         let other = SocketAddr::from(([127, 0, 0, 1], 1));
-        let listeners = bind(&[other], 2, Inherited(vec![manager]), false).unwrap();
+        let listeners = bind(&[other], 2, of(vec![manager]), false).unwrap();
         assert_eq!(listeners.addresses(), [address]);
         assert!(listeners.per_worker.iter().all(|own| own.len() == 1));
     }

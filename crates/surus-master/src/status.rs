@@ -6,7 +6,7 @@ use serde_json::{json, Map, Value};
 
 use crate::admin::{self, Admin, Page};
 use crate::board::Tally;
-use crate::control::ClientId;
+use crate::clients::ClientId;
 use crate::executor::Master;
 use crate::process::unix_time;
 use crate::state::{Life, Now};
@@ -22,7 +22,7 @@ const CLOCK_SLACK: u64 = 2;
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Asker {
     Control(ClientId),
-    Admin(u64, Page),
+    Admin(ClientId, Page),
 }
 
 /// A client that waits for the workers' answers.
@@ -134,9 +134,13 @@ impl Master<'_> {
         self.questions.extend(askers.map(Question::new));
     }
 
-    pub(crate) fn answer_admin(&mut self, id: u64, page: Page, status: &Value) {
+    pub(crate) fn answer_admin(&mut self, id: ClientId, page: Page, status: &Value) {
         let (content_type, body) = match page {
-            Page::Status => ("application/json", status.to_string()),
+            Page::Status => {
+                let mut status = status.clone();
+                admin::without_queries(&mut status);
+                ("application/json", status.to_string())
+            }
             Page::Metrics => {
                 let seats = (0..self.state.seats.len()).filter(|&at| !self.state.seats[at].plain);
                 let tallies: Vec<Tally> = seats.map(|at| self.config.board.tally(at)).collect();
@@ -213,7 +217,9 @@ impl Master<'_> {
                 "gives_up_in_s": waits_for.map(|(_, until)| until.saturating_sub(now).as_secs_f64()),
             }),
         );
-        let predecessor = self.config.predecessor.and_then(Predecessor::pid);
+        let predecessor = self.config.predecessor.as_ref();
+        let predecessor = predecessor.and_then(Predecessor::pid);
+        status.insert("ending".to_owned(), json!(self.state.is_ending()));
         status.insert("predecessor".to_owned(), json!(predecessor));
         let admin = self.admin.as_ref().and_then(Admin::address);
         status.insert("admin".to_owned(), json!(admin));

@@ -3,18 +3,25 @@
 use std::ffi::OsString;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixDatagram;
 use std::path::PathBuf;
-use std::process::{Child, Command};
+use std::process::Command;
+use std::rc::Rc;
 
 use command_fds::{CommandFdExt, FdMapping};
 use nix::sys::signal::{kill, Signal};
 use nix::unistd::{getppid, Pid};
+
+use crate::listen::Inherited;
 
 /// In the environment of a new master: the process id of the one it replaces.
 const PREDECESSOR: &str = "SURUS_UPGRADE_FROM";
 
 const FIRST_PROCESS: &str = "this is the first process of a container, which would end with it: \
     start a container of the new image beside this one, then stop this one (`surus reload` takes new code)";
+
+/// Bytes of one of [`Predecessor::tell`].
+const LONGEST_REASON: usize = 16 * 1024;
 
 /// The first inherited descriptor, by the convention that `LISTEN_FDS` comes from.
 const FIRST: i32 = 3;
@@ -39,10 +46,13 @@ impl Program {
 
     /// # Errors
     /// It cannot be started; or this is the first process of a container, which ends with it, successor and all.
-    pub(crate) fn start(&self, sockets: Vec<OwnedFd>) -> io::Result<Child> {
+    pub(crate) fn start(&self, mut sockets: Vec<OwnedFd>) -> io::Result<Upgrade> {
         if std::process::id() == 1 {
             return Err(io::Error::other(FIRST_PROCESS));
         }
+        let (reasons, theirs) = UnixDatagram::pair()?;
+        reasons.set_nonblocking(true)?;
+        sockets.push(theirs.into());
         let count = sockets.len();
         let mappings = (FIRST..)
             .zip(sockets)
@@ -58,32 +68,73 @@ impl Program {
             .env_remove("LISTEN_PID")
             .env(PREDECESSOR, std::process::id().to_string());
         command.fd_mappings(mappings).map_err(io::Error::other)?;
-        command.spawn()
+        let child = command.spawn()?;
+        let pid = i32::try_from(child.id()).map_err(io::Error::other)?;
+        Ok(Upgrade {
+            pid: Pid::from_raw(pid),
+            reasons,
+        })
+    }
+}
+
+/// A new master that does not serve yet.
+#[derive(Debug)]
+pub(crate) struct Upgrade {
+    pub(crate) pid: Pid,
+    /// What it says of why it does not come up.
+    reasons: UnixDatagram,
+}
+
+impl Upgrade {
+    pub(crate) fn reason(&self) -> String {
+        let mut bytes = vec![0; LONGEST_REASON];
+        let mut reasons = Vec::new();
+        while let Ok(count) = self.reasons.recv(&mut bytes) {
+            reasons.push(String::from_utf8_lossy(&bytes[..count]).into_owned());
+        }
+        reasons.join("\n")
     }
 }
 
 /// The master that this process was started by to replace it. It waits to be told that the new one serves.
-#[derive(Clone, Copy, Debug)]
-pub struct Predecessor(Pid);
+#[derive(Clone, Debug)]
+pub struct Predecessor {
+    id: Pid,
+    reasons: Option<Rc<UnixDatagram>>,
+}
 
 impl Predecessor {
     /// Only a parent can be one: the variable may be left over in an environment.
-    pub fn from_env() -> Option<Self> {
-        let pid = std::env::var(PREDECESSOR).ok()?.parse().ok()?;
-        let pid = Pid::from_raw(pid);
-        (pid == getppid()).then_some(Predecessor(pid))
+    pub fn from_env(inherited: &mut Inherited) -> Option<Self> {
+        let id = std::env::var(PREDECESSOR).ok()?.parse().ok()?;
+        let id = Pid::from_raw(id);
+        let reasons = inherited.reasons.take();
+        (id == getppid()).then(|| Predecessor {
+            id,
+            reasons: reasons.map(Rc::new),
+        })
+    }
+
+    /// Why this process does not come up: who has asked for the upgrade is told.
+    pub fn tell(&self, reason: &str) {
+        let Some(reasons) = &self.reasons else {
+            return;
+        };
+        // A predecessor that does not listen must not hold this one up.
+        let _ = reasons.set_nonblocking(true);
+        let _ = reasons.send(&reason.as_bytes()[..reason.len().min(LONGEST_REASON)]);
     }
 
     /// Its process id, as long as it has not ended.
-    pub(crate) fn pid(self) -> Option<i32> {
-        (getppid() == self.0).then_some(self.0.as_raw())
+    pub(crate) fn pid(&self) -> Option<i32> {
+        (getppid() == self.id).then_some(self.id.as_raw())
     }
 
     /// SIGTERM from its successor: drain and end.
-    pub(crate) fn retire(self) {
-        if getppid() == self.0 {
+    pub(crate) fn retire(&self) {
+        if getppid() == self.id {
             // It is our parent, so the number is still its own.
-            let _ = kill(self.0, Signal::SIGTERM);
+            let _ = kill(self.id, Signal::SIGTERM);
         }
     }
 }

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use surus_master::{ask, Request};
+use surus_master::{ask, Door, Request};
 
 use crate::cli::{ControlArgs, StatusArgs, TopArgs};
 use crate::{failed, misconfigured, print, table};
@@ -41,18 +41,35 @@ pub(crate) fn folder() -> PathBuf {
     }
 }
 
-/// The socket of this process, if it is a server without one of its own choice. Those that servers left behind when
-/// they were killed are removed.
-pub(crate) fn default_socket() -> PathBuf {
+/// The socket of this process, if it is a server: where it was told, with a link in the folder where servers are looked for,
+/// or in that folder. What servers left behind when they were killed is removed.
+pub(crate) fn door(chosen: Option<&Path>) -> Door {
     let folder = folder();
     for socket in sockets(&folder) {
-        let gone = std::os::unix::net::UnixStream::connect(&socket)
-            .is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused);
+        let gone = std::os::unix::net::UnixStream::connect(&socket).is_err_and(|error| {
+            // A link may lead to what is gone.
+            matches!(
+                error.kind(),
+                io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound
+            )
+        });
         if gone {
             let _ = fs::remove_file(socket);
         }
     }
-    folder.join(format!("{}.sock", std::process::id()))
+    let own = folder.join(format!("{}.sock", std::process::id()));
+    match chosen {
+        Some(path) => Door {
+            path: path.to_owned(),
+            alias: Some(own),
+            required: true,
+        },
+        None => Door {
+            path: own,
+            alias: None,
+            required: false,
+        },
+    }
 }
 
 fn sockets(folder: &Path) -> Vec<PathBuf> {
@@ -76,7 +93,10 @@ pub(crate) fn find(arguments: &ControlArgs) -> Result<PathBuf, String> {
     let folder = folder();
     let missing = |what: &str| {
         let folder = folder.display();
-        format!("no server{what} was found in {folder} (is it another user's?)")
+        format!(
+            "no server{what} was found in {folder}: is it another user's, or started with another RUNTIME_DIRECTORY? \
+             --control takes the path of its socket"
+        )
     };
     if let Some(pid) = arguments.pid {
         let socket = folder.join(format!("{pid}.sock"));
@@ -86,7 +106,7 @@ pub(crate) fn find(arguments: &ControlArgs) -> Result<PathBuf, String> {
         };
     }
     let wanted = arguments.path.as_ref().map(|path| full(path));
-    let mut found = Vec::new();
+    let mut found: Vec<(Option<i64>, PathBuf, PathBuf)> = Vec::new();
     let mut replaced = Vec::new();
     for socket in sockets(&folder) {
         let Ok(status) = ask(&socket, Request::Status, PROMPT) else {
@@ -101,7 +121,11 @@ pub(crate) fn find(arguments: &ControlArgs) -> Result<PathBuf, String> {
             continue;
         }
         replaced.extend(status["predecessor"].as_i64());
-        found.push((status["pid"].as_i64(), source, socket));
+        let pid = status["pid"].as_i64();
+        // Links of a server and of the one before it lead to the same socket for a moment.
+        if !found.iter().any(|(other, ..)| *other == pid) {
+            found.push((pid, source, socket));
+        }
     }
     // One that has its last requests after an upgrade is not meant, nor one that has ended since it was asked.
     found.retain(|(pid, _, socket)| {

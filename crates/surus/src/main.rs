@@ -2,7 +2,7 @@
 //!
 //! - `cli.rs`: the command line
 //! - `config/`: flags, environment and surus.toml become one resolved configuration
-//! - `serve.rs`: the master's side of `surus serve`; `worker.rs`: a worker's life; `orders.rs`: what its master asks of it;
+//! - `serve.rs`: the master's side of `surus serve`; `preflight.rs`: what it looks at first; `worker.rs`: a worker's life; `orders.rs`: what its master asks of it;
 //!   `alone.rs`: the life of a process of PHP's own; `event_loop.rs`: what they all run on
 //! - `dev.rs`: reloads for developers; `recycle.rs`: an isolate that has served for long enough is replaced
 //! - `control.rs`: `surus status`, `reload`, `upgrade`, `stop`; `table.rs`: a status for people
@@ -27,6 +27,7 @@ mod log;
 mod open_files;
 mod orders;
 mod php;
+mod preflight;
 mod process;
 mod project;
 mod recycle;
@@ -39,6 +40,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use clap::Parser;
+use surus_master::{Inherited, Predecessor};
 
 use cli::{Cli, Command};
 use config::Config;
@@ -49,13 +51,21 @@ const BOOT_FAILED: u8 = 1;
 const MISCONFIGURED: u8 = 2;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    // Before anything else opens a file.
+    let mut inherited = Inherited::from_env();
+    let predecessor = Predecessor::from_env(&mut inherited);
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            if let Some(predecessor) = predecessor {
+                predecessor.tell(&error.to_string());
+            }
+            error.exit();
+        }
+    };
     log::start();
     match cli.command {
-        Command::Serve(arguments) => match Config::resolve(&arguments) {
-            Ok(config) => serve::run(&config),
-            Err(error) => misconfigured(&error),
-        },
+        Command::Serve(arguments) => serve::run(&arguments, inherited, predecessor),
         Command::Check(arguments) => match Config::resolve(&arguments) {
             Ok(config) => {
                 print(&config.to_toml());

@@ -6,80 +6,110 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use serde_json::{json, Value};
-use surus_master::{Board, Inherited, Outcome, Predecessor, Program};
+use surus_master::{Board, Failure, Inherited, Outcome, Predecessor, Program};
 use surus_zend::{Engine, EngineConfig, SelfTest};
 
+use crate::cli::ServeArgs;
 use crate::config::{Config, PROCESSES};
 use crate::process::{Line, SLEEP};
-use crate::{control, dev, event_loop, failed, misconfigured, open_files, worker, BOOT_FAILED};
+use crate::{control, dev, event_loop, open_files, preflight, worker, BOOT_FAILED, MISCONFIGURED};
 
 /// What workers get on top of their own drain before they are killed: to end what PHP still has to do.
 const GRACE: Duration = Duration::from_secs(5);
 
-pub(crate) fn run(config: &Config) -> ExitCode {
-    // Before anything else opens a file.
-    let inherited = Inherited::from_env();
+/// Why there is no server.
+pub(crate) struct Refusal {
+    code: u8,
+    why: String,
+}
+
+impl Refusal {
+    /// What the operator can mend.
+    pub(crate) fn misconfigured(why: impl ToString) -> Self {
+        Refusal {
+            code: MISCONFIGURED,
+            why: why.to_string(),
+        }
+    }
+
+    fn failed(why: impl ToString) -> Self {
+        Refusal {
+            code: BOOT_FAILED,
+            why: why.to_string(),
+        }
+    }
+}
+
+/// `inherited` was taken before anything else opened a file.
+pub(crate) fn run(
+    arguments: &ServeArgs,
+    inherited: Inherited,
+    predecessor: Option<Predecessor>,
+) -> ExitCode {
+    let teller = predecessor.clone();
+    let served = Config::resolve(arguments)
+        .map_err(Refusal::misconfigured)
+        .and_then(|config| serve(&config, inherited, predecessor));
+    match served {
+        Ok(code) => code,
+        Err(refusal) => {
+            if let Some(predecessor) = teller {
+                predecessor.tell(&refusal.why);
+            }
+            eprintln!("surus: {}", refusal.why);
+            ExitCode::from(refusal.code)
+        }
+    }
+}
+
+fn serve(
+    config: &Config,
+    inherited: Inherited,
+    predecessor: Option<Predecessor>,
+) -> Result<ExitCode, Refusal> {
     open_files::raise();
-    warn_of_few_files(config.edge.connections);
-    let predecessor = Predecessor::from_env();
-    let program = match Program::this() {
-        Ok(program) => program,
-        Err(error) => return failed(&format!("cannot tell which program this is: {error}")),
-    };
+    let ini = preflight::check(config)?;
+    let program = Program::this()
+        .map_err(|error| Refusal::failed(format!("cannot tell which program this is: {error}")))?;
     // Before the fork, so that extensions are loaded once and the OPcache is shared.
-    let engine = match Engine::start(&EngineConfig {
-        ini: config.ini.clone(),
+    let engine = Engine::start(&EngineConfig {
+        ini,
         dev: config.dev,
         cache: usize::try_from(config.app.shared_cache).unwrap_or(usize::MAX),
-    }) {
-        Ok(engine) => engine,
-        Err(error) => return failed(&error),
-    };
-    let processes = match processes(config, &engine) {
-        Ok(processes) => processes,
-        Err(error) => return failed(&error),
-    };
-    let listeners = surus_master::bind(
+    })
+    .map_err(Refusal::failed)?;
+    let processes = processes(config, &engine).map_err(Refusal::failed)?;
+    let mut listeners = surus_master::bind(
         &config.listen,
         config.workers,
         inherited,
         predecessor.is_some(),
-    );
-    let mut listeners = match listeners {
-        Ok(listeners) => listeners,
-        Err(error) => return misconfigured(&error),
-    };
+    )
+    .map_err(Refusal::misconfigured)?;
     let line = match processes {
         None => None,
-        Some(count) => match Line::new(if config.dev { dev::LOOK } else { SLEEP }) {
-            Ok((line, held)) => {
-                listeners.add_silent(count);
-                listeners.hold(held);
-                Some(line)
-            }
-            Err(error) => return failed(&format!("no socket for PHP's processes: {error}")),
-        },
+        Some(count) => {
+            let time = if config.dev { dev::LOOK } else { SLEEP };
+            let (line, held) = Line::new(time).map_err(|error| {
+                Refusal::failed(format!("no socket for PHP's processes: {error}"))
+            })?;
+            listeners.add_silent(count);
+            listeners.hold(held);
+            Some(line)
+        }
     };
     let ready = ready_line(config, processes, listeners.addresses());
-    let cells = match surus_zend::shared_counters(Board::cells(config.workers)) {
-        Ok(cells) => cells,
-        Err(error) => return failed(&format!("no memory to share with workers: {error}")),
-    };
+    let cells = surus_zend::shared_counters(Board::cells(config.workers))
+        .map_err(|error| Refusal::failed(format!("no memory to share with workers: {error}")))?;
     let master = surus_master::Config {
         identity: config.master.identity.clone(),
-        admin: config.master.admin,
+        admin: config.master.admin.clone(),
         board: Board::new(cells),
         drain: config.edge.drain + GRACE,
         boot: config.master.boot_timeout,
         watchdog: config.master.watchdog,
         recycle: config.master.recycle,
-        control: Some(
-            config
-                .master
-                .control
-                .clone()
-                .unwrap_or_else(control::default_socket),
-        ),
+        control: Some(control::door(config.master.control.as_deref())),
         program,
         predecessor,
         about: about(config, listeners.addresses()),
@@ -91,22 +121,10 @@ pub(crate) fn run(config: &Config) -> ExitCode {
         &mut || announce(&ready),
     );
     match outcome {
-        Ok(Outcome::Stopped) => ExitCode::SUCCESS,
-        Ok(Outcome::BootFailed | Outcome::GaveUp) => ExitCode::from(BOOT_FAILED),
-        Err(error) => failed(&format!("the master failed: {error}")),
-    }
-}
-
-/// Fewer connections than the default are no matter for a warning as long as they are many.
-fn warn_of_few_files(wanted: usize) {
-    const MANY: usize = 1024;
-    let allowed = open_files::connections(wanted);
-    let is_asked_for = wanted != surus_edge::Limits::default().connections;
-    if allowed < wanted && (is_asked_for || allowed < MANY) {
-        tracing::warn!(
-            "max_connections is {wanted}, but the limit of open files allows {allowed} for each worker: raise it \
-             (ulimit -Hn, LimitNOFILE= of systemd) or lower max_connections"
-        );
+        Ok(Outcome::Stopped) => Ok(ExitCode::SUCCESS),
+        Ok(Outcome::BootFailed | Outcome::GaveUp) => Ok(ExitCode::from(BOOT_FAILED)),
+        Err(Failure::System(error)) => Err(Refusal::failed(format!("the master failed: {error}"))),
+        Err(error) => Err(Refusal::misconfigured(error)),
     }
 }
 

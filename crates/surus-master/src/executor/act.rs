@@ -3,7 +3,6 @@
 use std::io;
 
 use nix::sys::signal::{kill, Signal};
-use nix::unistd::Pid;
 
 use super::Master;
 use crate::control::{outcome, Request};
@@ -43,8 +42,8 @@ impl Master<'_> {
             Action::Release { id, seat } => self.order(id, &Order::Release { seat }),
             Action::StartUpgrade => return Ok(self.start_upgrade()),
             Action::StopUpgrade => {
-                if let Some(pid) = self.upgrade.take() {
-                    let _ = kill(pid, Signal::SIGKILL);
+                if let Some(upgrade) = self.upgrade.take() {
+                    let _ = kill(upgrade.pid, Signal::SIGKILL);
                 }
             }
             Action::ReloadSuccessor => {
@@ -60,7 +59,13 @@ impl Master<'_> {
                     control.answer_all(Request::Upgrade, &outcome(result));
                 }
             }
-            Action::Log(message) => eprintln!("surus: {message}"),
+            Action::Log(message) => {
+                if let (Some(predecessor), false) = (&self.config.predecessor, self.state.announced)
+                {
+                    predecessor.tell(&message);
+                }
+                eprintln!("surus: {message}");
+            }
             Action::Announce | Action::Finish(_) => {}
         }
         Ok(None)
@@ -87,8 +92,8 @@ impl Master<'_> {
             .duplicate()
             .and_then(|sockets| self.config.program.start(sockets));
         match started {
-            Ok(child) => {
-                self.upgrade = i32::try_from(child.id()).ok().map(Pid::from_raw);
+            Ok(upgrade) => {
+                self.upgrade = Some(upgrade);
                 None
             }
             Err(error) => {

@@ -11,7 +11,9 @@ mod spawn;
 mod wait;
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::fmt;
 use std::io;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::{SigSet, SigmaskHow, Signal};
@@ -20,12 +22,14 @@ use nix::unistd::Pid;
 
 use crate::admin::Admin;
 use crate::config::Config;
-use crate::control::Control;
+use crate::control::{Control, Door};
+use crate::listen::BindError;
 use crate::notify::Manager;
 use crate::process::{unix_time, Process};
 use crate::protocol::Stamp;
 use crate::state::{Action, Id, Now, Outcome, State};
 use crate::status::{Question, Reloads};
+use crate::upgrade::{Predecessor, Upgrade};
 use crate::{Listeners, Seat};
 
 /// Forks one worker per seat and keeps them running until a signal ends it all.
@@ -37,11 +41,70 @@ pub fn run(
     listeners: Listeners,
     worker: &dyn Fn(Seat) -> i32,
     announce: &mut dyn FnMut(),
-) -> io::Result<Outcome> {
+) -> Result<Outcome, Failure> {
     let mut master = Master::new(config, listeners, worker)?;
     let outcome = master.run(announce);
-    master.mask.thread_set_mask()?;
-    outcome
+    master.mask.thread_set_mask().map_err(io::Error::from)?;
+    Ok(outcome?)
+}
+
+/// Why there is no master.
+#[derive(Debug)]
+pub enum Failure {
+    /// The control socket is another server's, or cannot be made.
+    Control(PathBuf, io::Error),
+    /// The admin listener has no address.
+    Admin(BindError),
+    /// Of the machine.
+    System(io::Error),
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Failure::System(error)
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Failure::Control(path, error) => {
+                let path = path.display();
+                write!(
+                    f,
+                    "no control socket at {path}: {error} (`control` takes another path)"
+                )
+            }
+            Failure::Admin(error) => write!(f, "admin: {error}"),
+            Failure::System(error) => write!(f, "the master failed: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for Failure {}
+
+/// The control socket; `None` where there can be none and none was asked for.
+fn open(door: &Door, predecessor: Option<&Predecessor>) -> Result<Option<Control>, Failure> {
+    let opened =
+        Control::bind(door, predecessor.and_then(Predecessor::pid)).and_then(|mut control| {
+            // The name may be the predecessor's, which goes on if this one does not come up.
+            if predecessor.is_none() {
+                control.publish()?;
+            }
+            Ok(control)
+        });
+    match opened {
+        Ok(control) => Ok(Some(control)),
+        Err(error) if door.required => Err(Failure::Control(door.path.clone(), error)),
+        Err(error) => {
+            eprintln!(
+                "surus: no control socket at {}: {error}; `surus status`, `reload` and `stop` will not find this \
+                 server (`control` takes another path)",
+                door.path.display()
+            );
+            Ok(None)
+        }
+    }
 }
 
 pub(crate) struct Master<'a> {
@@ -60,7 +123,7 @@ pub(crate) struct Master<'a> {
     pub(crate) admin: Option<Admin>,
     pub(crate) manager: Manager,
     /// The new master, until it serves.
-    upgrade: Option<Pid>,
+    upgrade: Option<Upgrade>,
     /// The same from then on.
     successor: Option<Pid>,
     pub(crate) questions: VecDeque<Question>,
@@ -75,7 +138,7 @@ impl<'a> Master<'a> {
         config: &'a Config,
         listeners: Listeners,
         worker: &'a dyn Fn(Seat) -> i32,
-    ) -> io::Result<Self> {
+    ) -> Result<Self, Failure> {
         let signals = [
             Signal::SIGTERM,
             Signal::SIGINT,
@@ -86,25 +149,25 @@ impl<'a> Master<'a> {
         let watched = SigSet::from_iter(signals);
         // Blocked from here on: they arrive through the descriptor, at a place of our choosing. A master that was
         // started by another one has inherited them blocked; its workers must not.
-        let mut mask = watched.thread_swap_mask(SigmaskHow::SIG_BLOCK)?;
+        let mut mask = watched
+            .thread_swap_mask(SigmaskHow::SIG_BLOCK)
+            .map_err(io::Error::from)?;
         for signal in signals {
             mask.remove(signal);
         }
         let signals =
-            SignalFd::with_flags(&watched, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)?;
-        let mut control = config.control.as_ref().and_then(|path| {
-            Control::bind(path)
-                .inspect_err(|error| {
-                    eprintln!("surus: no control socket at {}: {error}", path.display());
-                })
-                .ok()
-        });
-        // The name may be the predecessor's, which goes on if this one does not come up.
-        if let (Some(control), None) = (&mut control, config.predecessor) {
-            control.publish();
-        }
-        let admin = match config.admin {
-            Some(address) => Some(Admin::bind(address, config.predecessor.is_some())?),
+            SignalFd::with_flags(&watched, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)
+                .map_err(io::Error::from)?;
+        let control = match &config.control {
+            Some(door) => open(door, config.predecessor.as_ref())?,
+            None => None,
+        };
+        let admin = match &config.admin {
+            Some(desk) => {
+                let bound = Admin::bind(desk, config.predecessor.is_some());
+                let wrong = |error| Failure::Admin(BindError::of_admin(desk.address, error));
+                Some(bound.map_err(wrong)?)
+            }
             None => None,
         };
         Ok(Master {
@@ -145,9 +208,12 @@ impl<'a> Master<'a> {
                         let pid = std::process::id();
                         self.manager.tell(&format!("READY=1\nMAINPID={pid}\n"));
                         if let Some(control) = &mut self.control {
-                            control.publish();
+                            if let Err(error) = control.publish() {
+                                eprintln!("surus: no control socket: {error}");
+                                self.control = None;
+                            }
                         }
-                        if let Some(predecessor) = self.config.predecessor {
+                        if let Some(predecessor) = &self.config.predecessor {
                             predecessor.retire();
                         }
                     }

@@ -20,7 +20,12 @@ use crate::status::{Asker, Question};
 impl Master<'_> {
     /// Sleeps until something has happened.
     pub(super) fn wait(&mut self) -> io::Result<Vec<Event>> {
-        let next = [self.state.deadline(), self.question_due(), self.next_look];
+        let next = [
+            self.state.deadline(),
+            self.question_due(),
+            self.next_look,
+            self.clients_due(),
+        ];
         let timeout = match next.into_iter().flatten().min() {
             // Rounded up, or the last fraction of a millisecond would be spent spinning.
             Some(at) => {
@@ -34,11 +39,8 @@ impl Master<'_> {
         fds.extend(channels.map(|channel| PollFd::new(channel.as_fd(), PollFlags::POLLIN)));
         let control = self.control.iter().flat_map(Control::descriptors);
         let admin = self.admin.iter().flat_map(Admin::descriptors);
-        fds.extend(
-            control
-                .chain(admin)
-                .map(|fd| PollFd::new(fd, PollFlags::POLLIN)),
-        );
+        fds.extend(control);
+        fds.extend(admin);
         match poll(&mut fds, timeout) {
             Ok(_) | Err(Errno::EINTR) => {}
             Err(error) => return Err(error.into()),
@@ -52,7 +54,7 @@ impl Master<'_> {
                 Ok(Signal::SIGHUP) => events.push(Event::Reload(u64::MAX)),
                 Ok(Signal::SIGUSR2) => events.push(Event::Upgrade),
                 _ if self.is_successor(signal.ssi_pid) => {
-                    self.successor = self.upgrade.take();
+                    self.successor = self.upgrade.take().map(|upgrade| upgrade.pid);
                     events.push(Event::TakenOver);
                 }
                 _ => stop = true,
@@ -78,7 +80,16 @@ impl Master<'_> {
 
     fn is_successor(&self, pid: u32) -> bool {
         self.upgrade
-            .is_some_and(|upgrade| i32::try_from(pid) == Ok(upgrade.as_raw()))
+            .as_ref()
+            .is_some_and(|upgrade| i32::try_from(pid) == Ok(upgrade.pid.as_raw()))
+    }
+
+    /// When a client that keeps us waiting has to go.
+    fn clients_due(&self) -> Option<Duration> {
+        let control = self.control.as_ref().and_then(Control::due);
+        let admin = self.admin.as_ref().and_then(Admin::due);
+        let at = control.into_iter().chain(admin).min()?;
+        Some(at.saturating_duration_since(self.started))
     }
 
     fn read_reports(&mut self, events: &mut Vec<Event>) {
@@ -155,9 +166,17 @@ impl Master<'_> {
                 Ok(_) | Err(Errno::EINTR) => continue,
                 Err(error) => return Err(error.into()),
             };
-            if self.upgrade == Some(pid) {
-                self.upgrade = None;
-                events.push(Event::UpgradeFailed(format!("it {death}")));
+            if self
+                .upgrade
+                .as_ref()
+                .is_some_and(|upgrade| upgrade.pid == pid)
+            {
+                let why = self.upgrade.take().map(|upgrade| upgrade.reason());
+                let why = why.filter(|why| !why.is_empty()).map_or_else(
+                    || format!("it {death}; its last words are in the log"),
+                    |why| format!("it {death}: {why}"),
+                );
+                events.push(Event::UpgradeFailed(why));
                 continue;
             }
             let of = |(_, process): &(&Id, &Process)| process.pid == pid;

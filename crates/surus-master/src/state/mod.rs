@@ -105,7 +105,7 @@ pub(crate) struct State {
     pub(crate) processes: BTreeMap<Id, Process>,
     next_id: Id,
     phase: Phase,
-    announced: bool,
+    pub(crate) announced: bool,
     drain: Duration,
     boot: Duration,
     reload: Option<Reload>,
@@ -450,6 +450,11 @@ impl State {
             .filter(move |seat| seat.plain == plain)
             .filter_map(|seat| seat.current)
             .filter(|id| self.is_serving(*id))
+    }
+
+    /// It takes no more connections.
+    pub(crate) fn is_ending(&self) -> bool {
+        self.phase != Phase::Serving
     }
 
     fn is_serving(&self, id: Id) -> bool {

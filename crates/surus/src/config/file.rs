@@ -1,5 +1,6 @@
 //! The surus.toml itself: which one is meant, and what stands in it.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use super::layers::{self, Environment, Layer};
@@ -25,12 +26,14 @@ pub(super) fn read(
     let file = match named {
         Some(file) => file,
         None if is_config => path.clone(),
-        None if path.is_dir() && path.join("surus.toml").is_file() => path.join("surus.toml"),
+        // What is there and cannot be read is not passed over.
+        None if path.is_dir() && path.join("surus.toml").symlink_metadata().is_ok() => {
+            path.join("surus.toml")
+        }
         None if path.is_dir() => return none(path.clone()),
         None => return none(parent(path)),
     };
-    let text = std::fs::read_to_string(&file)
-        .map_err(|error| ConfigError::new(format!("cannot read {}: {error}", file.display())))?;
+    let text = text_of(&file)?;
     let mut parsed: File = wrong::parse(&file.display().to_string(), &text)?;
     if !parsed.route.is_empty() {
         return Err(ConfigError::new(
@@ -72,6 +75,31 @@ pub(super) fn read(
         app,
     );
     Ok((base, name, layer))
+}
+
+fn text_of(file: &Path) -> Result<String, ConfigError> {
+    let name = file.display();
+    let bytes = std::fs::read(file).map_err(|error| {
+        let why = match error.kind() {
+            io::ErrorKind::IsADirectory => "it is a folder, not a file".to_owned(),
+            io::ErrorKind::NotFound if file.is_symlink() => {
+                "it is a link to a file that is not there".to_owned()
+            }
+            io::ErrorKind::PermissionDenied => format!(
+                "it is not permitted to user {}; see the permissions of the file and of its folders",
+                nix::unistd::Uid::effective()
+            ),
+            _ => error.to_string(),
+        };
+        ConfigError::new(format!("cannot read {name}: {why}"))
+    })?;
+    String::from_utf8(bytes).map_err(|error| {
+        let good = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+        let line = good.iter().filter(|&&byte| byte == b'\n').count() + 1;
+        ConfigError::new(format!(
+            "{name}, line {line}: this is not UTF-8: save the file in that encoding"
+        ))
+    })
 }
 
 pub(super) fn parent(path: &Path) -> PathBuf {

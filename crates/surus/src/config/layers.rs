@@ -9,9 +9,9 @@ use std::collections::BTreeMap;
 use serde::de::DeserializeOwned;
 use toml::{Table, Value};
 
-use super::nearest::nearest;
+use super::nearest::{nearest, plain};
 use super::places::Lines;
-use super::tables::{App, File, IniValue, Isolates, Keys, Listen, Server};
+use super::tables::{App, File, Ini, IniValue, Isolates, Keys, Listen, Server};
 use super::wrong::Wrong;
 use super::ConfigError;
 use crate::cli::ServeArgs;
@@ -57,6 +57,17 @@ pub(super) fn environment() -> Result<Environment, ConfigError> {
     Ok(found)
 }
 
+/// `SURUS_DEV`. It shows errors to clients, so that nothing but a clear word does.
+pub(super) fn dev(environment: &Environment) -> Result<bool, ConfigError> {
+    match environment.get("DEV").map_or("", String::as_str) {
+        "1" | "true" => Ok(true),
+        "" | "0" | "false" => Ok(false),
+        other => Err(ConfigError::new(format!(
+            "SURUS_DEV: {other:?} is neither 1 (or true) nor 0 (or false)"
+        ))),
+    }
+}
+
 /// All above the file, the uppermost first.
 pub(super) fn all(
     arguments: &ServeArgs,
@@ -80,7 +91,7 @@ pub(super) fn of_file(name: String, lines: Lines, file: File, app: App) -> Layer
         lines,
         server: file.server,
         app,
-        php: file.php,
+        php: file.php.0,
     }
 }
 
@@ -152,7 +163,7 @@ fn variable(name: &str, value: &str) -> Result<Option<Layer>, ConfigError> {
             ConfigError::new(format!("{full}: expected a table such as {example}"))
         };
         let mut layer = Layer::named(&full);
-        layer.php = self::value(value).try_into().map_err(|_| wrong())?;
+        layer.php = self::value(value).try_into::<Ini>().map_err(|_| wrong())?.0;
         return Ok(Some(layer));
     }
     let lower = name.to_ascii_lowercase();
@@ -206,7 +217,7 @@ fn near_variable(wrong: &str) -> String {
 /// A layer with this one key; `None` if there is no such key.
 fn keyed(name: &str, key: &str, text: &str) -> Result<Option<Layer>, ConfigError> {
     let wrong = |error: toml::de::Error| {
-        ConfigError::new(format!("{name}: {}", error.message().trim_end()))
+        ConfigError::new(format!("{name}: {}", plain(error.message().trim_end())))
     };
     let mut layer = Layer::named(name);
     if Server::KEYS.contains(&key) {

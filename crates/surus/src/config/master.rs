@@ -1,10 +1,9 @@
 //! What the master needs to know.
 
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use surus_master::{Identity, Recycle};
+use surus_master::{Desk, Identity, Recycle};
 
 use super::tables::{Listen, Server};
 use super::units::{Size, Span};
@@ -19,7 +18,7 @@ pub(crate) struct Master {
     pub(crate) watchdog: Option<Duration>,
     pub(crate) recycle: Recycle,
     pub(crate) identity: Option<Identity>,
-    pub(crate) admin: Option<SocketAddr>,
+    pub(crate) admin: Option<Desk>,
 }
 
 pub(super) fn settings(server: &mut Server, wrong: &mut Wrong) -> Master {
@@ -34,10 +33,7 @@ pub(super) fn settings(server: &mut Server, wrong: &mut Wrong) -> Master {
         }
         (None, None) => None,
     };
-    let admin = server.admin.as_ref().and_then(|text| {
-        let found = super::addresses(&Listen::One(text.clone()));
-        wrong.take_of("server.admin", found)?.first().copied()
-    });
+    let admin = admin(server, wrong);
     Master {
         identity,
         admin,
@@ -50,4 +46,42 @@ pub(super) fn settings(server: &mut Server, wrong: &mut Wrong) -> Master {
             age: fill(&mut server.max_age, Span(Duration::ZERO)).limit(),
         },
     }
+}
+
+/// So many characters of a token cannot be guessed.
+const LONG_ENOUGH: usize = 16;
+
+fn admin(server: &Server, wrong: &mut Wrong) -> Option<Desk> {
+    let token = server.admin_token.clone();
+    if let Some(token) = &token {
+        let is_plain = token.bytes().all(|byte| byte.is_ascii_graphic());
+        if token.len() < LONG_ENOUGH || !is_plain {
+            wrong.note(
+                "server.admin_token",
+                format!(
+                    "admin_token: at least {LONG_ENOUGH} printable ASCII characters without spaces, such as \
+                     `openssl rand -hex 16` prints"
+                ),
+            );
+        }
+        if server.admin.is_none() {
+            wrong.note(
+                "server.admin_token",
+                "admin_token needs admin, the address that it is for",
+            );
+        }
+    }
+    let text = server.admin.as_ref()?;
+    let found = super::addresses(&Listen::One(text.clone()));
+    let address = wrong.take_of("server.admin", found)?.first().copied()?;
+    if token.is_none() && !address.ip().to_canonical().is_loopback() {
+        wrong.note(
+            "server.admin",
+            format!(
+                "admin: {address} can be reached from elsewhere: set admin_token (SURUS_ADMIN_TOKEN), or listen on \
+                 127.0.0.1"
+            ),
+        );
+    }
+    Some(Desk { address, token })
 }

@@ -113,14 +113,11 @@ impl Config {
         let mut wrong = Wrong::default();
         let file = wrong.take(file::read(arguments, environment));
         let layers = layers::all(arguments, environment, &mut wrong);
+        let dev = wrong.take(layers::dev(environment)).unwrap_or_default();
         wrong.end()?;
         let (base, name, file) = file.unwrap_or_default();
         let layers = [layers, vec![file]].concat();
-        let dev = arguments.dev
-            || environment
-                .get("DEV")
-                .is_some_and(|value| !matches!(value.as_str(), "" | "0" | "false"));
-        finish(arguments, &base, name, &layers, dev)
+        finish(arguments, &base, name, &layers, arguments.dev || dev)
     }
 
     /// A complete surus.toml, in which each line says where its value comes from.

@@ -17,7 +17,7 @@ pub(super) fn suggest(error: &str) -> String {
             }
         }
         let (Some(wrong), Some(at)) = (wrong(line), line.find(", expected")) else {
-            return line.to_owned();
+            return plain(line);
         };
         let names = quoted(&line[at..]).into_iter().map(str::to_owned);
         match nearest(wrong, names) {
@@ -26,6 +26,29 @@ pub(super) fn suggest(error: &str) -> String {
         }
     });
     lines.collect::<Vec<_>>().join("\n")
+}
+
+/// The types by names that do not come from the program's text.
+pub(super) fn plain(error: &str) -> String {
+    for (theirs, ours) in [
+        (
+            "expected usize",
+            "expected a whole number, without quotes and not negative",
+        ),
+        (
+            "expected u64",
+            "expected a whole number, without quotes and not negative",
+        ),
+        (
+            "expected a boolean",
+            "expected true or false, without quotes",
+        ),
+    ] {
+        if let Some(error) = error.strip_suffix(theirs) {
+            return format!("{error}{ours}");
+        }
+    }
+    error.to_owned()
 }
 
 fn wrong(line: &str) -> Option<&str> {

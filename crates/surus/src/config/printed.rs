@@ -85,7 +85,12 @@ impl Printed {
         let mut text = String::new();
         let (sources, app) = (&self.sources, table(&self.app));
         text.push_str("[server]\n");
-        let server = table(&self.server);
+        let mut server = table(&self.server);
+        for (name, value) in &mut server {
+            if is_secret(name) {
+                *value = Value::String("(not shown)".to_owned());
+            }
+        }
         lines(&mut text, Server::KEYS, &server, &sources.server);
         // The name is quoted where it has to be.
         let name = Table::from_iter([(self.name.clone(), Value::Table(Table::new()))]);

@@ -81,6 +81,8 @@ table! {
         group: String,
         /// Where metrics, the status as JSON and the dashboard are served: an address, or a port on 127.0.0.1.
         admin: String,
+        /// What clients of `admin` have to show: as a bearer's, or as a password.
+        admin_token: String,
         /// A worker whose event loop stands still for longer is killed; 0 never.
         watchdog: Span,
         /// Workers are replaced after so many requests,
@@ -217,6 +219,38 @@ impl IniValue {
     }
 }
 
+/// The table `[php]`. TOML reads `opcache.enable = 1` as a table in a table, where php.ini has a name with a dot: that is
+/// what is meant, quoted or not.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Ini(pub(crate) BTreeMap<String, IniValue>);
+
+impl<'de> Deserialize<'de> for Ini {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged, expecting = "expected a string, a number or a boolean")]
+        enum Entry {
+            Value(IniValue),
+            Table(BTreeMap<String, Entry>),
+        }
+        fn flatten(
+            prefix: &str,
+            table: BTreeMap<String, Entry>,
+            all: &mut BTreeMap<String, IniValue>,
+        ) {
+            for (name, entry) in table {
+                let name = format!("{prefix}{name}");
+                match entry {
+                    Entry::Value(value) => _ = all.insert(name, value),
+                    Entry::Table(inner) => flatten(&format!("{name}."), inner, all),
+                }
+            }
+        }
+        let mut all = BTreeMap::new();
+        flatten("", BTreeMap::deserialize(deserializer)?, &mut all);
+        Ok(Ini(all))
+    }
+}
+
 /// A whole surus.toml.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -224,5 +258,5 @@ pub(crate) struct File {
     pub(crate) server: Server,
     pub(crate) app: BTreeMap<String, App>,
     pub(crate) route: Vec<Route>,
-    pub(crate) php: BTreeMap<String, IniValue>,
+    pub(crate) php: Ini,
 }

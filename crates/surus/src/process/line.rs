@@ -13,6 +13,8 @@ use nix::poll::{poll, PollFd, PollFlags, PollTimeout};
 use rustix::time::{clock_gettime, ClockId};
 use socket2::{Domain, SockAddr, Socket, Type};
 
+use crate::preflight;
+
 /// How long a free process sleeps in `accept` before it looks around; signals wake it at once.
 pub(crate) const SLEEP: Duration = Duration::from_secs(2);
 
@@ -29,12 +31,28 @@ pub(crate) struct Line {
     workers: UnixStream,
 }
 
+/// For a moment, where a socket can have a name.
+fn own_folder() -> io::Result<PathBuf> {
+    let name = format!("surus-line-{}", std::process::id());
+    let mut wrong = Vec::new();
+    for parent in preflight::scratch_folders() {
+        let folder = parent.join(&name);
+        match fs::DirBuilder::new().mode(0o700).create(&folder) {
+            Ok(()) => return Ok(folder),
+            Err(error) => wrong.push(format!("{}: {error}", parent.display())),
+        }
+    }
+    let wrong = wrong.join("; ");
+    Err(io::Error::other(format!(
+        "{wrong} (TMPDIR names a folder that can be written to)"
+    )))
+}
+
 impl Line {
     /// The line, and what each worker has to hold for as long as it lives, and nobody else. A process that is free looks
     /// around so often.
     pub(crate) fn new(look: Duration) -> io::Result<(Line, OwnedFd)> {
-        let folder = std::env::temp_dir().join(format!("surus-line-{}", std::process::id()));
-        fs::DirBuilder::new().mode(0o700).create(&folder)?;
+        let folder = own_folder()?;
         let made = Self::bound(&folder.join("socket"), look);
         fs::remove_dir_all(&folder)?;
         let (socket, file) = made?;

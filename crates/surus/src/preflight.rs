@@ -1,0 +1,157 @@
+//! What `surus serve` looks at before PHP starts: what would fail later, in words that say less.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use nix::sys::resource::{getrlimit, Resource};
+use surus_master::in_child_as;
+
+use crate::config::Config;
+use crate::open_files;
+use crate::serve::Refusal;
+
+/// Files that a server has open before its first connection.
+const FEWEST_FILES: usize = 64;
+
+/// Bytes.
+const SMALLEST_STACK: u64 = 256 * 1024;
+
+/// The settings for PHP.
+pub(crate) fn check(config: &Config) -> Result<Vec<(String, String)>, Refusal> {
+    files(config)?;
+    stack()?;
+    memory_manager()?;
+    spool(config)?;
+    superuser(config);
+    let mut ini = config.ini.clone();
+    if !ini.iter().any(|(name, _)| name == LOCK_FOLDER) {
+        ini.extend(lock_folder()?);
+    }
+    Ok(ini)
+}
+
+/// Fewer connections than the default are no matter for a warning as long as they are many.
+fn files(config: &Config) -> Result<(), Refusal> {
+    const MANY: usize = 1024;
+    const MEND: &str = "raise it (ulimit -Hn, LimitNOFILE= of systemd)";
+    let wanted = config.edge.connections;
+    let allowed = open_files::connections(wanted);
+    if open_files::connections(FEWEST_FILES) < FEWEST_FILES / 2 {
+        return Err(Refusal::misconfigured(format!(
+            "the limit of open files is below {FEWEST_FILES}, too low to serve: {MEND}"
+        )));
+    }
+    let is_asked_for = wanted != surus_edge::Limits::default().connections;
+    if allowed < wanted && (is_asked_for || allowed < MANY) {
+        tracing::warn!(
+            "max_connections is {wanted}, but the limit of open files allows {allowed} for each worker: {MEND} \
+             or lower max_connections"
+        );
+    }
+    Ok(())
+}
+
+/// The engine starts on the stack that the shell has given.
+fn stack() -> Result<(), Refusal> {
+    match getrlimit(Resource::RLIMIT_STACK) {
+        Ok((soft, _)) if soft < SMALLEST_STACK => Err(Refusal::misconfigured(format!(
+            "the limit of the stack is {soft} bytes, too low to run PHP: raise it (ulimit -s 8192, LimitSTACK= of systemd)"
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// Isolates have heaps of their own, which are those of PHP's memory manager.
+fn memory_manager() -> Result<(), Refusal> {
+    match std::env::var("USE_ZEND_ALLOC") {
+        Ok(value) if !value.trim_start_matches('0').starts_with(|c: char| c.is_ascii_digit()) => {
+            Err(Refusal::misconfigured(format!(
+                "the environment variable USE_ZEND_ALLOC={value} switches PHP's memory manager off, which keeps the memory \
+                 of requests apart and bounds it: unset it"
+            )))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Where long bodies go, for those who write them.
+fn spool(config: &Config) -> Result<(), Refusal> {
+    let folder = &config.app.spool.folder;
+    let identity = config.master.identity.as_ref();
+    let tried = in_child_as(identity, &|| match tempfile::tempfile_in(folder) {
+        Ok(_) => String::new(),
+        Err(error) => told(&error),
+    });
+    let wrong = match tried {
+        Ok(Ok(wrong)) if wrong.is_empty() => return Ok(()),
+        Ok(Ok(wrong) | Err(wrong)) => wrong,
+        Err(error) => {
+            return Err(Refusal::misconfigured(format!(
+                "cannot start a process: {error}; raise the limit of processes (ulimit -u, TasksMax= of systemd)"
+            )));
+        }
+    };
+    let message = format!(
+        "spool_folder: no files can be written in {}: {wrong}",
+        folder.display()
+    );
+    if *folder != std::env::temp_dir() {
+        return Err(Refusal::misconfigured(format!(
+            "{message}; make the folder, for the user that workers run as, or name another one"
+        )));
+    }
+    tracing::warn!(
+        "{message}; long request bodies and responses will fail: set spool_folder to a folder that can be written to, \
+         or have a tmpfs there"
+    );
+    Ok(())
+}
+
+fn told(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => "there is no such folder".to_owned(),
+        _ => error.to_string(),
+    }
+}
+
+/// What PHP code may do, root may.
+fn superuser(config: &Config) {
+    if nix::unistd::Uid::effective().is_root() && config.master.identity.is_none() && !config.dev {
+        tracing::warn!(
+            "PHP runs as root: a fault in the application is one of the whole machine. Set user (user = \"www-data\"), \
+             or start the server as another user"
+        );
+    }
+}
+
+const LOCK_FOLDER: &str = "opcache.lockfile_path";
+
+/// OPcache makes a file in /tmp, or ends the process. Another folder, where that one is read-only.
+fn lock_folder() -> Result<Option<(String, String)>, Refusal> {
+    let is_writable = |folder: &Path| tempfile::tempfile_in(folder).is_ok();
+    if is_writable(Path::new("/tmp")) {
+        return Ok(None);
+    }
+    let found = scratch_folders()
+        .into_iter()
+        .find(|folder| is_writable(folder));
+    match found.as_deref().and_then(Path::to_str) {
+        Some(folder) => Ok(Some((LOCK_FOLDER.to_owned(), folder.to_owned()))),
+        None => Err(Refusal::misconfigured(
+            "no file can be written in /tmp, $TMPDIR, /dev/shm or /run, and OPcache needs one for its locks: have a tmpfs \
+             on /tmp (docker run --tmpfs /tmp), or name a folder: --set php.opcache.lockfile_path=FOLDER",
+        )),
+    }
+}
+
+/// Where small files can be for a moment, the usual place first: in a container it may be read-only.
+pub(crate) fn scratch_folders() -> Vec<PathBuf> {
+    let others = ["/tmp", "/dev/shm", "/run"].map(PathBuf::from);
+    let mut folders = vec![std::env::temp_dir()];
+    folders.extend(
+        others
+            .into_iter()
+            .filter(|other| *other != std::env::temp_dir()),
+    );
+    folders
+}
