@@ -30,6 +30,7 @@ pub mod postgres;
 pub mod process;
 pub mod redis;
 pub mod reference;
+pub mod repeater;
 pub mod slow;
 pub mod surus;
 pub mod temp;

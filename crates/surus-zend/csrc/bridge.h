@@ -160,6 +160,8 @@ void surus_park_for_lock(void);
 /* Waits until some lock of a C library was released, or the request was told to end. */
 void surus_rs_wait_for_lock(void);
 void surus_rs_lock_is_released(void);
+/* Whether what the running task does now was cut off: nothing is to be begun before its code goes on in a `finally`. */
+bool surus_is_over(void);
 /* The exchange of the running task, NULL outside of one. */
 void *surus_current_exchange(void);
 

@@ -6,6 +6,8 @@
 
 #include "Zend/zend_language_scanner.h"
 
+#include <errno.h>
+
 extern ZEND_API zend_php_scanner_globals language_scanner_globals;
 
 __thread surus_task *surus_running;
@@ -124,15 +126,19 @@ void surus_task_leave(surus_event event)
 {
 	surus_task *task = surus_running;
 	task->event = event;
+	/* It is the thread's, and others run on it meanwhile. */
+	int kept = errno;
 	if (event == SURUS_DONE) {
 		end_locks(task);
 	} else if (task->lock_count) {
 		surus_locks_leave(task);
 		surus_stack_switch(&task->sp, loop_sp);
 		surus_locks_return(task);
+		errno = kept;
 		return;
 	}
 	surus_stack_switch(&task->sp, loop_sp);
+	errno = kept;
 }
 
 void surus_task_abandon(surus_task *task, surus_event event)
@@ -250,6 +256,12 @@ surus_cancel surus_park(void)
 void surus_park_for_lock(void)
 {
 	leave_for(SURUS_PARKED);
+}
+
+bool surus_is_over(void)
+{
+	surus_task *task = surus_running;
+	return task && task->cancel != SURUS_CANCEL_NONE && surus_must_end(task);
 }
 
 void *surus_current_exchange(void)

@@ -182,6 +182,7 @@ extern "C" {
     pub(crate) fn surus_select_is_refused() -> bool;
     pub(crate) fn surus_park_for_lock();
     pub(crate) fn surus_park() -> c_int;
+    pub(crate) fn surus_is_over() -> bool;
 }
 
 /// `surus_in_process_request`: what a script asks of its application.

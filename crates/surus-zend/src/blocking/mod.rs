@@ -6,7 +6,8 @@
 //! hook may always refuse and call the real function: it never fails on its own account.
 //!
 //! Layout: [`park_on`] turns any future into a blocking call · `real` finds libc's functions · `ready` waits for
-//! descriptors · the rest are the hooks by family. `csrc/os_*.c` have those of process state.
+//! descriptors · `sever` ends what a wait was cut off on · the rest are the hooks by family. `csrc/os_*.c` have those of
+//! process state.
 
 mod children;
 mod descriptor;
@@ -21,6 +22,7 @@ mod names;
 mod ready;
 mod real;
 mod resolver;
+mod sever;
 mod sleep;
 mod stream;
 

@@ -9,7 +9,8 @@ use std::{
 use super::{
     can_park, park_on,
     ready::{any_ready, Waited},
-    real::{real, set_errno},
+    real::{errno, real, set_errno},
+    sever::sever_all,
 };
 use crate::ffi;
 
@@ -25,6 +26,7 @@ unsafe extern "C" fn poll(fds: *mut libc::pollfd, count: libc::nfds_t, timeout: 
         // SAFETY: the caller's arguments.
         return unsafe { real(fds, count, timeout) };
     }
+    let before = errno();
     let until = u64::try_from(timeout)
         .ok()
         .map(|ms| Instant::now() + Duration::from_millis(ms));
@@ -32,10 +34,14 @@ unsafe extern "C" fn poll(fds: *mut libc::pollfd, count: libc::nfds_t, timeout: 
         // SAFETY: the caller's arguments; asks without waiting.
         let now = unsafe { real(fds, count, 0) };
         if now != 0 {
+            if now > 0 {
+                set_errno(before);
+            }
             return now;
         }
         let left = until.map(|until| until.saturating_duration_since(Instant::now()));
         if left == Some(Duration::ZERO) {
+            set_errno(before);
             return 0;
         }
         let set: &[libc::pollfd] = if count == 0 {
@@ -62,6 +68,13 @@ unsafe extern "C" fn poll(fds: *mut libc::pollfd, count: libc::nfds_t, timeout: 
             }
         });
         if waited.is_err() {
+            if sever_all(set.iter().map(|p| p.fd).filter(|fd| *fd >= 0)) {
+                // SAFETY: the caller's arguments; asks without waiting, and finds that the connection has ended.
+                let now = unsafe { real(fds, count, 0) };
+                if now != 0 {
+                    return now;
+                }
+            }
             // Not EINTR: callers would try again.
             set_errno(libc::ECANCELED);
             return -1;
@@ -121,6 +134,7 @@ unsafe extern "C" fn select(
         // SAFETY: the caller's arguments.
         return unsafe { real(count, read, write, except, timeout) };
     }
+    let before = errno();
     let until = limit.map(|t| {
         Instant::now()
             + Duration::from_secs(t.tv_sec as u64)
@@ -143,6 +157,9 @@ unsafe extern "C" fn select(
         let result = unsafe { real(count, read, write, except, &mut now) };
         let left = until.map(|until| until.saturating_duration_since(Instant::now()));
         if result != 0 || left == Some(Duration::ZERO) {
+            if result >= 0 {
+                set_errno(before);
+            }
             if !timeout.is_null() {
                 let left = left.unwrap_or_default();
                 // SAFETY: the caller's timeval; Linux stores what is left.
@@ -166,16 +183,26 @@ unsafe extern "C" fn select(
             set.as_ref()
                 .is_some_and(|set| unsafe { libc::FD_ISSET(fd, set) })
         };
-        let waited = park_on(async {
-            let descriptors = (0..count.min(libc::FD_SETSIZE as c_int)).filter_map(|fd| {
+        let descriptors = || {
+            (0..count.min(libc::FD_SETSIZE as c_int)).filter_map(|fd| {
                 let (r, w, e) = (has(&wanted.0, fd), has(&wanted.1, fd), has(&wanted.2, fd));
                 (r || w || e).then_some((fd, r || e, w))
-            });
-            if any_ready(descriptors, left).await.is_err() {
+            })
+        };
+        let waited = park_on(async {
+            if any_ready(descriptors(), left).await.is_err() {
                 tokio::time::sleep(left.map_or(ASK_AGAIN, |left| left.min(ASK_AGAIN))).await;
             }
         });
         if waited.is_err() {
+            if sever_all(descriptors().map(|(fd, ..)| fd)) {
+                // SAFETY: the caller's sets, filled with what was asked; asks without waiting, and finds that the
+                // connection has ended.
+                let now = unsafe { real(count, read, write, except, &mut now) };
+                if now != 0 {
+                    return now;
+                }
+            }
             // Not EINTR: callers would try again.
             set_errno(libc::ECANCELED);
             return -1;

@@ -11,9 +11,11 @@ use super::{
     park_on,
     ready::{fd_ready, Waited},
     real::{errno, real, set_errno},
+    sever::{is_over, sever},
 };
 
-/// Waits until a descriptor is ready. False, with errno set, when the caller must return an error.
+/// Waits until a descriptor is ready, or severed: then the real call says what it says of such a one. False, with errno
+/// set, when the caller must return an error.
 fn wait(fd: RawFd, read: bool, timeout_errno: c_int) -> bool {
     let timeout = socket_timeout(
         fd,
@@ -31,8 +33,9 @@ fn wait(fd: RawFd, read: bool, timeout_errno: c_int) -> bool {
             false
         }
         Err(_) => {
+            let severed = sever(fd);
             set_errno(libc::ECONNABORTED);
-            false
+            severed
         }
     }
 }
@@ -44,6 +47,7 @@ unsafe extern "C" fn recv(fd: c_int, buffer: *mut c_void, size: usize, flags: c_
         // SAFETY: the caller's arguments.
         return unsafe { real(fd, buffer, size, flags) };
     }
+    let before = errno();
     // SAFETY: the caller's arguments; asks without waiting.
     let now = unsafe { real(fd, buffer, size, flags | libc::MSG_DONTWAIT) };
     if now >= 0 || errno() != libc::EAGAIN || is_nonblocking(fd) {
@@ -52,6 +56,7 @@ unsafe extern "C" fn recv(fd: c_int, buffer: *mut c_void, size: usize, flags: c_
     if !wait(fd, true, libc::EAGAIN) {
         return -1;
     }
+    set_errno(before);
     // SAFETY: the caller's arguments.
     unsafe { real(fd, buffer, size, flags) }
 }
@@ -73,6 +78,7 @@ unsafe extern "C" fn __recv_chk(
 unsafe extern "C" fn read(fd: c_int, buffer: *mut c_void, size: usize) -> isize {
     let real = real!(read: unsafe extern "C" fn(c_int, *mut c_void, usize) -> isize);
     if can_park() && size > 0 && is_stream(fd) && !is_nonblocking(fd) {
+        let before = errno();
         let mut state = libc::pollfd {
             fd,
             events: libc::POLLIN,
@@ -84,6 +90,7 @@ unsafe extern "C" fn read(fd: c_int, buffer: *mut c_void, size: usize) -> isize 
         if unsafe { poll(&mut state, 1, 0) } == 0 && !wait(fd, true, libc::EAGAIN) {
             return -1;
         }
+        set_errno(before);
     }
     // SAFETY: the caller's arguments.
     unsafe { real(fd, buffer, size) }
@@ -103,10 +110,15 @@ unsafe extern "C" fn connect(
     size: libc::socklen_t,
 ) -> c_int {
     let real = real!(connect: unsafe extern "C" fn(c_int, *const libc::sockaddr, libc::socklen_t) -> c_int);
+    if is_over() {
+        set_errno(libc::ECONNABORTED);
+        return -1;
+    }
     if !can_park() || is_nonblocking(fd) {
         // SAFETY: the caller's arguments.
         return unsafe { real(fd, address, size) };
     }
+    let before = errno();
     let switch = |on: bool| {
         // SAFETY: plain system calls on the caller's descriptor.
         unsafe {
@@ -138,7 +150,10 @@ unsafe extern "C" fn connect(
             error = errno();
         }
     } else if result != 0 && error == libc::EINPROGRESS {
-        if wait(fd, false, libc::EINPROGRESS) {
+        let waited = wait(fd, false, libc::EINPROGRESS);
+        if is_over() {
+            error = libc::ECONNABORTED;
+        } else if waited {
             let mut length = size_of::<c_int>() as libc::socklen_t;
             let mut status: c_int = 0;
             // SAFETY: `status` has room for `length` bytes.
@@ -158,8 +173,6 @@ unsafe extern "C" fn connect(
         }
     }
     switch(false);
-    if result != 0 {
-        set_errno(error);
-    }
+    set_errno(if result == 0 { before } else { error });
     result
 }

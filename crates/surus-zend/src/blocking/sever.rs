@@ -1,0 +1,158 @@
+//! What becomes of a descriptor whose wait was cut off: the conversation on it is over for everybody.
+//!
+//! A question was asked and its answer is still to come. Whoever used the connection next would take it for the answer to
+//! a question of his own. So the connection ends here, whatever its protocol, and what has come already is thrown away:
+//! its driver sees what it sees when a server goes away.
+//!
+//! | descriptor | when a wait on it is cut off |
+//! |---|---|
+//! | connected stream socket, also one that is still connecting | shut down |
+//! | socket pair (`socketpair(2)`): both ends are this process's or its child's; libraries wake themselves with them | left |
+//! | listening socket, datagrams | left: each connection, each datagram stands for itself |
+//! | pipe, FIFO | left: one direction, no questions; a program's ends with its process |
+//! | anything else (files, `eventfd`, `signalfd`, …) | left |
+
+use std::{ffi::c_int, mem::MaybeUninit, os::fd::RawFd};
+
+use super::real::{errno, real, set_errno};
+use crate::ffi;
+
+/// Ends the conversation on a descriptor; true if it was one. `errno` stays.
+pub(crate) fn sever(fd: RawFd) -> bool {
+    let before = errno();
+    let is_one = is_conversation(fd);
+    if is_one {
+        // SAFETY: a plain system call. It fails where the connection has ended already.
+        unsafe { libc::shutdown(fd, libc::SHUT_RDWR) };
+        discard(fd);
+    }
+    set_errno(before);
+    is_one
+}
+
+/// Severs each of them; true if there was one.
+pub(crate) fn sever_all(descriptors: impl Iterator<Item = RawFd>) -> bool {
+    descriptors.filter(|fd| sever(*fd)).count() > 0
+}
+
+/// Whether a request that is about to end begins something new, in the call that was cut off: a library tries again.
+pub(crate) fn is_over() -> bool {
+    // SAFETY: on a PHP stack it looks at the task, elsewhere there is none.
+    unsafe { ffi::surus_is_over() }
+}
+
+/// A stream that leads to somebody who answers.
+pub(crate) fn is_conversation(fd: RawFd) -> bool {
+    let kind = option(fd, libc::SO_TYPE);
+    matches!(kind, Some(libc::SOCK_STREAM | libc::SOCK_SEQPACKET))
+        && option(fd, libc::SO_ACCEPTCONN) == Some(0)
+        && !is_pair(fd)
+}
+
+/// What had come before: a stream is read to its end even if it is shut down.
+fn discard(fd: RawFd) {
+    type Recv = unsafe extern "C" fn(c_int, *mut libc::c_void, usize, c_int) -> isize;
+    let recv = real!(recv: Recv);
+    let mut room = [MaybeUninit::<u8>::uninit(); 16 * 1024];
+    // SAFETY: `room` has room for that many bytes, which nobody reads.
+    while unsafe { recv(fd, room.as_mut_ptr().cast(), room.len(), libc::MSG_DONTWAIT) } > 0 {}
+}
+
+fn option(fd: RawFd, name: c_int) -> Option<c_int> {
+    let mut value: c_int = 0;
+    let mut size = size_of::<c_int>() as libc::socklen_t;
+    // SAFETY: `value` has room for `size` bytes.
+    let result = unsafe {
+        libc::getsockopt(
+            fd,
+            libc::SOL_SOCKET,
+            name,
+            (&raw mut value).cast(),
+            &mut size,
+        )
+    };
+    (result == 0).then_some(value)
+}
+
+type NameOf = unsafe extern "C" fn(c_int, *mut libc::sockaddr, *mut libc::socklen_t) -> c_int;
+
+/// A Unix socket without a name on either side: no server has made it.
+fn is_pair(fd: RawFd) -> bool {
+    let unnamed = |name_of: NameOf| {
+        let mut address = MaybeUninit::<libc::sockaddr_storage>::zeroed();
+        let mut size = size_of::<libc::sockaddr_storage>() as libc::socklen_t;
+        // SAFETY: `address` has room for `size` bytes, and zeros are one.
+        let (result, family) = unsafe {
+            let result = name_of(fd, address.as_mut_ptr().cast(), &mut size);
+            (result, address.assume_init_ref().ss_family)
+        };
+        result == 0
+            && c_int::from(family) == libc::AF_UNIX
+            && size as usize <= size_of::<libc::sa_family_t>()
+    };
+    unnamed(libc::getsockname) && unnamed(libc::getpeername)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        io::{self, Read, Write},
+        net::{TcpListener, TcpStream, UdpSocket},
+        os::{
+            fd::AsRawFd,
+            unix::net::{UnixListener, UnixStream},
+        },
+    };
+
+    use super::{is_conversation, sever};
+
+    fn connected() -> io::Result<(TcpStream, TcpStream)> {
+        let listener = TcpListener::bind("127.0.0.1:0")?;
+        let near = TcpStream::connect(listener.local_addr()?)?;
+        Ok((near, listener.accept()?.0))
+    }
+
+    #[test]
+    fn nothing_is_read_from_a_severed_connection() -> io::Result<()> {
+        let (mut near, mut far) = connected()?;
+        far.write_all(b"an answer that has come")?;
+        near.peek(&mut [0])?;
+        assert!(sever(near.as_raw_fd()));
+        // The other side may learn of it at once or a little later.
+        let _ = far.write_all(b"an answer that is late");
+        let mut text = Vec::new();
+        let _ = near.read_to_end(&mut text);
+        assert_eq!(text, b"");
+        assert!(near.write(b"a question").is_err());
+        Ok(())
+    }
+
+    #[test]
+    fn what_is_no_conversation_is_left() -> io::Result<()> {
+        let listener = TcpListener::bind("127.0.0.1:0")?;
+        assert!(!sever(listener.as_raw_fd()));
+        let datagrams = UdpSocket::bind("127.0.0.1:0")?;
+        datagrams.connect(datagrams.local_addr()?)?;
+        assert!(!sever(datagrams.as_raw_fd()));
+        let (mut one, mut other) = UnixStream::pair()?;
+        assert!(!sever(one.as_raw_fd()));
+        one.write_all(b"x")?;
+        other.read_exact(&mut [0])?;
+        assert!(!sever(-1));
+        assert!(!sever(io::stdin().as_raw_fd()) || is_conversation(0));
+        Ok(())
+    }
+
+    #[test]
+    fn a_connection_to_a_named_unix_socket_is_one() -> io::Result<()> {
+        let folder = std::env::temp_dir().join(format!("sever-{}", std::process::id()));
+        let listener = UnixListener::bind(&folder)?;
+        let near = UnixStream::connect(&folder)?;
+        let (mut far, _) = listener.accept()?;
+        std::fs::remove_file(&folder)?;
+        assert!(is_conversation(near.as_raw_fd()) && is_conversation(far.as_raw_fd()));
+        assert!(sever(near.as_raw_fd()));
+        assert_eq!(far.read(&mut [0])?, 0);
+        Ok(())
+    }
+}

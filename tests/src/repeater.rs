@@ -1,0 +1,71 @@
+//! A server, inside the test binary, whose answers repeat a word of the question after some time. Connections stay open.
+
+use std::io::{self, BufRead, BufReader, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::sync::OnceLock;
+use std::thread;
+use std::time::Duration;
+
+/// A line comes in pieces, so that a reader waits for each.
+const BETWEEN: Duration = Duration::from_millis(10);
+
+/// Answers the line `MILLISECONDS WORD` with the line `WORD`, and `GET /MILLISECONDS/WORD` with a response that is `WORD`.
+#[derive(Debug)]
+pub struct Repeater {
+    address: SocketAddr,
+}
+
+impl Repeater {
+    /// The test binary's server.
+    pub fn shared() -> &'static Self {
+        static SERVER: OnceLock<Repeater> = OnceLock::new();
+        SERVER.get_or_init(Self::start)
+    }
+
+    pub fn port(&self) -> u16 {
+        self.address.port()
+    }
+
+    fn start() -> Self {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("listen");
+        let address = listener.local_addr().expect("the address");
+        thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                // A client that leaves early is nothing to this server.
+                thread::spawn(move || answer(&stream).ok());
+            }
+        });
+        Self { address }
+    }
+}
+
+fn answer(mut stream: &TcpStream) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    let mut lines = BufReader::new(stream).lines();
+    while let Some(line) = lines.next().transpose()? {
+        let Some(path) = line.strip_prefix("GET /") else {
+            let (delay, word) = line.split_once(' ').unwrap_or(("0", &line));
+            wait(delay);
+            for byte in format!("{word}\n").bytes() {
+                stream.write_all(&[byte])?;
+                thread::sleep(BETWEEN);
+            }
+            continue;
+        };
+        while lines
+            .next()
+            .transpose()?
+            .is_some_and(|line| !line.is_empty())
+        {}
+        let (delay, word) = path.split_once('/').unwrap_or(("0", path));
+        let word = word.split(' ').next().unwrap_or_default();
+        wait(delay);
+        let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", word.len());
+        stream.write_all((head + word).as_bytes())?;
+    }
+    Ok(())
+}
+
+fn wait(milliseconds: &str) {
+    thread::sleep(Duration::from_millis(milliseconds.parse().unwrap_or(0)));
+}
