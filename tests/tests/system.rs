@@ -6,6 +6,8 @@
 mod descriptors;
 #[path = "system/locks.rs"]
 mod locks;
+#[path = "system/processes.rs"]
+mod processes;
 
 use std::net::SocketAddr;
 

@@ -115,23 +115,6 @@ ZEND_FUNCTION(apache_response_headers)
 	}
 }
 
-/* In place of pcntl_fork(): the child would be a second event loop on the same connections. */
-static ZEND_NAMED_FUNCTION(refuse_fork)
-{
-	ZEND_PARSE_PARAMETERS_NONE();
-	php_error_docref(NULL, E_WARNING,
-		"A server's process cannot be forked: the child would share the connections of all requests; proc_open() starts a program");
-	RETURN_LONG(-1);
-}
-
-void surus_functions_start(void)
-{
-	zend_function *fork = zend_hash_str_find_ptr(CG(function_table), "pcntl_fork", sizeof "pcntl_fork" - 1);
-	if (fork && fork->type == ZEND_INTERNAL_FUNCTION) {
-		fork->internal_function.handler = refuse_fork;
-	}
-}
-
 ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_array, 0, 0, IS_ARRAY, 0)
 ZEND_END_ARG_INFO()
 ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_bool, 0, 0, _IS_BOOL, 0)

@@ -145,8 +145,14 @@ void surus_logf(int level, const char *format, ...) ZEND_ATTRIBUTE_FORMAT(printf
 
 /* ---- functions.c ---- */
 extern const zend_function_entry surus_functions[];
-/* Takes the place of functions that a server cannot have. */
-void surus_functions_start(void);
+
+/* ---- children.c ---- */
+void surus_children_enter_worker(void);
+
+/* ---- process_functions.c ---- */
+/* Before and after PHP's startup, in a server. */
+void surus_process_functions_prepare(void);
+void surus_process_functions_start(void);
 
 /* ---- internal_functions.c ---- */
 extern const zend_function_entry surus_internal_functions[];

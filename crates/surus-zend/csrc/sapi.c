@@ -255,6 +255,10 @@ int surus_engine_start(const char *ini, char *error, size_t error_size)
 #ifdef ZEND_SIGNALS
 	zend_signal_startup();
 #endif
+	bool is_server = surus_sapi_module.ub_write == sapi_ub_write; /* not the command line */
+	if (is_server) {
+		surus_process_functions_prepare();
+	}
 	sapi_startup(&surus_sapi_module); /* forgets ini_entries */
 	surus_sapi_module.ini_entries = entries;
 	if (php_module_startup(&surus_sapi_module, &surus_module) != SUCCESS) {
@@ -265,8 +269,8 @@ int surus_engine_start(const char *ini, char *error, size_t error_size)
 	/* PHP's own signal handling is for processes that serve one request at a time. */
 	SIGG(reset) = 0;
 #endif
-	if (surus_sapi_module.ub_write == sapi_ub_write) {
-		surus_functions_start(); /* on the command line nothing is in the way of a child */
+	if (is_server) {
+		surus_process_functions_start();
 	}
 	surus_superglobals_start();
 	surus_form_files_start();
@@ -281,6 +285,9 @@ int surus_engine_start(const char *ini, char *error, size_t error_size)
 void surus_engine_enter_worker(uint64_t slice_us)
 {
 	surus_overflow_enter_worker();
+	if (surus_sapi_module.ub_write == sapi_ub_write) {
+		surus_children_enter_worker();
+	}
 	surus_interrupts_enter_worker(slice_us);
 }
 

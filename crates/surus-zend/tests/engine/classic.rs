@@ -128,26 +128,6 @@ pub(crate) async fn a_fatal_error_frees_the_isolate(engine: &Engine) {
     }
 }
 
-/// The child would be a second event loop on the same connections.
-pub(crate) async fn a_server_is_not_forked(engine: &Engine) {
-    let site = Site::with(
-        "index.php",
-        r#"
-            echo @pcntl_fork(), ' ', error_get_last()['message'];
-            proc_close(proc_open(['true'], [], $pipes));
-            echo ' ', shell_exec('echo ran');
-        "#,
-    );
-    let classic = classic(engine, 0, 1);
-    let (status, text) = read(classic.call(get("/"), site.script("index.php")).await).await;
-    assert_eq!(status, 200);
-    assert!(
-        text.starts_with("-1 pcntl_fork(): A server's process cannot be forked")
-            && text.ends_with(" ran\n"),
-        "{text}"
-    );
-}
-
 pub(crate) async fn bodies_are_streamed_in_and_out(engine: &Engine) {
     let site = Site::with(
         "index.php",

@@ -38,7 +38,6 @@ fn the_engine() {
         classic::more_requests_than_isolates_wait_in_line(&engine).await;
         classic::idle_isolates_are_freed(&engine).await;
         classic::a_fatal_error_frees_the_isolate(&engine).await;
-        classic::a_server_is_not_forked(&engine).await;
         classic::bodies_are_streamed_in_and_out(&engine).await;
         apart::an_open_basedir_is_one_requests(&engine).await;
         apart::locks_by_fcntl_are_waited_for(&engine).await;
