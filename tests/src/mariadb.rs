@@ -93,13 +93,22 @@ impl MariaDb {
 
     /// Creates an empty database.
     pub fn create(&self, database: &str) {
+        self.execute(&format!("CREATE DATABASE {database}"));
+    }
+
+    /// The same where it may be there.
+    pub fn create_once(&self, database: &str) {
+        self.execute(&format!("CREATE DATABASE IF NOT EXISTS {database}"));
+    }
+
+    fn execute(&self, statement: &str) {
         let mut client = Command::new("mariadb");
         client
             .args(["--no-defaults", "--host=127.0.0.1"])
             .arg(format!("--port={}", self.port))
             .arg(format!("--user={}", Self::USER))
             .arg(format!("--password={}", Self::PASSWORD))
-            .arg(format!("--execute=CREATE DATABASE {database}"));
+            .arg(format!("--execute={statement}"));
         process::run(client);
     }
 }

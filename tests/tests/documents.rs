@@ -75,6 +75,7 @@ fn the_inventory_names_tests_that_exist() {
         settings.contains(&format!("'{name}' => new Row"))
             || tests.contains(&format!("fn {function}("))
             || tests.contains(&format!("\n    {name}\n"))
+            || tests.contains(&format!("\n    {name}: |mode|"))
     };
     let (_, state) = inventory.split_once("\n## State\n").expect("a heading");
     let (state, _) = state.split_once("\n## ").expect("the next heading");

@@ -370,6 +370,9 @@ surus_outcome surus_run_call(surus_task *task)
 	if (!surus_fiber_reset(task)) {
 		note_fatal(task);
 	}
+	if (!surus_persistent_end(task)) {
+		note_fatal(task);
+	}
 	EG(current_execute_data) = NULL;
 	if (task->isolate->had_fatal) {
 		outcome = SURUS_FATAL;

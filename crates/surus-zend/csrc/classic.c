@@ -69,6 +69,8 @@ surus_outcome surus_run_classic(surus_task *task)
 	}
 	php_request_shutdown(NULL);
 	fatal = fatal || CG(unclean_shutdown);
+	/* An isolate that had a fatal error goes, and its connections with it. */
+	fatal = fatal || !surus_persistent_end(task);
 	surus_checked_heap_clear(task->isolate);
 	surus_os_forget_text(task->isolate->os);
 	SG(server_context) = NULL;

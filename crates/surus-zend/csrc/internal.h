@@ -63,6 +63,15 @@ void surus_tables_apply_settings(void);
 /* `clean`: no request has left entries of its own behind. */
 void surus_tables_free(surus_isolate *isolate, bool clean);
 
+/* ---- persistent.c ---- */
+/* Functions that stand before those of PHP which give out persistent connections. */
+void surus_persistent_start(void);
+/* Cleans those that the ended request was given. False: there was a fatal error. */
+bool surus_persistent_end(surus_task *task);
+#define SURUS_USED_HANDLES 8
+/* What a request was given: kinds of connections, and some of them. */
+typedef struct { unsigned kinds, count; const void *handles[SURUS_USED_HANDLES]; } surus_used;
+
 /* ---- task.c ---- */
 struct surus_task {
 	surus_stack stack;
@@ -88,6 +97,7 @@ struct surus_task {
 	void **locks;                    /* locks.c: those of C libraries that it holds */
 	uint32_t lock_count, lock_room;
 	surus_task *next_holder;
+	surus_used used;                 /* persistent.c */
 };
 
 extern __thread surus_task *surus_running;

@@ -271,6 +271,7 @@ int surus_engine_start(const char *ini, char *error, size_t error_size)
 #endif
 	if (is_server) {
 		surus_process_functions_start();
+		surus_persistent_start();
 	}
 	surus_superglobals_start();
 	surus_form_files_start();

@@ -1,0 +1,311 @@
+/* Persistent connections to PostgreSQL, through libpq's own functions: those of PDO and of pg_pconnect(), whose resource is
+ * libpq's connection.
+ *
+ * pgsql gives libpq a pointer to an object of the request for what the server notes. The connection outlives the object:
+ * when that goes, so does the pointer. */
+#include "persistent.h"
+
+#include <dlfcn.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <time.h>
+
+/* libpq-fe.h, of which nothing else is wanted. */
+typedef struct pg_result PGresult;
+typedef void (*notice_processor)(void *, const char *);
+enum { STATUS_OK = 0 };
+enum { TRANSACTION_IDLE = 0, TRANSACTION_ACTIVE = 1, TRANSACTION_UNKNOWN = 4 };
+enum { RESULT_COMMAND_OK = 1 };
+enum { DEFAULT_VERBOSITY = 1, CONTEXT_OF_ERRORS = 1 };
+
+#define LIBPQ_FUNCTIONS(X)                                                      \
+	X(int, PQstatus, (const PGconn *))                                          \
+	X(int, PQtransactionStatus, (const PGconn *))                               \
+	X(int, PQsocket, (const PGconn *))                                          \
+	X(int, PQsetnonblocking, (PGconn *, int))                                   \
+	X(int, PQsendQuery, (PGconn *, const char *))                               \
+	X(int, PQconsumeInput, (PGconn *))                                          \
+	X(int, PQisBusy, (PGconn *))                                                \
+	X(PGresult *, PQgetResult, (PGconn *))                                      \
+	X(int, PQresultStatus, (const PGresult *))                                  \
+	X(void, PQclear, (PGresult *))                                              \
+	X(void, PQuntrace, (PGconn *))                                              \
+	X(int, PQsetErrorVerbosity, (PGconn *, int))                                \
+	X(int, PQsetErrorContextVisibility, (PGconn *, int))                        \
+	X(notice_processor, PQsetNoticeProcessor, (PGconn *, notice_processor, void *))
+
+static struct {
+	bool loaded;
+#define DECLARE(type, name, arguments) type(*name) arguments;
+	LIBPQ_FUNCTIONS(DECLARE)
+#undef DECLARE
+} pq;
+
+/* A server that does not answer to a reset in this time is left alone. */
+#define PATIENCE_MS 2000
+
+bool surus_libpq_load(void)
+{
+	if (pq.loaded) {
+		return true;
+	}
+	void *library = dlopen("libpq.so.5", RTLD_LAZY | RTLD_NOLOAD);
+	if (!library) {
+		return false;
+	}
+	bool all = true;
+#define FIND(type, name, arguments) all = (pq.name = (type(*) arguments)dlsym(library, #name)) && all;
+	LIBPQ_FUNCTIONS(FIND)
+#undef FIND
+	return pq.loaded = all;
+}
+
+/* ---- resetting ---- */
+
+/* Waits for the answer to one command. */
+static bool is_done(PGconn *connection)
+{
+	struct timespec begun, now;
+	clock_gettime(CLOCK_MONOTONIC, &begun);
+	while (pq.PQisBusy(connection)) {
+		clock_gettime(CLOCK_MONOTONIC, &now);
+		long left = PATIENCE_MS - (now.tv_sec - begun.tv_sec) * 1000 - (now.tv_nsec - begun.tv_nsec) / 1000000;
+		struct pollfd state = {.fd = pq.PQsocket(connection), .events = POLLIN};
+		if (left <= 0 || poll(&state, 1, (int)left) <= 0 || !pq.PQconsumeInput(connection)) {
+			return false;
+		}
+	}
+	PGresult *result = pq.PQgetResult(connection);
+	bool good = result && pq.PQresultStatus(result) == RESULT_COMMAND_OK;
+	pq.PQclear(result);
+	/* The end of the answer has come with it, or comes now. */
+	while (good && pq.PQisBusy(connection)) {
+		struct pollfd state = {.fd = pq.PQsocket(connection), .events = POLLIN};
+		good = poll(&state, 1, PATIENCE_MS) > 0 && pq.PQconsumeInput(connection);
+	}
+	return good && pq.PQgetResult(connection) == NULL && pq.PQstatus(connection) == STATUS_OK
+		&& pq.PQtransactionStatus(connection) == TRANSACTION_IDLE;
+}
+
+bool surus_libpq_reset_begin(PGconn *connection)
+{
+	if (!surus_libpq_load() || pq.PQstatus(connection) != STATUS_OK) {
+		return false;
+	}
+	pq.PQuntrace(connection);
+	pq.PQsetErrorVerbosity(connection, DEFAULT_VERBOSITY);
+	pq.PQsetErrorContextVisibility(connection, CONTEXT_OF_ERRORS);
+	int transaction = pq.PQtransactionStatus(connection);
+	/* An answer is on its way to nobody. */
+	if (transaction == TRANSACTION_ACTIVE || transaction == TRANSACTION_UNKNOWN || pq.PQsetnonblocking(connection, 0) != 0) {
+		return false;
+	}
+	if (transaction != TRANSACTION_IDLE && (!pq.PQsendQuery(connection, "ROLLBACK") || !is_done(connection))) {
+		return false;
+	}
+	return pq.PQsendQuery(connection, "DISCARD ALL");
+}
+
+bool surus_libpq_reset_end(PGconn *connection)
+{
+	return is_done(connection);
+}
+
+bool surus_libpq_is_alive(PGconn *connection)
+{
+	if (!surus_libpq_load()) {
+		return true;
+	}
+	/* What an idle server says is a change of its settings, or a farewell, which is known by what follows it. */
+	for (unsigned tries = 0; tries < 8 && pq.PQstatus(connection) == STATUS_OK && surus_is_readable(pq.PQsocket(connection)); tries++) {
+		pq.PQconsumeInput(connection);
+	}
+	return pq.PQstatus(connection) == STATUS_OK && !surus_is_readable(pq.PQsocket(connection));
+}
+
+/* ---- where what the server notes goes ---- */
+
+/* Per connection: whose object libpq points to, and how many objects of pgsql's there are. An entry stays when its
+ * connection has gone; the next one at this address takes it over. */
+typedef struct notices {
+	struct notices *next;
+	const void *connection;
+	const void *target;
+	unsigned objects;
+} notices;
+
+static notices *all_notices;
+static const void *last_seen;
+static int link_type;
+
+static notices *notices_of(const void *connection, bool make)
+{
+	notices *found = all_notices;
+	while (found && found->connection != connection) {
+		found = found->next;
+	}
+	if (!found && make && (found = calloc(1, sizeof *found))) {
+		found->connection = connection;
+		found->next = all_notices;
+		all_notices = found;
+	}
+	return found;
+}
+
+static void ignore(void *target, const char *message)
+{
+	(void)target;
+	(void)message;
+}
+
+/* Stands before libpq's. */
+__attribute__((visibility("default"))) notice_processor PQsetNoticeProcessor(PGconn *connection, notice_processor processor, void *target)
+{
+	last_seen = connection;
+	return surus_libpq_load() ? pq.PQsetNoticeProcessor(connection, processor, target) : NULL;
+}
+
+bool surus_libpq_was_seen(const void *candidate)
+{
+	return candidate && candidate == last_seen;
+}
+
+/* The handle of an object of PgSql\Connection; it begins with libpq's connection. */
+static void *handle_of(const zend_object *object)
+{
+	return (char *)object - object->handlers->offset;
+}
+
+static void forget_target(const zend_object *object)
+{
+	const void *handle = handle_of(object);
+	PGconn *connection = *(PGconn *const *)handle;
+	notices *known = connection ? notices_of(connection, false) : NULL;
+	if (!known) {
+		return;
+	}
+	if (known->objects) {
+		known->objects--;
+	}
+	if (known->target == handle) {
+		known->target = NULL;
+		pq.PQsetNoticeProcessor(connection, ignore, NULL);
+	}
+}
+
+static zend_object_free_obj_t real_free;
+
+static void around_free(zend_object *object)
+{
+	forget_target(object);
+	real_free(object);
+}
+
+static bool is_kept(const void *connection)
+{
+	surus_kept kept[SURUS_MAX_KEPT];
+	size_t count = surus_kept_of(link_type, kept, SURUS_MAX_KEPT);
+	for (size_t i = 0; i < count; i++) {
+		if (kept[i].resource->ptr == connection) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static void note_link(const zend_object *object, const surus_kept *before, size_t count)
+{
+	const void *handle = handle_of(object);
+	const void *connection = *(const void *const *)handle;
+	/* It is what the list has: so the layout is proven, each time. */
+	if (!connection || !is_kept(connection) || !surus_libpq_load()) {
+		return;
+	}
+	notices *known = notices_of(connection, true);
+	if (!known) {
+		return;
+	}
+	bool is_new = true;
+	for (size_t i = 0; i < count; i++) {
+		is_new = is_new && before[i].resource->ptr != connection;
+	}
+	known->objects = is_new ? 1 : known->objects + 1;
+	known->target = handle;
+	if (!real_free) {
+		real_free = object->handlers->free_obj;
+		((zend_object_handlers *)object->handlers)->free_obj = around_free;
+	}
+	surus_kept_use(SURUS_KEPT_PGSQL, connection);
+}
+
+static zif_handler real_pconnect;
+
+static ZEND_NAMED_FUNCTION(around_pconnect)
+{
+	surus_kept before[SURUS_MAX_KEPT];
+	size_t count = surus_kept_of(link_type, before, SURUS_MAX_KEPT);
+	for (size_t i = 0; i < count; i++) {
+		const notices *known = notices_of(before[i].resource->ptr, false);
+		if (!known || !known->objects) {
+			/* A dead one is connected again by pg_pconnect(), now that libpq knows. */
+			surus_libpq_is_alive(before[i].resource->ptr);
+		}
+	}
+	real_pconnect(INTERNAL_FUNCTION_PARAM_PASSTHRU);
+	if (Z_TYPE_P(return_value) == IS_OBJECT) {
+		note_link(Z_OBJ_P(return_value), before, count);
+	}
+}
+
+static zif_handler real_close;
+
+/* The object forgets its connection, libpq must forget the object. */
+static ZEND_NAMED_FUNCTION(around_close)
+{
+	if (real_free && ZEND_NUM_ARGS() > 0 && Z_TYPE_P(ZEND_CALL_ARG(execute_data, 1)) == IS_OBJECT) {
+		zend_object *object = Z_OBJ_P(ZEND_CALL_ARG(execute_data, 1));
+		if (object->handlers->free_obj == around_free) {
+			forget_target(object);
+		}
+	}
+	real_close(INTERNAL_FUNCTION_PARAM_PASSTHRU);
+}
+
+void surus_pgsql_start(void)
+{
+	link_type = zend_fetch_list_dtor_id("pgsql link persistent");
+	if (link_type) {
+		real_pconnect = surus_replace(NULL, "pg_pconnect", around_pconnect);
+		real_close = surus_replace(NULL, "pg_close", around_close);
+	}
+}
+
+static bool has_no_object(void *connection)
+{
+	const notices *known = notices_of(connection, false);
+	return !known || !known->objects;
+}
+
+void surus_pgsql_clean(surus_task *task)
+{
+	surus_kept kept[SURUS_MAX_KEPT];
+	bool begun[SURUS_MAX_KEPT];
+	size_t count = surus_kept_of(link_type, kept, SURUS_MAX_KEPT), used = 0;
+	surus_kept_sweep(link_type, has_no_object);
+	for (size_t i = 0; i < count; i++) {
+		if (!surus_kept_was_used(task, kept[i].resource->ptr)) {
+			continue;
+		}
+		if (!has_no_object(kept[i].resource->ptr)) {
+			surus_kept_adopt(&kept[i]);
+			continue;
+		}
+		begun[used] = surus_libpq_reset_begin(kept[i].resource->ptr);
+		kept[used++] = kept[i];
+	}
+	for (size_t i = 0; i < used; i++) {
+		if (!begun[i] || !surus_libpq_reset_end(kept[i].resource->ptr)) {
+			surus_kept_close(&kept[i]);
+		}
+	}
+}
