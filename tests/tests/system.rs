@@ -6,6 +6,8 @@
 mod descriptors;
 #[path = "system/locks.rs"]
 mod locks;
+#[path = "system/partners.rs"]
+mod partners;
 #[path = "system/processes.rs"]
 mod processes;
 

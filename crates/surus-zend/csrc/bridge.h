@@ -160,6 +160,10 @@ void surus_park_for_lock(void);
 /* Waits until some lock of a C library was released, or the request was told to end. */
 void surus_rs_wait_for_lock(void);
 void surus_rs_lock_is_released(void);
+/* Between two looks for a partner of interprocess communication; false when the request is to end. */
+bool surus_rs_nap_for_partner(unsigned tries);
+/* This process has done something that a partner may wait for. */
+void surus_rs_wake_partners(void);
 /* Whether what the running task does now was cut off: nothing is to be begun before its code goes on in a `finally`. */
 bool surus_is_over(void);
 /* The exchange of the running task, NULL outside of one. */

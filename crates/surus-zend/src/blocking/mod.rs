@@ -19,6 +19,7 @@ mod load;
 mod lock;
 mod multiplex;
 mod names;
+mod partners;
 mod ready;
 mod real;
 mod resolver;
