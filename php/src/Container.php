@@ -10,6 +10,7 @@ use Psr\EventDispatcher\ListenerProviderInterface;
 use Psr\Log\LoggerInterface;
 use Psr\SimpleCache\CacheInterface;
 use Surus\Http\Request;
+use Surus\Internal\Connections;
 use Surus\Internal\Origin;
 use Surus\Internal\Recipe;
 
@@ -35,6 +36,9 @@ final class Container implements ContainerInterface
     /** @var array<string, array{bool, string}> declared with their constructors, which are looked at when all is declared: scoped, place */
     private array $declared = [];
 
+    /** @var array<string, string> where services were declared with a factory, or set */
+    private array $places = [];
+
     /** @var array<string, mixed> */
     private array $shared = [];
 
@@ -55,6 +59,7 @@ final class Container implements ContainerInterface
     public function set(string $id, mixed $service): void
     {
         unset($this->declared[$id]);
+        $this->places[$id] = Origin::caller();
         $this->shared[$id] = $service;
         $this->recipes[$id] = new Recipe(static fn (): mixed => $service, false);
     }
@@ -91,6 +96,7 @@ final class Container implements ContainerInterface
         $this->declared += array_diff_key($other->declared, $here);
         $this->recipes += array_diff_key($other->recipes, $here);
         $this->shared += array_diff_key($other->shared, $here);
+        $this->places += array_diff_key($other->places, $here);
     }
 
     /** Whether {@see Container::get()} would find it or make it. */
@@ -109,8 +115,38 @@ final class Container implements ContainerInterface
     public function check(): void
     {
         foreach (array_keys($this->declared) as $id) {
+            if (!$this->declared[$id][0]) {
+                $this->refuse($id, Connections::ofClass($id), $this->declared[$id][1]);
+            }
             $this->recipe($id);
         }
+        foreach ($this->places as $id => $place) {
+            if (array_key_exists($id, $this->shared)) {
+                $this->refuse($id, $this->shared[$id] instanceof self ? null : Connections::of($this->shared[$id]), $place);
+            } elseif (!$this->recipes[$id]->scoped) {
+                $this->refuse($id, Connections::ofClass($id) ?? $this->ofFactory($id), $place);
+            }
+        }
+    }
+
+    /** What its factory says that it returns. */
+    private function ofFactory(string $id): ?string
+    {
+        $type = (new \ReflectionFunction($this->recipes[$id]->make))->getReturnType();
+
+        return $type instanceof \ReflectionNamedType ? Connections::ofClass($type->getName()) : null;
+    }
+
+    /** What all requests share must not be or hold a connection. */
+    private function refuse(string $id, ?string $found, ?string $place = null): void
+    {
+        if ($found === null) {
+            return;
+        }
+        $place ??= class_exists($id) ? Origin::of(new \ReflectionClass($id)) : 'unknown';
+        $what = str_ends_with($found, " $id") ? 'is a connection' : "holds $found";
+        throw new BootError("$place: the service $id $what, and all requests would share it, so that they would get each other's answers: "
+            . 'declare it scoped(), or use a Surus\Pool (guide, page Databases)');
     }
 
     /** Whether each request has its own. */
@@ -140,6 +176,7 @@ final class Container implements ContainerInterface
         $recipe = $this->recipe($id);
         if (!$recipe->scoped) {
             $made = ($recipe->make)($this, null);
+            $this->refuse($id, Connections::of($made), $this->places[$id] ?? null);
             // Another request may have made it while this one waited.
             return array_key_exists($id, $this->shared) ? $this->shared[$id] : $this->shared[$id] = $made;
         }
@@ -173,8 +210,9 @@ final class Container implements ContainerInterface
     private function declare(string $id, ?\Closure $factory, bool $scoped): void
     {
         unset($this->recipes[$id], $this->declared[$id], $this->shared[$id]);
+        $this->places[$id] = Origin::caller();
         if ($factory === null) {
-            $this->declared[$id] = [$scoped, Origin::caller()];
+            $this->declared[$id] = [$scoped, $this->places[$id]];
         } else {
             $this->recipes[$id] = new Recipe($factory, $scoped);
         }

@@ -193,6 +193,24 @@ const MISTAKES: &[(&str, &str)] = &[
         r#"$app->error(404, fn (Throwable $e, $request, $more) => 1);"#,
         r#":5: the handler for errors "404" takes the exception and the request, nothing else"#,
     ),
+    // Connections that all requests would share.
+    (
+        r#"$app->singleton(PDO::class, fn () => new PDO('sqlite::memory:'));"#,
+        r#":5: the service PDO is a connection, and all requests would share it, so that they would get each other's answers: declare it scoped(), or use a Surus\Pool (guide, page Databases)"#,
+    ),
+    (
+        r#"$app->singleton('database', fn (): PDO => new PDO('sqlite::memory:'));"#,
+        r#":5: the service database holds a PDO, and all"#,
+    ),
+    (
+        r#"class Repository { public function __construct(private ?PDO $database = null) {} } class Shop { private Repository $repository; }
+$app->singleton(Shop::class);"#,
+        r#":6: the service Shop holds a PDO in Shop::$repository, and all"#,
+    ),
+    (
+        r#"class Users { private mysqli|PDO $link; } $app->singleton(Users::class, fn () => new Users());"#,
+        r#":5: the service Users holds a mysqli in Users::$link, and all"#,
+    ),
     // Input.
     (
         r#"class D { public function __construct(#[Length(min: 1)] public string $a) {} } $app->post('/', fn (?D $d) => 1);"#,
@@ -373,4 +391,45 @@ fn headers_that_http_does_not_allow_are_named_in_the_log() {
         script.display()
     );
     assert!(server.log().contains(&said), "{}", server.log());
+}
+
+/// What cannot be known before is refused when it is first made.
+#[test]
+fn shared_connections_are_refused_at_their_first_use() {
+    let folder = TempDir::new("mistakes");
+    let script = folder.file(
+        "app.php",
+        "<?php
+use Surus\\App;
+class Hidden { private array $all; public function __construct() { $this->all = ['x' => [new PDO('sqlite::memory:')]]; } }
+class Outer { public $inner; public function __construct() { $this->inner = new Hidden(); } }
+class Lone { private $it; public function __construct() { $this->it = new Hidden(); } }
+class Clean { public $pool; public function __construct() { $this->pool = fn () => new Hidden(); } }
+$app = new App();
+$app->singleton(Outer::class, fn () => new Outer());
+$app->singleton(Clean::class);
+$app->get('/outer', fn (Outer $it) => 'served');
+$app->get('/lone', fn (Lone $it) => 'served');
+$app->get('/clean', fn (Clean $it) => 'served');
+return $app;
+",
+    );
+    let server = Surus::serve(&script).start();
+    for (path, status) in [
+        ("/outer", 500),
+        ("/lone", 500),
+        ("/clean", 200),
+        ("/outer", 500),
+    ] {
+        let answer = Request::get(path).send(server.address());
+        assert_eq!(answer.status, status, "{path} {}", server.log());
+    }
+    let log = server.log();
+    let file = script.display();
+    for said in [
+        format!("{file}:8: the service Outer holds a PDO in Outer::$inner, and all requests would share it"),
+        format!("{file}:5: the service Lone holds a PDO in Lone::$it, and all requests would share it"),
+    ] {
+        assert!(log.contains(&said), "{said}: {log}");
+    }
 }
