@@ -6,7 +6,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use surus_tests::surus::binary;
+use surus_tests::http::Request;
+use surus_tests::surus::{binary, Surus};
+use surus_tests::temp::TempDir;
 
 /// Not of the project, or not only text.
 const NOT_READ: [&str; 5] = [".git", ".cache", "raw", "target", "node_modules"];
@@ -271,4 +273,46 @@ fn commands_are_there() {
         }
     }
     assert!(named > 40, "{named}");
+}
+
+/// Whatever else a machine has: see .cargo/config.toml. What the list names is what a server has, and comes from packages
+/// that `bin/setup` installs, or from those that they depend on.
+#[test]
+fn tests_have_the_extensions_of_their_list() {
+    let list = fs::read_to_string(root().join("tests/php.d/extensions.ini")).expect("the list");
+    let names: HashSet<String> = list
+        .lines()
+        .filter_map(|line| line.split_once("extension=")?.1.strip_suffix(".so"))
+        .map(str::to_owned)
+        .collect();
+    let folder = TempDir::new("extensions");
+    folder.file("index.php", "<?php echo php_ini_scanned_files();");
+    let server = Surus::serve(folder.path()).start();
+    let files = Request::get("/").send(server.address()).expect(200).text();
+    let files: Vec<&str> = files.split(',').map(str::trim).collect();
+    assert_eq!(files.len(), 1, "{files:?}");
+    assert!(
+        files[0].ends_with("tests/php.d/extensions.ini"),
+        "{files:?}"
+    );
+    let log = server.log();
+    assert!(!log.contains("Unable to load"), "{log}");
+
+    let setup = fs::read_to_string(root().join("bin/setup")).expect("the packages");
+    for name in &names {
+        let output = Command::new("dpkg")
+            .args(["-S", &format!("/usr/lib/php/*/{name}.so")])
+            .output()
+            .expect("dpkg");
+        let text = String::from_utf8_lossy(&output.stdout);
+        let package = text.split(':').next().unwrap_or_default();
+        // Of php8.2-cli, php8.2-memcached, libphp8.2-embed.
+        let comes_along = ["-common", "-msgpack", "-opcache"];
+        assert!(
+            setup.contains(&format!("{package} "))
+                || setup.contains(&format!("{package}\n"))
+                || comes_along.iter().any(|with| package.ends_with(with)),
+            "{name} is of {package:?}, which bin/setup does not install"
+        );
+    }
 }
