@@ -207,7 +207,6 @@ scripts! {
     detect_order
     directory
     dl
-    embedded_caption
     environment
     fiber_after_shutdown
     file_lock

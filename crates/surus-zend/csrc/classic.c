@@ -46,6 +46,7 @@ surus_outcome surus_run_classic(surus_task *task)
 	SURUS_SET_STACK_LIMITS(task->stack);
 	if (php_request_startup() == FAILURE) {
 		php_request_shutdown(NULL);
+		surus_forget_uploads(task);
 		SG(server_context) = NULL;
 		return SURUS_FATAL;
 	}
@@ -68,6 +69,7 @@ surus_outcome surus_run_classic(surus_task *task)
 		surus_output_mend(task);
 	}
 	php_request_shutdown(NULL);
+	surus_forget_uploads(task);
 	fatal = fatal || CG(unclean_shutdown);
 	/* An isolate that had a fatal error goes, and its connections with it. */
 	fatal = fatal || !surus_persistent_end(task);

@@ -159,6 +159,7 @@ bool surus_fiber_reset(surus_task *task)
 		surus_os_state_free(task->fiber->os);
 		task->fiber->os = NULL;
 	}
+	surus_forget_uploads(task);
 	bool clean = !CG(unclean_shutdown);
 	surus_values_refresh(&surus_idle_of(task->isolate)->values);
 	return clean;

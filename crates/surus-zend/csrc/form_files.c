@@ -9,11 +9,36 @@
  */
 #include "internal.h"
 
+#include "Zend/zend_virtual_cwd.h"
 #include "main/rfc1867.h"
 
 static int (*next_callback)(unsigned int event, void *data, void **extra);
 static void (*next_reader)(void);
 static bool parser_is_plain;
+
+/* A script that looks at an upload leaves its name in the cache of paths, which is the process's and is never used again for
+ * a random name: they would fill it, and nothing else be found in it. */
+static void note_upload(surus_task *task, const char *name)
+{
+	char **names = name ? realloc(task->uploads, (task->upload_count + 1) * sizeof *names) : NULL;
+	if (!names) {
+		return;
+	}
+	task->uploads = names;
+	names[task->upload_count] = strdup(name);
+	task->upload_count += names[task->upload_count] != NULL;
+}
+
+void surus_forget_uploads(surus_task *task)
+{
+	for (uint32_t i = 0; i < task->upload_count; i++) {
+		realpath_cache_del(task->uploads[i], strlen(task->uploads[i]));
+		free(task->uploads[i]);
+	}
+	free(task->uploads);
+	task->uploads = NULL;
+	task->upload_count = 0;
+}
 
 static int on_form(unsigned int event, void *data, void **extra)
 {
@@ -23,6 +48,9 @@ static int on_form(unsigned int event, void *data, void **extra)
 	}
 	if (event == MULTIPART_EVENT_FILE_END) {
 		surus_rs_forget_file();
+		if (task) {
+			note_upload(task, ((multipart_event_file_end *)data)->temp_filename);
+		}
 	}
 	int result = next_callback ? next_callback(event, data, extra) : SUCCESS;
 	if (event == MULTIPART_EVENT_FILE_DATA && task && result != FAILURE) {

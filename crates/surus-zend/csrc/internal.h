@@ -46,8 +46,6 @@ extern surus_isolate *surus_entered;
 /* The regions that make up an isolate are known and the image of a fresh one is taken. */
 int surus_isolates_start(char *error, size_t error_size);
 void surus_isolate_enter(surus_isolate *isolate);
-/* The regions, one by one; false behind the last one. */
-bool surus_region_at(size_t index, void **address, size_t *size);
 extern surus_swaps surus_swapped;
 /* What a failed request of the entered isolate has left on its heap does not count: others get what they were promised. */
 void surus_memory_forgive(surus_isolate *isolate);
@@ -100,6 +98,8 @@ struct surus_task {
 	uint32_t lock_count, lock_room;
 	surus_task *next_holder;
 	surus_used used;                 /* persistent.c */
+	char **uploads; /* form_files.c: names of the files that PHP has made for it, until its end */
+	uint32_t upload_count;
 };
 
 extern __thread surus_task *surus_running;
@@ -120,12 +120,6 @@ static inline bool surus_is_abandoned(const surus_task *task)
 void surus_yield(surus_event event);
 /* Whether the running task may be left now. */
 bool surus_may_leave(void);
-
-/* ---- descriptors.c ---- */
-/* The running task opens something. */
-void surus_descriptor_made(void);
-/* At the end of a request of a shared isolate: collects cycles if what PHP has open has grown. */
-void surus_collect_descriptors(void);
 
 /* ---- locks.c ---- */
 /* A task with locks stops running, goes on, has ended. */
@@ -194,6 +188,8 @@ void surus_fill_authorization(const surus_request_info *info);
 void surus_form_files_start(void);
 /* Makes a body that the server has in one file the buffer of php://input, unless PHP parses it. */
 void surus_adopt_body(void);
+/* At the end of a request, however it ends: PHP's cache of paths knows nothing of its temporary files any more. */
+void surus_forget_uploads(surus_task *task);
 
 /* ---- kept_stream.c ---- */
 /* The body that the server has in one file, of `length` bytes, for the request that runs. */

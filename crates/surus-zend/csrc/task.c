@@ -67,6 +67,7 @@ void surus_task_free(surus_task *task)
 	}
 	surus_stack_unmap(&task->stack);
 	free(task->locks);
+	surus_forget_uploads(task);
 	free(task);
 }
 

@@ -15,7 +15,6 @@ use std::{
 
 use crate::{
     blocking::Parked,
-    changes::Changes,
     exchange::Exchange,
     ffi, in_process,
     isolate::Isolate,
@@ -231,12 +230,8 @@ pub async fn run_alone(script: Script) -> Result<i32, StartError> {
     Ok(process.status())
 }
 
-/// Runs `script` beside `neighbour`, which is PHP code, and looks for what changes. Returns the script's exit status.
-pub async fn run(
-    script: Script,
-    neighbour: CString,
-    changes: Option<&Changes>,
-) -> Result<i32, StartError> {
+/// Runs `script` beside `neighbour`, which is PHP code. Returns the script's exit status.
+pub async fn run(script: Script, neighbour: CString) -> Result<i32, StartError> {
     let mut neighbour = Neighbour {
         process: Process::new(
             Script {
@@ -250,11 +245,9 @@ pub async fn run(
         parked: None,
     };
     neighbour.steps(FIRST_STEPS);
-    let name = script.arguments.first().cloned().unwrap_or_default();
     let process = Process::new(script, EAGER_SWITCHES, false)?;
     loop {
         let turn = process.resume();
-        changes.inspect(|changes| changes.look());
         neighbour.steps(STEPS);
         match turn {
             Turn::Done(_) => break,
@@ -272,7 +265,6 @@ pub async fn run(
     let status = process.status();
     drop(process);
     neighbour.end();
-    changes.map_or(Ok(()), |changes| changes.write(&name))?;
     Ok(status)
 }
 

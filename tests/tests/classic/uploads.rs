@@ -4,6 +4,8 @@ use std::path::Path;
 
 use serde_json::Value;
 use surus_tests::http::{Part, Request};
+use surus_tests::surus::{Mode, Surus};
+use surus_tests::temp::TempDir;
 
 use crate::{same, surus};
 
@@ -43,6 +45,43 @@ fn too_large() {
         .expect(200)
         .json();
     assert_eq!(answer["files"]["large"]["error"], 1);
+}
+
+/// Their names are random: PHP's cache of paths is the process's, and would be full of them one day.
+#[test]
+fn their_names_do_not_fill_the_cache_of_paths() {
+    const LOOK: &str = "$file = $_FILES['kept']['tmp_name'];
+        file_get_contents($file);
+        if (isset($_GET['moved'])) { move_uploaded_file($file, __DIR__ . '/moved'); }
+        echo count(realpath_cache_get());";
+    for mode in Mode::ALL {
+        let folder = TempDir::new("paths");
+        folder.file("index.php", &format!("<?php {LOOK}"));
+        let app =
+            format!("<?php return function () {{ ob_start(); {LOOK} return ob_get_clean(); }};");
+        folder.file("app.php", &app);
+        let server = Surus::serve(&mode.script(folder.path()))
+            .mode(mode)
+            .config(if mode == Mode::Process {
+                "[app.app]\nprocesses = 1\n"
+            } else {
+                ""
+            })
+            .start();
+        let upload = |target: &str| -> usize {
+            let parts = [Part::file("kept", "k.txt", "text/plain", b"kept")];
+            let request = Request::post(target).multipart(&parts);
+            let answer = request.send(server.address()).expect(200);
+            answer.text().parse().expect("a number")
+        };
+        // A file is in it for as long as its request lasts.
+        let first = upload("/?moved");
+        for _ in 0..20 {
+            upload("/");
+            upload("/?moved");
+        }
+        assert!(upload("/") <= first + 1, "{mode:?}");
+    }
 }
 
 #[test]
