@@ -7,7 +7,7 @@
 //!  - `task` — a stack that runs PHP in an isolate, driven as a future
 //!  - `exchange` — one HTTP request and its response, as PHP sees them
 //!  - `line` — requests that wait for a place; `turns` — those that compute give way to others
-//!  - `pipe`, `room`, `spill`, `body` — response bytes on their way to the client
+//!  - `pipe`, `room`, `spill`, `body` — response bytes on their way to the client; `relief` — those that hold up others
 //!  - `blocking` — libc calls that would block, as futures
 //!  - `classic`, `coroutine` — the ways to serve: each turns a [`Request`] into a response
 //!  - `refresh` — before a reload: files that have changed are forgotten
@@ -45,6 +45,7 @@ mod pipe;
 mod queue;
 mod rate;
 mod refresh;
+mod relief;
 mod request;
 mod room;
 mod router;
@@ -66,6 +67,7 @@ pub use isolate::{measure, Internals, IsolateLimits, Swaps};
 pub use kept_body::{KeptBody, KeptFile, KeptPiece};
 pub use php_classes::{php_sources, NATIVE_STUBS};
 pub use pipe::{Pace, Pipe};
+pub use relief::Wanted;
 pub use request::{Interim, Limits, Request, RequestBody, Script};
 pub use room::{bodies_on_disk, Room};
 pub use self_test::SelfTest;

@@ -4,6 +4,8 @@ use std::{cell::RefCell, collections::VecDeque, time::Duration};
 
 use tokio::sync::oneshot;
 
+use crate::relief::Wanted;
+
 /// Who waits for a `T`. One that is handed over while its receiver goes away is dropped there: its `Drop` passes it on.
 pub(crate) struct Line<T> {
     waiting: RefCell<VecDeque<oneshot::Sender<T>>>,
@@ -34,6 +36,8 @@ impl<T> Line<T> {
             waiting.push_back(sender);
             turn
         };
+        // No response may hold what is waited for, for as long as its client likes.
+        let _wanted = Wanted::begin();
         tokio::time::timeout(patience, turn).await.ok()?.ok()
     }
 

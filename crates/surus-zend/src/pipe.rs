@@ -9,7 +9,7 @@ use std::{
     cell::{Cell, RefCell},
     collections::VecDeque,
     fmt,
-    rc::Rc,
+    rc::{Rc, Weak},
     task::{Context, Poll, Waker},
 };
 
@@ -17,6 +17,7 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue};
 
 use crate::{
+    relief::{self, Progress},
     room::{self, Gathered},
     spill::Spill,
 };
@@ -72,6 +73,10 @@ pub struct Pipe {
     reader: RefCell<Option<Waker>>,
     writer: RefCell<Option<Waker>>,
     spill: RefCell<Spill>,
+    progress: Progress,
+    this: Weak<Pipe>,
+    /// [`relief`] knows it.
+    listed: Cell<bool>,
     /// Called once when the reader goes away before the end.
     on_abort: RefCell<Option<Box<dyn FnOnce()>>>,
 }
@@ -79,16 +84,22 @@ pub struct Pipe {
 impl Pipe {
     /// `on_abort` is called if the reader goes away before the end.
     pub fn new(pace: Pace, on_abort: impl FnOnce() + 'static) -> Rc<Pipe> {
-        Rc::new(Pipe {
-            pace,
-            on_abort: RefCell::new(Some(Box::new(on_abort))),
-            ..Pipe::default()
+        Rc::new_cyclic(|this| {
+            let mut pipe = Pipe::default();
+            pipe.pace = pace;
+            pipe.this = this.clone();
+            pipe.on_abort = RefCell::new(Some(Box::new(on_abort)));
+            pipe
         })
     }
 
     /// One that nothing will be added to.
     pub(crate) fn whole(bytes: Bytes) -> Rc<Pipe> {
-        let pipe = Rc::new(Pipe::default());
+        let pipe = Rc::new_cyclic(|this| {
+            let mut pipe = Pipe::default();
+            pipe.this = this.clone();
+            pipe
+        });
         pipe.push(bytes);
         pipe.close();
         pipe
@@ -130,7 +141,12 @@ impl Pipe {
         let written = spill.write(bytes);
         drop(spill);
         match written {
-            Ok(()) => wake(&self.reader),
+            Ok(()) => {
+                if !self.listed.replace(true) {
+                    relief::list(&self.this);
+                }
+                wake(&self.reader);
+            }
             Err(error) => {
                 tracing::error!(%error, "a response for a slow client cannot be kept");
                 self.cut_off();
@@ -191,9 +207,35 @@ impl Pipe {
     pub fn poll_space(&self, cx: &mut Context<'_>) -> Poll<()> {
         if self.is_full() {
             *self.writer.borrow_mut() = Some(cx.waker().clone());
-            return Poll::Pending;
+            self.listed.set(true);
+            relief::hold(&self.this);
+            if self.is_full() {
+                return Poll::Pending;
+            }
         }
         Poll::Ready(())
+    }
+
+    pub(crate) fn progress(&self) -> &Progress {
+        &self.progress
+    }
+
+    /// Bytes that wait for the client.
+    pub(crate) fn backlog(&self) -> u64 {
+        self.waiting.get() as u64 + self.spill.borrow().len()
+    }
+
+    /// Its client is too slow for the others: PHP takes it for one that has left.
+    pub(crate) fn give_up(&self) {
+        self.cut_off.set(true);
+        self.forget();
+        self.closed.set(true);
+        wake(&self.reader);
+    }
+
+    /// There may be room.
+    pub(crate) fn go_on(&self) {
+        wake(&self.writer);
     }
 
     /// Nothing follows.
@@ -236,6 +278,7 @@ impl Pipe {
         }
         if let Some(bytes) = self.next(if is_short { SMALL_PIECE } else { usize::MAX }) {
             self.waiting.set(self.waiting.get() - bytes.len());
+            self.progress.took(bytes.len());
             wake(&self.writer);
             return Poll::Ready(Some(Ok(bytes)));
         }
@@ -268,6 +311,11 @@ impl Pipe {
 
     pub(crate) fn reader_left(&self) {
         self.reader_gone.set(true);
+        self.forget();
+    }
+
+    /// What waits, which nobody will read.
+    fn forget(&self) {
         self.chunks.borrow_mut().clear();
         self.last.take();
         self.spill.take();
@@ -277,6 +325,14 @@ impl Pipe {
             on_abort();
         }
         wake(&self.writer);
+    }
+}
+
+impl Drop for Pipe {
+    fn drop(&mut self) {
+        if self.listed.get() {
+            relief::strike(self);
+        }
     }
 }
 

@@ -9,6 +9,8 @@ use std::{
 
 use bytes::Bytes;
 
+use crate::relief;
+
 /// Bounds on what waits, for a worker.
 #[derive(Clone, Debug)]
 pub struct Room {
@@ -78,11 +80,24 @@ pub(crate) enum Disk {
 
 impl Disk {
     pub(crate) fn is_short(self) -> bool {
-        let limit = BOUNDS.with_borrow(|bounds| match self {
+        let limit = self.limit();
+        self.used().is_none_or(|used| used.get() >= limit)
+    }
+
+    /// False where little is left: what is made room for should not be taken by the next byte.
+    pub(crate) fn has_some(self) -> bool {
+        let limit = self.limit();
+        limit == 0
+            || self
+                .used()
+                .is_some_and(|used| used.get() <= limit - limit / 8)
+    }
+
+    fn limit(self) -> u64 {
+        BOUNDS.with_borrow(|bounds| match self {
             Disk::Responses => bounds.disk,
             Disk::Bodies => bounds.bodies,
-        });
-        self.used().is_none_or(|used| used.get() >= limit)
+        })
     }
 
     pub(crate) fn take(self, bytes: u64) {
@@ -93,7 +108,12 @@ impl Disk {
 
     pub(crate) fn give(self, bytes: u64) {
         if let Some(used) = self.used() {
+            let limit = self.limit();
+            let was_short = used.get() >= limit;
             used.set(used.get() - bytes);
+            if was_short && used.get() < limit && self == Disk::Responses {
+                relief::has_room();
+            }
         }
     }
 

@@ -6,9 +6,12 @@ use std::{fs::File, io, os::unix::fs::FileExt};
 use bytes::Bytes;
 
 use crate::high::lifted;
-use crate::room::{self, Disk, Gathered};
+use crate::{
+    relief,
+    room::{self, Disk, Gathered},
+};
 
-/// Bytes of one response; beyond that its PHP waits.
+/// Bytes of one response; beyond that its PHP waits, unless somebody else waits for its place.
 const MAX_EACH: u64 = 64 << 20;
 
 /// What is written comes out in the same order. The file is made when it is needed.
@@ -41,7 +44,7 @@ impl Spill {
 
     pub(crate) fn has_room(&self) -> bool {
         let is_long = self.disk == Disk::Responses && self.written >= MAX_EACH;
-        !is_long && !self.disk.is_short()
+        (!is_long || relief::is_wanted()) && !self.disk.is_short()
     }
 
     /// Adds bytes, over the bound if need be.

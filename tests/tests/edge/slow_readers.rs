@@ -1,5 +1,6 @@
 //! Very many clients that do not read: what waits for them is bounded in memory, then in files, and nobody fails for it.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -9,7 +10,7 @@ use surus_tests::process::cpu_time;
 use surus_tests::surus::{Mode, Surus};
 use surus_tests::waiting::wait_for;
 
-use super::{get, server};
+use super::{get, sent, server};
 
 const MEGABYTE: usize = 1 << 20;
 
@@ -185,5 +186,100 @@ fn what_has_no_room_waits() {
             expect_whole(client);
         }
         get(&server, "/").expect(200);
+    }
+}
+
+/// A site or application with few places for PHP, and clients that have asked for so much that they hold all of these.
+fn held(mode: Mode, target: &str, disk: &str, count: usize) -> (Surus, Vec<Connection>) {
+    let places = match mode {
+        Mode::Classic => "isolates = { max = 4 }\n",
+        Mode::Coroutine => "max_requests_in_flight = 32\n",
+        Mode::Process => "processes = 4\n",
+    };
+    let config = format!(
+        "[server]\nworkers = 1\nwrite_timeout = \"300s\"\n[app.app]\n{places}response_memory = \"1M\"\n\
+         response_disk = \"{disk}\"\nqueue_timeout = \"30s\"\nrequest_timeout = \"300s\"\n"
+    );
+    let server = server(mode, &config).start();
+    get(&server, "/").expect(200);
+    let slow = readers_of(&server, target, count);
+    (server, slow)
+}
+
+/// Who does not read has others end him, when these wait for what he holds: there is room for 8 of 120 responses.
+#[test]
+fn slow_readers_hold_nothing_that_others_wait_for() {
+    for mode in Mode::ALL {
+        let (server, slow) = held(mode, "/print?kilobytes=1024", "8M", 120);
+        for _ in 0..10 {
+            get(&server, "/").expect(200);
+        }
+        // Also beside those that have been let in meanwhile.
+        for _ in 0..10 {
+            let page = get(&server, "/print?kilobytes=512").expect(200);
+            assert_eq!(page.body.len(), MEGABYTE / 2, "{mode:?}");
+        }
+        assert!(
+            server
+                .log()
+                .contains("read their responses slowly were cut"),
+            "{mode:?}"
+        );
+        drop(slow);
+    }
+}
+
+/// One response is longer than what goes to a file for a client that nobody waits for.
+#[test]
+fn long_responses_hold_nothing_that_others_wait_for() {
+    for mode in [Mode::Classic, Mode::Process] {
+        let (server, slow) = held(mode, "/print?kilobytes=98304", "4G", 4);
+        for _ in 0..10 {
+            get(&server, "/").expect(200);
+        }
+        drop(slow);
+    }
+}
+
+/// Where there are no files, PHP waits for its client only as long as nobody else waits.
+#[test]
+fn without_files_slow_readers_hold_nothing_either() {
+    for mode in Mode::ALL {
+        let (server, slow) = held(mode, "/print?kilobytes=1024", "0", 40);
+        for _ in 0..10 {
+            get(&server, "/").expect(200);
+        }
+        drop(slow);
+    }
+}
+
+/// Those that read are not the ones that are ended.
+#[test]
+fn who_reads_is_not_ended_for_those_who_do_not() {
+    for mode in Mode::ALL {
+        let (server, slow) = held(mode, "/print?kilobytes=1024", "8M", 100);
+        let mut reader = sent(
+            &server,
+            "GET /print?kilobytes=16384 HTTP/1.1\r\nHost: a\r\n\r\n",
+        )
+        .expect("a connection");
+        let stop = AtomicBool::new(false);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                while !stop.load(Ordering::Relaxed) {
+                    get(&server, "/");
+                }
+            });
+            let mut bytes = 0;
+            while bytes < 16 * MEGABYTE {
+                let some = reader.some().expect("bytes").len();
+                assert!(some > 0, "{mode:?}: ended after {bytes} bytes");
+                bytes += some;
+                // About 10 MB/s.
+                thread::sleep(Duration::from_micros(some as u64 / 10));
+            }
+            stop.store(true, Ordering::Relaxed);
+        });
+        drop(slow);
     }
 }

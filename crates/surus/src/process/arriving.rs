@@ -4,17 +4,23 @@
 use std::cell::RefCell;
 use std::future::poll_fn;
 use std::io;
+use std::pin::pin;
 use std::rc::Rc;
+use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use surus_zend::{Pace, Pipe, ResponseBody};
+use surus_zend::{Pace, Pipe, ResponseBody, Wanted};
 use tokio::task::{spawn_local, AbortHandle};
+use tokio::time::timeout;
 
 use super::head;
 use super::wire::{Frames, DATA, END};
 
 /// A body up to this length comes with its head.
 const SHORT: u64 = 64 * 1024;
+
+/// How long a response that has no room may hold a process.
+const HELD: Duration = Duration::from_millis(100);
 
 /// The body behind a head that has said it has `length` bytes, if it has. `held` is dropped when the process has sent all of
 /// it, or the client has left, which closes the connection.
@@ -61,8 +67,14 @@ async fn short(frames: &mut Frames, length: u64) -> io::Result<Bytes> {
 }
 
 async fn fill(frames: &mut Frames, pipe: &Pipe) -> io::Result<()> {
+    // Somebody may want the process; who does is not known here.
+    let mut wanted = None;
     loop {
-        poll_fn(|cx| pipe.poll_space(cx)).await;
+        let mut room = pin!(poll_fn(|cx| pipe.poll_space(cx)));
+        if wanted.is_none() && timeout(HELD, &mut room).await.is_err() {
+            wanted = Some(Wanted::begin());
+        }
+        room.await;
         match frames.next().await? {
             (DATA, bytes) => pipe.push(bytes),
             (END, ending) => {
