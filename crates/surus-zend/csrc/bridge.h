@@ -207,6 +207,12 @@ bool surus_rs_body_failed(void *exchange);
 /* The i-th field that has followed the body; none before its end was read. */
 bool surus_rs_trailer_at(void *exchange, size_t i, surus_str *name, surus_str *value);
 
+/* A place at which a request waits until another one of its thread calls it: 1, or its time is over: 0. -1: nothing may
+ * wait here. A place is for one wait. */
+uint64_t surus_rs_ticket(void);
+int surus_rs_wait_for_call(uint64_t ticket, double seconds);
+void surus_rs_call_ticket(uint64_t ticket);
+
 /* Parks for a moment between two tries to lock a file, longer with each; false when the request is to end. */
 bool surus_rs_nap_for_lock(unsigned tries);
 

@@ -169,6 +169,9 @@ void surus_process_functions_start(void);
 /* ---- internal_functions.c ---- */
 extern const zend_function_entry surus_internal_functions[];
 
+/* ---- connection_functions.c ---- */
+extern const zend_function_entry surus_connection_functions[];
+
 /* ---- sapi.c ---- */
 extern sapi_module_struct surus_sapi_module;
 /* Before startup: PHP starts under this name and keeps it. */

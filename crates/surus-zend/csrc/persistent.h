@@ -37,6 +37,10 @@ enum {
 /* ---- persistent_pdo.c ---- */
 void surus_pdo_start(void);
 void surus_pdo_clean(surus_task *task);
+/* Of any connection of PDO: 1 or 0, -1 where only its driver could. */
+typedef struct _pdo_dbh_t surus_pdo_handle;
+int surus_pdo_reset(surus_pdo_handle *handle);
+int surus_pdo_is_alive(surus_pdo_handle *handle);
 
 /* ---- persistent_libpq.c: connections of PDO and of pgsql ---- */
 typedef struct pg_conn PGconn;
@@ -54,6 +58,10 @@ bool surus_libpq_is_alive(PGconn *connection);
 /* ---- persistent_mysql.c: connections of PDO and of mysqli ---- */
 void surus_mysqli_start(void);
 void surus_mysqli_clean(surus_task *task);
+/* Of an object of mysqli. */
+bool surus_mysqli_reset(zend_object *object);
+/* Whether an idle connection of mysqlnd was closed, or has an answer for nobody. */
+bool surus_mysqlnd_is_alive(void *connection);
 /* Whether a pointer is one to a connection of mysqlnd. */
 bool surus_is_mysqlnd(void *candidate);
 /* Makes it what it was when it was opened; false: it cannot be. */

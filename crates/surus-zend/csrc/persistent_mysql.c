@@ -7,6 +7,7 @@
 #include "ext/mysqlnd/mysqlnd.h"
 #include "ext/mysqlnd/mysqlnd_connection.h"
 #include "ext/mysqlnd/mysqlnd_ext_plugin.h"
+#include "main/php_network.h"
 
 #include <dlfcn.h>
 #include <sys/uio.h>
@@ -105,6 +106,24 @@ void surus_mysqli_start(void)
 		CONSTRUCTORS(STAND)
 #undef STAND
 	}
+}
+
+bool surus_mysqlnd_is_alive(void *connection)
+{
+	MYSQLND_CONN_DATA *data = ((MYSQLND *)connection)->data;
+	php_stream *stream = is_idle(data) && data->vio ? data->vio->data->stream : NULL;
+	php_socket_t descriptor = -1;
+	return stream && stream->readpos == stream->writepos
+		&& php_stream_cast(stream, PHP_STREAM_AS_FD_FOR_SELECT | PHP_STREAM_CAST_INTERNAL, (void *)&descriptor, 0) == SUCCESS
+		&& !surus_is_readable(descriptor);
+}
+
+bool surus_mysqli_reset(zend_object *object)
+{
+	const MYSQLI_RESOURCE *resource = php_mysqli_fetch_object(object)->ptr;
+	MYSQLND *link = resource && resource->ptr && resource->status == MYSQLI_STATUS_VALID ? ((MY_MYSQL *)resource->ptr)->mysql : NULL;
+	MYSQLND_CONN_DATA *data = link && surus_is_mysqlnd(link) ? link->data : NULL;
+	return data && reset_session(data) && data->m->execute_init_commands(data) == PASS && is_idle(data);
 }
 
 /* What is free here nobody uses: objects have theirs to themselves. */

@@ -72,26 +72,22 @@ static void check_idle(void)
 static void note_use(zend_object *object)
 {
 	const pdo_dbh_t *dbh = php_pdo_dbh_fetch_inner(object);
-	if (!dbh || !dbh->is_persistent) {
-		return;
-	}
 	/* Until then connections are closed after their use. */
-	pgsql_proven = pgsql_proven || (is_driver(dbh, "pgsql") && surus_libpq_was_seen(first_of(dbh)));
-	surus_kept_use(SURUS_KEPT_PDO, dbh);
+	pgsql_proven = pgsql_proven || (dbh && is_driver(dbh, "pgsql") && surus_libpq_was_seen(first_of(dbh)));
+	if (dbh && dbh->is_persistent) {
+		surus_kept_use(SURUS_KEPT_PDO, dbh);
+	}
 }
 
 static zif_handler real_construct;
 
 static ZEND_NAMED_FUNCTION(around_construct)
 {
-	bool persistent = wants_persistent(execute_data);
-	if (persistent) {
+	if (wants_persistent(execute_data)) {
 		check_idle();
 	}
 	real_construct(INTERNAL_FUNCTION_PARAM_PASSTHRU);
-	if (persistent) {
-		note_use(Z_OBJ_P(ZEND_THIS));
-	}
+	note_use(Z_OBJ_P(ZEND_THIS));
 }
 
 /* PDO::connect() of PHP 8.4. */
@@ -99,12 +95,11 @@ static zif_handler real_connect;
 
 static ZEND_NAMED_FUNCTION(around_connect)
 {
-	bool persistent = wants_persistent(execute_data);
-	if (persistent) {
+	if (wants_persistent(execute_data)) {
 		check_idle();
 	}
 	real_connect(INTERNAL_FUNCTION_PARAM_PASSTHRU);
-	if (persistent && Z_TYPE_P(return_value) == IS_OBJECT) {
+	if (Z_TYPE_P(return_value) == IS_OBJECT) {
 		note_use(Z_OBJ_P(return_value));
 	}
 }
@@ -185,4 +180,29 @@ void surus_pdo_clean(surus_task *task)
 			surus_kept_close(&kept[i]);
 		}
 	}
+}
+
+/* ---- for pools of the application's ---- */
+
+int surus_pdo_reset(pdo_dbh_t *dbh)
+{
+	PGconn *connection = libpq_of(dbh);
+	void *mysqlnd = mysqlnd_of(dbh);
+	bool clean;
+	if (connection) {
+		clean = surus_libpq_reset_begin(connection) && surus_libpq_reset_end(connection);
+	} else if (mysqlnd) {
+		clean = surus_mysqlnd_reset(mysqlnd, dbh->username, dbh->password);
+	} else {
+		return -1;
+	}
+	forget_attributes(dbh);
+	return clean;
+}
+
+int surus_pdo_is_alive(pdo_dbh_t *dbh)
+{
+	PGconn *connection = libpq_of(dbh);
+	void *mysqlnd = mysqlnd_of(dbh);
+	return connection ? surus_libpq_is_alive(connection) : mysqlnd ? surus_mysqlnd_is_alive(mysqlnd) : -1;
 }

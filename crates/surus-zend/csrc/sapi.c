@@ -39,6 +39,9 @@ static PHP_MINIT_FUNCTION(surus)
 	surus_register_request_class();
 	surus_register_response_class();
 	surus_register_in_process();
+	if (zend_register_functions(NULL, surus_connection_functions, NULL, type) != SUCCESS) {
+		return FAILURE;
+	}
 	return zend_register_functions(NULL, surus_internal_functions, NULL, type);
 }
 

@@ -15,6 +15,7 @@ mod foreign_lock;
 pub(crate) mod hand_over;
 mod helper;
 mod hosts;
+mod line;
 mod load;
 mod lock;
 mod multiplex;

@@ -1,0 +1,212 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Surus;
+
+use Surus\Internal\PoolLease;
+use Surus\Internal\PoolPlace;
+use Surus\Internal\PooledConnection;
+
+use function Surus\Internal\call_ticket;
+use function Surus\Internal\request_number;
+use function Surus\Internal\ticket;
+use function Surus\Internal\wait_for_call;
+
+/**
+ * Connections that requests use in turn: each one by one request at a time.
+ *
+ *     $pool = new Pool(fn () => new PDO($dsn), max: 16);
+ *     $rows = $pool->use(fn (PDO $db) => $db->query($sql)->fetchAll());
+ *
+ * Who comes when all are in use waits, first come first served. A connection is looked at before it is handed out, and is
+ * put back to its beginning after each use: transaction, settings, temporary tables, locks. One whose use ended by an error
+ * of the connection, or in the middle because the request ended, is closed.
+ *
+ * Within use() another use() of the same pool takes another connection.
+ *
+ * @template T of object
+ */
+final class Pool
+{
+    /** @var list<PooledConnection<T>> free, the last used one at the end */
+    private array $free = [];
+
+    /** @var \SplQueue<PoolPlace> */
+    private \SplQueue $line;
+
+    /** Those in use, free, or being opened. */
+    private int $open = 0;
+
+    /** @var array<int, int> how many each request has */
+    private array $held = [];
+
+    /**
+     * @param \Closure(): T $connect opens a connection
+     * @param int $max open at a time, in this worker
+     * @param float $timeout seconds that use() waits for one before it throws {@see PoolTimeout}
+     * @param float $idle seconds after which an unused one is not used any more
+     * @param float $age seconds after which none is
+     * @param ?\Closure(T): void $reset called with each new connection, and after each use when it has been put back to its
+     *     beginning; session settings belong here
+     * @param ?\Closure(T): bool $check whether a free one still works, instead of what is known for its class
+     */
+    public function __construct(
+        private readonly \Closure $connect,
+        private readonly int $max = 16,
+        private readonly float $timeout = 5.0,
+        private readonly float $idle = 60.0,
+        private readonly float $age = 3600.0,
+        private readonly ?\Closure $reset = null,
+        private readonly ?\Closure $check = null,
+    ) {
+        if ($max < 1) {
+            throw new \ValueError("A pool of $max connections has none to give: max must be 1 or more");
+        }
+        $this->line = new \SplQueue();
+    }
+
+    /**
+     * Calls $work with a connection that nobody else has meanwhile.
+     *
+     * @template R
+     *
+     * @param callable(T): R $work
+     *
+     * @return R
+     *
+     * @throws PoolTimeout
+     */
+    public function use(callable $work): mixed
+    {
+        $lease = new PoolLease($this->take(...), $this->give(...));
+        try {
+            $result = $work($lease->connection->handle);
+            $lease->isClean = true;
+
+            return $result;
+        } catch (\Throwable $error) {
+            $lease->isClean = !PooledConnection::isLost($error);
+            throw $error;
+        } finally {
+            // Where the request ends in the middle it has not become clean.
+            $lease->end();
+        }
+    }
+
+    /** @return array{open: int, free: int, waiting: int} */
+    public function status(): array
+    {
+        return ['open' => $this->open, 'free' => count($this->free), 'waiting' => count($this->line)];
+    }
+
+    /** @return PooledConnection<T> */
+    private function take(): PooledConnection
+    {
+        $request = request_number();
+        // What may be waited for below has its room from here on.
+        $connection = null;
+        if ($this->line->isEmpty() && $this->free !== []) {
+            $connection = array_pop($this->free);
+        } elseif ($this->line->isEmpty() && $this->open < $this->max) {
+            $this->open++;
+        } else {
+            $connection = $this->wait($request);
+        }
+        $isTaken = false;
+        try {
+            if ($connection === null || !$connection->isGood($this->idle, $this->age, $this->check)) {
+                $connection?->close();
+                $connection = new PooledConnection(($this->connect)(), $this->reset);
+            }
+            $this->held[$request] = ($this->held[$request] ?? 0) + 1;
+            $isTaken = true;
+
+            return $connection;
+        } finally {
+            if (!$isTaken) {
+                $this->pass(null);
+            }
+        }
+    }
+
+    /** @return ?PooledConnection<T> null: there is room for another one */
+    private function wait(int $request): ?PooledConnection
+    {
+        if (($this->held[$request] ?? 0) >= $this->max) {
+            throw new PoolTimeout("This request has all {$this->max} connections of the pool itself: use() within use() takes another one");
+        }
+        $place = new PoolPlace(ticket());
+        $this->line->enqueue($place);
+        $isTaken = false;
+        try {
+            $isCalled = wait_for_call($place->ticket, $this->timeout);
+            $isTaken = $place->isCalled;
+        } finally {
+            if (!$isTaken) {
+                $place->hasLeft = true;
+                if ($place->isCalled) {
+                    $this->pass($place->connection);
+                }
+            }
+        }
+        if (!$isTaken) {
+            throw new PoolTimeout($isCalled === null
+                ? 'All connections of the pool are in use, and nothing can wait here (in a destructor that the collector of cycles runs)'
+                : "No connection of the pool became free within {$this->timeout} s: {$this->max} are in use");
+        }
+
+        return $place->connection;
+    }
+
+    /** @param PooledConnection<T> $connection */
+    private function give(PooledConnection $connection, int $request, bool $isClean): void
+    {
+        if (--$this->held[$request] === 0) {
+            unset($this->held[$request]);
+        }
+        $isKept = false;
+        try {
+            $isKept = $isClean && !$connection->isOld($this->age) && $connection->reset($this->reset);
+        } finally {
+            if (!$isKept) {
+                $connection->close();
+            }
+            $this->pass($isKept ? $connection : null);
+        }
+    }
+
+    /**
+     * To whoever has waited longest.
+     *
+     * @param ?PooledConnection<T> $connection null: room for another one
+     */
+    private function pass(?PooledConnection $connection): void
+    {
+        while (!$this->line->isEmpty()) {
+            $place = $this->line->dequeue();
+            if (!$place->hasLeft) {
+                $place->connection = $connection;
+                $place->isCalled = true;
+                call_ticket($place->ticket);
+
+                return;
+            }
+        }
+        if ($connection === null) {
+            $this->open--;
+        } else {
+            $this->free[] = $connection;
+        }
+        $this->closeUnused();
+    }
+
+    /** The longest unused are at the beginning. */
+    private function closeUnused(): void
+    {
+        while ($this->free !== [] && ($this->free[0]->isUnused($this->idle) || $this->free[0]->isOld($this->age))) {
+            array_shift($this->free)->close();
+            $this->open--;
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! `Surus\Pool`: connections that overlapping requests use in turn, each alone, each clean.
+#![forbid(unsafe_code)]
+
+use std::collections::HashSet;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::{json, Value};
+use surus_tests::fixture;
+use surus_tests::http::{Connection, Request};
+use surus_tests::mariadb::MariaDb;
+use surus_tests::parallel::together;
+use surus_tests::postgres::Postgres;
+use surus_tests::redis::Redis;
+use surus_tests::surus::{Mode, Surus};
+use surus_tests::waiting::wait_for;
+
+fn server(mode: Mode) -> Surus {
+    MariaDb::shared().create_once("test");
+    Surus::serve(&mode.script(&fixture("pool")))
+        .mode(mode)
+        .env("POSTGRES", &Postgres::shared().port().to_string())
+        .env("MARIADB", &MariaDb::shared().port().to_string())
+        .env("REDIS", &Redis::shared().port().to_string())
+        .env("USER_NAME", MariaDb::USER)
+        .env("PASSWORD", MariaDb::PASSWORD)
+        .start()
+}
+
+fn ask(server: &Surus, query: &str) -> Value {
+    let answer = Request::get(&format!("/?{query}")).send(server.address());
+    let text = answer.text();
+    assert_eq!(answer.status, 200, "{query}: {text}\n{}", server.log());
+    serde_json::from_str(&text).unwrap_or_else(|_| panic!("{query}: {text}"))
+}
+
+fn status(server: &Surus, pool: &str) -> Value {
+    ask(server, &format!("step=status&pool={pool}"))
+}
+
+/// The size of the pool `eight`.
+const SIZE: usize = 8;
+
+#[test]
+fn many_requests_use_few_connections() {
+    let server = server(Mode::Coroutine);
+    let (rows, _) = together(200, |number| {
+        ask(&server, &format!("step=use&token=t{number}&seconds=0.01"))
+    });
+    let mut back_ends = HashSet::new();
+    for (number, row) in rows.iter().enumerate() {
+        assert_eq!(row["token"], format!("t{number}"));
+        back_ends.insert(row["pid"].to_string());
+    }
+    assert_eq!(back_ends.len(), SIZE, "{back_ends:?}");
+    let all = json!({"open": SIZE, "free": SIZE, "waiting": 0});
+    assert_eq!(status(&server, "eight"), all);
+}
+
+/// One third leaves in the middle: in line, or in its query. Nobody gets their rows, and nothing is lost.
+#[test]
+fn clients_may_leave() {
+    let server = server(Mode::Coroutine);
+    for round in 0..5 {
+        together(90, |number| {
+            let token = format!("{round}-{number}");
+            let query = format!("step=use&token={token}&seconds=0.03");
+            if number % 3 == 0 {
+                let mut client = Connection::open(server.address()).expect("a connection");
+                let request = Request::get(&format!("/?{query}"));
+                client
+                    .write(&request.bytes(server.address()))
+                    .expect("send it");
+                thread::sleep(Duration::from_millis(number as u64 * 2));
+            } else {
+                assert_eq!(ask(&server, &query)["token"], token);
+            }
+        });
+    }
+    wait_for("all are back", || {
+        let status = status(&server, "eight");
+        status["open"] == status["free"] && status["waiting"] == 0
+    });
+    assert!(status(&server, "eight")["open"].as_u64() <= Some(SIZE as u64));
+    let (rows, _) = together(50, |number| {
+        ask(&server, &format!("step=use&token={number}"))
+    });
+    for (number, row) in rows.iter().enumerate() {
+        assert_eq!(row["token"], number.to_string());
+    }
+}
+
+/// Who comes first is served first; who waits too long gets a 503 that says why.
+#[test]
+fn the_line_is_fair_and_has_an_end() {
+    let server = server(Mode::Coroutine);
+    thread::scope(|scope| {
+        let holder = scope.spawn(|| ask(&server, "step=use&pool=one&seconds=2&token=first"));
+        wait_for("it is in use", || {
+            status(&server, "one") == json!({"open": 1, "free": 0, "waiting": 0})
+        });
+        let begun = Instant::now();
+        let late = Request::get("/?step=use&pool=one").send(server.address());
+        assert_eq!(late.status, 503, "{}", late.text());
+        assert!(begun.elapsed() >= Duration::from_millis(300));
+        assert_eq!(holder.join().expect("an answer")["token"], "first");
+    });
+    let said = "No connection of the pool became free within 0.3 s: 1 are in use";
+    assert!(server.log().contains(said), "{}", server.log());
+    // In the order of their arrival.
+    thread::scope(|scope| {
+        let server = &server;
+        let holder = scope.spawn(|| ask(server, "step=use&pool=line&seconds=2&token=x"));
+        wait_for("it is in use", || status(server, "line")["open"] == 1);
+        let waiting: Vec<_> = (1..=6)
+            .map(|number| {
+                let request = scope.spawn(|| ask(server, "step=number&pool=line"));
+                wait_for("it stands in line", || {
+                    status(server, "line")["waiting"] == number
+                });
+                request
+            })
+            .collect();
+        holder.join().expect("an answer");
+        for (number, request) in waiting.into_iter().enumerate() {
+            let answer = request.join().expect("an answer");
+            assert_eq!(answer["served"], number + 1);
+        }
+    });
+}
+
+#[test]
+fn killed_connections_are_not_handed_out() {
+    let server = server(Mode::Coroutine);
+    for round in 0..5 {
+        together(30, |number| {
+            let token = format!("{round}-{number}");
+            let row = ask(&server, &format!("step=use&token={token}&seconds=0.01"));
+            assert_eq!(row["token"], token);
+        });
+        ask(&server, "step=kill");
+    }
+}
+
+#[test]
+fn each_user_finds_it_clean() {
+    let server = server(Mode::Coroutine);
+    let clean = [
+        (
+            "set",
+            json!({"user": "", "gone": true, "name": "set", "transaction": false, "mode": 3}),
+        ),
+        (
+            "pgsql",
+            json!({"user": "", "gone": "t", "name": "", "transaction": 0}),
+        ),
+        (
+            "mysql",
+            json!({"user": "", "zone": "+01:00", "db": "test", "charset": "utf8mb4", "transaction": 0, "free": 1, "buffered": true}),
+        ),
+        (
+            "mysqli",
+            json!({"user": "", "zone": "SYSTEM", "db": "test", "charset": "utf8mb4", "transaction": "0", "free": "1"}),
+        ),
+        (
+            "sqlite",
+            json!({"rows": 0, "transaction": false, "errors": 2, "mode": 4}),
+        ),
+        ("redis", json!({"database": 3})),
+    ];
+    for (pool, clean) in clean {
+        let left = ask(&server, &format!("step=leave&pool={pool}"));
+        let mut found = ask(&server, &format!("step=find&pool={pool}"));
+        let found = found.as_object_mut().expect("an object");
+        // The same connection, not another one.
+        assert_eq!(found.remove("id"), Some(left["id"].clone()), "{pool}");
+        assert_eq!(Value::Object(found.clone()), clean, "{pool}");
+    }
+}
+
+#[test]
+fn uses_may_end_in_any_way() {
+    let server = server(Mode::Coroutine);
+    for _ in 0..3 {
+        let left = Request::get("/?step=exit&pool=two").send(server.address());
+        assert_eq!(left.text(), "left");
+        // It is closed: where it was is not known.
+        wait_for("there is room again", || {
+            status(&server, "two")["open"] == 0
+        });
+    }
+    let thrown = ask(&server, "step=throw&pool=two");
+    assert_eq!(
+        thrown,
+        json!({"open": 1, "free": 1, "waiting": 0, "transaction": false})
+    );
+    assert_eq!(
+        ask(&server, "step=nested&pool=two"),
+        json!({"differ": true})
+    );
+    let deep = ask(&server, "step=too-deep&pool=two");
+    assert_eq!(
+        deep["message"],
+        "This request has all 2 connections of the pool itself: use() within use() takes another one"
+    );
+    let fiber = ask(&server, "step=fiber&pool=two");
+    assert_eq!(
+        fiber,
+        json!({"rows": 1, "open": 2, "free": 2, "waiting": 0})
+    );
+}
+
+#[test]
+fn unused_and_old_connections_are_closed() {
+    let server = server(Mode::Coroutine);
+    for pool in ["short", "old"] {
+        let first = ask(&server, &format!("step=use&pool={pool}"));
+        let again = ask(&server, &format!("step=use&pool={pool}"));
+        thread::sleep(Duration::from_millis(300));
+        let later = ask(&server, &format!("step=use&pool={pool}"));
+        assert!(first["pid"] == again["pid"] || pool == "old", "{pool}");
+        assert_ne!(again["pid"], later["pid"], "{pool}");
+    }
+}
+
+#[test]
+fn a_classic_request_has_a_pool_of_its_own() {
+    for mode in [Mode::Classic, Mode::Process] {
+        let server = server(mode);
+        assert_eq!(ask(&server, "step=use&token=x")["token"], "x");
+        assert_eq!(
+            ask(&server, "step=nested&pool=two"),
+            json!({"differ": true})
+        );
+        let deep = ask(&server, "step=too-deep&pool=two");
+        assert!(deep["message"].is_string(), "{deep}");
+    }
+}
