@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::fs::{self, File};
+use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -28,13 +29,25 @@ pub struct Process {
 
 impl Process {
     /// Starts `command`, which `stop` will end. Its output goes to `NAME.out` and `NAME.err` in `logs`.
-    pub fn start(name: &str, mut command: Command, stop: Signal, logs: &Path) -> Self {
+    pub fn start(name: &str, command: Command, stop: Signal, logs: &Path) -> Self {
+        Self::start_with(name, command, stop, logs, [None, None])
+    }
+
+    /// The same, with its standard output and standard error elsewhere, if that is said.
+    pub fn start_with(
+        name: &str,
+        mut command: Command,
+        stop: Signal,
+        logs: &Path,
+        [output, errors]: [Option<OwnedFd>; 2],
+    ) -> Self {
         let stdout = logs.join(format!("{name}.out"));
         let stderr = logs.join(format!("{name}.err"));
+        let file = |path: &Path| Stdio::from(File::create(path).expect("create a log"));
         let child = command
             .stdin(Stdio::null())
-            .stdout(File::create(&stdout).expect("create a log"))
-            .stderr(File::create(&stderr).expect("create a log"))
+            .stdout(output.map_or_else(|| file(&stdout), Stdio::from))
+            .stderr(errors.map_or_else(|| file(&stderr), Stdio::from))
             .process_group(0)
             .spawn()
             .unwrap_or_else(|error| panic!("{name} does not start: {error} ({command:?})"));

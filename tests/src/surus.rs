@@ -2,7 +2,7 @@
 
 use std::env;
 use std::ffi::OsString;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -62,9 +62,23 @@ pub struct Options {
     variables: Vec<(String, String)>,
     socket: Option<OwnedFd>,
     wrapper: Vec<OsString>,
+    output: Option<OwnedFd>,
+    errors: Option<OwnedFd>,
 }
 
 impl Options {
+    /// Its standard output is this, not a file.
+    pub fn output(mut self, to: impl Into<OwnedFd>) -> Self {
+        self.output = Some(to.into());
+        self
+    }
+
+    /// Its standard error is.
+    pub fn errors(mut self, to: impl Into<OwnedFd>) -> Self {
+        self.errors = Some(to.into());
+        self
+    }
+
     /// Another program that runs the server, with its arguments.
     pub fn under(mut self, wrapper: &[&str]) -> Self {
         self.wrapper = wrapper.iter().map(OsString::from).collect();
@@ -158,12 +172,17 @@ impl Options {
         if let Some(text) = &self.config {
             command.arg("--config").arg(folder.file("surus.toml", text));
         }
-        let mut process = Process::start("surus", command, Signal::SIGKILL, folder.path());
-        process.wait_until(|process| {
-            process
+        let speaks = self.output.is_none();
+        let outputs = [self.output, self.errors];
+        let mut process =
+            Process::start_with("surus", command, Signal::SIGKILL, folder.path(), outputs);
+        process.wait_until(|process| match speaks {
+            true => process
                 .stdout()
                 .lines()
-                .any(|line| line.starts_with("surus ready"))
+                .any(|line| line.contains("surus ready on")),
+            // It cannot say so.
+            false => TcpStream::connect(address).is_ok(),
         });
         Surus {
             address,
@@ -191,6 +210,8 @@ impl Surus {
             variables: Vec::new(),
             socket: None,
             wrapper: Vec::new(),
+            output: None,
+            errors: None,
         }
     }
 

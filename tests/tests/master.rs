@@ -17,10 +17,14 @@ mod failures;
 mod late;
 #[path = "master/load.rs"]
 mod load;
+#[path = "master/logs.rs"]
+mod logs;
 #[path = "master/recycle.rs"]
 mod recycle;
 #[path = "master/reload.rs"]
 mod reload;
+#[path = "master/signals.rs"]
+mod signals;
 #[path = "master/soak.rs"]
 mod soak;
 #[path = "master/start.rs"]

@@ -1,13 +1,13 @@
-//! One line on standard output for each request, when its response has ended.
+//! One line for each request, when its response has ended.
 
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::net::IpAddr;
 use std::time::{Duration, Instant, SystemTime};
 
 use http::header::{HeaderName, HeaderValue, REFERER, USER_AGENT};
 use http::request::Parts;
 use http::{Method, StatusCode, Uri, Version};
+use surus_log::{quote, Clock, Log};
 
 /// How a line looks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,6 +16,10 @@ pub enum LogFormat {
     Text,
     /// A JSON object, for programs.
     Json,
+    /// `127.0.0.1 - - [06/Nov/1994:08:49:37 +0000] "GET /path HTTP/1.1" 200 1234`, as web servers have it.
+    Common,
+    /// The same, and `"referer" "user agent"`.
+    Combined,
 }
 
 /// Off unless asked for: it costs a system call, an allocation and some copies per request.
@@ -48,17 +52,22 @@ impl AccessLog {
         AccessLog { format }
     }
 
+    /// How its lines are written.
+    pub fn format(&self) -> LogFormat {
+        self.format
+    }
+
     pub(crate) fn begin(&self, request: &Parts, client: IpAddr) -> Box<Entry> {
         let header = |name: HeaderName| request.headers.get(name).cloned();
-        let json = self.format == LogFormat::Json;
+        let is_long = matches!(self.format, LogFormat::Json | LogFormat::Combined);
         Box::new(Entry {
             format: self.format,
             client,
             method: request.method.clone(),
             uri: request.uri.clone(),
             version: request.version,
-            agent: header(USER_AGENT).filter(|_| json),
-            referer: header(REFERER).filter(|_| json),
+            agent: header(USER_AGENT).filter(|_| is_long),
+            referer: header(REFERER).filter(|_| is_long),
             id: None,
             begun: Instant::now(),
             status: gone(),
@@ -87,6 +96,8 @@ impl Entry {
         match self.format {
             LogFormat::Text => self.text(took, now),
             LogFormat::Json => self.json(took, now),
+            LogFormat::Common => self.common(now) + "\n",
+            LogFormat::Combined => self.combined(now),
         }
     }
 
@@ -111,6 +122,28 @@ impl Entry {
             id.unwrap_or_default(),
             if self.broken_off { " broken off" } else { "" },
         )
+    }
+
+    fn common(&self, now: SystemTime) -> String {
+        let mut line = format!("{} - - [{}] \"", self.client, Clock::of(now).common());
+        let request = format!("{} {} {:?}", self.method, self.target(), self.version);
+        escape(&mut line, request.as_bytes());
+        let _ = write!(line, "\" {} {}", self.status.as_u16(), self.bytes);
+        line
+    }
+
+    fn combined(&self, now: SystemTime) -> String {
+        let mut line = self.common(now);
+        for value in [&self.referer, &self.agent] {
+            line.push_str(" \"");
+            match value {
+                Some(value) => escape(&mut line, value.as_bytes()),
+                None => line.push('-'),
+            }
+            line.push('"');
+        }
+        line.push('\n');
+        line
     }
 
     fn json(&self, took: Duration, now: SystemTime) -> String {
@@ -158,8 +191,7 @@ impl Entry {
 impl Drop for Entry {
     fn drop(&mut self) {
         let line = self.line(self.begun.elapsed(), SystemTime::now());
-        // One write per line keeps the lines of several workers apart. A closed log must not end requests.
-        let _ = std::io::stdout().write_all(line.as_bytes());
+        surus_log::write(Log::Access, line.as_bytes());
     }
 }
 
@@ -168,24 +200,14 @@ fn gone() -> StatusCode {
     StatusCode::from_u16(499).unwrap_or(StatusCode::BAD_REQUEST)
 }
 
-/// A JSON string. What is not UTF-8 is taken for Latin-1, so that nothing is lost.
-fn quote(line: &mut String, bytes: &[u8]) {
-    line.push('"');
-    let text = match std::str::from_utf8(bytes) {
-        Ok(text) => text.to_owned(),
-        Err(_) => bytes.iter().map(|&byte| char::from(byte)).collect(),
-    };
-    for each in text.chars() {
-        match each {
-            '"' => line.push_str("\\\""),
-            '\\' => line.push_str("\\\\"),
-            each if u32::from(each) < 0x20 || each == '\u{7f}' => {
-                let _ = write!(line, "\\u{:04x}", u32::from(each));
-            }
-            each => line.push(each),
+/// As nginx does: what is not plain ASCII, and what could end the string or the line, is `\xHH`.
+fn escape(line: &mut String, bytes: &[u8]) {
+    for &byte in bytes {
+        match byte {
+            b'"' | b'\\' | 0..0x20 | 0x7f.. => _ = write!(line, "\\x{byte:02X}"),
+            byte => line.push(char::from(byte)),
         }
     }
-    line.push('"');
 }
 
 #[cfg(test)]
@@ -222,6 +244,12 @@ mod tests {
             "{\"time\":0.000,\"client\":\"192.0.2.7\",\"method\":\"GET\",\"target\":\"/a?b=%22\",\
             \"protocol\":\"HTTP/1.1\",\"status\":404,\"bytes\":12,\"duration_ms\":1.234,\
             \"request_id\":\"id-1\",\"user_agent\":\"a \\\"b\\\" \\\\ é\\u0009\"}\n"
+        );
+        let common = "192.0.2.7 - - [01/Jan/1970:00:00:00 +0000] \"GET /a?b=%22 HTTP/1.1\" 404 12";
+        assert_eq!(line(LogFormat::Common), format!("{common}\n"));
+        assert_eq!(
+            line(LogFormat::Combined),
+            format!("{common} \"-\" \"a \\x22b\\x22 \\x5C \\xE9\\x09\"\n")
         );
     }
 }

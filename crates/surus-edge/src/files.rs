@@ -133,7 +133,7 @@ pub fn serve_file_with<B>(
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => plain(StatusCode::NOT_FOUND),
         Err(error) => {
-            eprintln!("surus: cannot read {}: {error}", path.display());
+            surus_log::say!("cannot read {}: {error}", path.display());
             plain(StatusCode::INTERNAL_SERVER_ERROR)
         }
     }

@@ -146,7 +146,7 @@ pub async fn serve<B: Backend>(
                 for listener in listeners {
                     match Accepting::start(&edge, listener, Some(key)) {
                         Ok(started) => accepting.push(started),
-                        Err(error) => eprintln!("surus: cannot stand in for a worker: {error}"),
+                        Err(error) => surus_log::say!("cannot stand in for a worker: {error}"),
                     }
                 }
             }
@@ -263,7 +263,7 @@ async fn accept<B: Backend>(edge: Rc<Edge<B>>, listener: Rc<Listener>) {
             // Out of file descriptors or memory: the connection stays in the queue, so accepting again at once would spin.
             Err(error) => {
                 if !std::mem::replace(&mut failing, true) {
-                    eprintln!("surus: cannot accept a connection: {error}");
+                    surus_log::say!("cannot accept a connection: {error}");
                 }
                 // An idle one gives way.
                 edge.table.shed_idle();

@@ -322,7 +322,7 @@ fn sweep_out(folder: &Path) {
         let path = entry.path();
         let is_left = lock(&path).is_some_and(|_lock| fs::remove_dir_all(&path).is_ok());
         if is_left {
-            eprintln!("surus: removed {}, which was left behind", path.display());
+            surus_log::say!("removed {}, which was left behind", path.display());
         }
     }
 }

@@ -368,7 +368,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 async fn written<T>(work: JoinHandle<io::Result<T>>) -> Result<T, BoxError> {
     let done = work.await.map_err(io::Error::other).and_then(|done| done);
     done.map_err(|error| {
-        eprintln!("surus: cannot keep a request body: {error}");
+        surus_log::say!("cannot keep a request body: {error}");
         BodyError::NoRoom.into()
     })
 }

@@ -332,6 +332,16 @@ pub(crate) fn metrics(status: &Value, tallies: &[Tally]) -> String {
         };
         family(name, kind, help, lines.collect());
     }
+    let lines = ["error", "access"].map(|log| {
+        let value = status["log_lines_dropped"][log].as_f64().unwrap_or(0.0);
+        (format!("{{log=\"{log}\"}}"), value)
+    });
+    family(
+        "surus_log_lines_dropped",
+        "counter",
+        "Lines of logs that could not be written.",
+        lines.to_vec(),
+    );
     for result in ["done", "failed"] {
         let value = status["reloads"][result].as_f64().unwrap_or(0.0);
         let name = format!("surus_reloads_{result}_total");

@@ -6,6 +6,7 @@ use std::os::unix::net::UnixStream;
 use nix::errno::Errno;
 use nix::sys::wait::{waitpid, WaitStatus};
 use nix::unistd::ForkResult;
+use surus_log::LAST_LINES;
 
 use crate::fork::fork;
 use crate::identity::Identity;
@@ -29,6 +30,7 @@ pub fn in_child(work: &dyn Fn() -> String) -> io::Result<Result<String, String>>
         ForkResult::Child => {
             drop(ours);
             let done = theirs.write_all(work().as_bytes()).is_ok();
+            surus_log::finish(LAST_LINES);
             std::process::exit(i32::from(!done))
         }
         ForkResult::Parent { child } => {

@@ -1,11 +1,14 @@
 //! A worker as the master holds it: its number, its channel, its signs of life.
 
 use std::fs;
-use std::io::{self, Read, Write};
+use std::io::{self, IoSlice, Read, Write};
+use std::mem::MaybeUninit;
+use std::os::fd::BorrowedFd;
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use nix::unistd::Pid;
+use rustix::net::{sendmsg, SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
 use serde_json::Value;
 
 use crate::protocol::{decode, encode, Order, Report};
@@ -49,6 +52,25 @@ impl Process {
         if let Some(mut channel) = self.channel.as_ref() {
             let _ = channel.write_all(&encode(order));
         }
+    }
+
+    /// An order with a file.
+    pub(crate) fn hand_over(&self, order: &Order, file: BorrowedFd<'_>) {
+        let Some(channel) = &self.channel else {
+            return;
+        };
+        let files = [file];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut control = SendAncillaryBuffer::new(&mut space);
+        control.push(SendAncillaryMessage::ScmRights(&files));
+        let line = encode(order);
+        // As above.
+        let _ = sendmsg(
+            channel,
+            &[IoSlice::new(&line)],
+            &mut control,
+            SendFlags::NOSIGNAL,
+        );
     }
 
     pub(crate) fn ask(&mut self, question: u64, now: Now) {

@@ -37,6 +37,13 @@ pub enum Order {
         /// Index of the seat.
         seat: usize,
     },
+    /// For a plain process: another one serves in its place.
+    Retire,
+    /// The log goes on in the file that comes with this order. [`Channel`](crate::Channel) sees to it.
+    Reopen {
+        /// Which one.
+        access: bool,
+    },
     /// Answered with [`Report::Status`] from the event loop, so that the answer is also a sign of life.
     Status {
         /// Comes back with the answer.

@@ -1,7 +1,12 @@
-use std::io::{self, Write};
+use std::collections::VecDeque;
+use std::io::{self, IoSliceMut, Write};
+use std::mem::MaybeUninit;
 use std::net::TcpListener;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
+
+use rustix::net::{recvmsg, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags};
+use surus_log::Log;
 
 use crate::board::Tally;
 use crate::protocol::{decode, encode, Order, Report};
@@ -28,13 +33,19 @@ pub struct Seat {
 pub struct Channel {
     pub(crate) stream: UnixStream,
     received: Vec<u8>,
+    /// Came with orders that are still to be read.
+    files: VecDeque<OwnedFd>,
 }
+
+/// Files that may come with what is read at once.
+const FILES: usize = 8;
 
 impl Channel {
     pub(crate) fn new(stream: UnixStream) -> Self {
         Channel {
             stream,
             received: Vec::new(),
+            files: VecDeque::new(),
         }
     }
 
@@ -48,9 +59,36 @@ impl Channel {
         self.stream.try_clone()
     }
 
-    /// The orders that are complete with these bytes.
-    pub fn orders(&mut self, bytes: &[u8]) -> Vec<Order> {
-        self.received.extend_from_slice(bytes);
-        decode(&mut self.received)
+    /// The orders that have come, but for those about logs, which are carried out. `None`: the master has gone.
+    ///
+    /// # Errors
+    /// `WouldBlock`: nothing has come.
+    pub fn receive(&mut self) -> io::Result<Option<Vec<Order>>> {
+        let mut bytes = [0; 4096];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(FILES))];
+        let mut control = RecvAncillaryBuffer::new(&mut space);
+        let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
+        let parts = &mut [IoSliceMut::new(&mut bytes)];
+        let count = recvmsg(&self.stream, parts, &mut control, flags)?.bytes;
+        for message in control.drain() {
+            if let RecvAncillaryMessage::ScmRights(files) = message {
+                self.files.extend(files);
+            }
+        }
+        if count == 0 {
+            return Ok(None);
+        }
+        self.received.extend_from_slice(&bytes[..count]);
+        let mut orders = decode(&mut self.received);
+        orders.retain(|order| {
+            let Order::Reopen { access } = order else {
+                return true;
+            };
+            if let Some(file) = self.files.pop_front() {
+                surus_log::adopt(if *access { Log::Access } else { Log::Error }, file);
+            }
+            false
+        });
+        Ok(Some(orders))
     }
 }

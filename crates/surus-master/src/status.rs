@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use serde_json::{json, Map, Value};
+use surus_log::Log;
 
 use crate::admin::{self, Admin, Page};
 use crate::board::Tally;
@@ -223,6 +224,13 @@ impl Master<'_> {
         status.insert("predecessor".to_owned(), json!(predecessor));
         let admin = self.admin.as_ref().and_then(Admin::address);
         status.insert("admin".to_owned(), json!(admin));
+        status.insert(
+            "log_lines_dropped".to_owned(),
+            json!({
+                "error": surus_log::dropped(Log::Error),
+                "access": surus_log::dropped(Log::Access),
+            }),
+        );
         status.insert("workers".to_owned(), Value::Array(workers));
         Value::Object(status)
     }

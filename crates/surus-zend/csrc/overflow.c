@@ -4,6 +4,7 @@
 #include "hidden.h"
 
 #include <dlfcn.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdint.h>
 #include <sys/syscall.h>
@@ -97,8 +98,11 @@ static void on_fault(int signal, siginfo_t *info, void *context)
 			surus_task_abandon(task, SURUS_ABANDONED);
 		}
 		static const char message[] = "surus: C stack overflow in code that all requests share: the worker ends\n";
-		if (write(STDERR_FILENO, message, sizeof message - 1) < 0) {
-			/* nothing can be done about it */
+		/* Not where nobody reads: the worker could not end. */
+		struct pollfd err = {.fd = STDERR_FILENO, .events = POLLOUT};
+		struct timespec now = {0, 0};
+		if (syscall(SYS_ppoll, &err, 1, &now, NULL, 0) > 0) {
+			syscall(SYS_write, STDERR_FILENO, message, sizeof message - 1);
 		}
 	}
 	struct sigaction plain = {.sa_handler = SIG_DFL};

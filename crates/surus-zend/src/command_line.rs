@@ -6,6 +6,7 @@
 
 use std::{
     ffi::{c_char, CString},
+    io::Write,
     path::Path,
     ptr::null,
     rc::Rc,
@@ -202,7 +203,7 @@ impl Neighbour {
             Turn::Preempted | Turn::Yielded => {}
             Turn::Parked(parked) => self.parked = Some(parked),
             Turn::Done(_) => {
-                eprintln!("surus-phpt: the neighbour has ended");
+                let _ = writeln!(std::io::stderr(), "surus-phpt: the neighbour has ended");
                 std::process::exit(DISTURBED);
             }
         }

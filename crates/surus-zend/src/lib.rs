@@ -21,6 +21,7 @@
 //! event loop goes on with the PHP code and tells it that the client has left.
 
 #![warn(missing_docs)]
+#![deny(clippy::print_stdout, clippy::print_stderr, clippy::dbg_macro)]
 
 mod answers;
 mod blocking;

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use bytes::Bytes;
 use http::header::{HeaderValue, CONTENT_TYPE};
 use http::{Response, StatusCode};
-use surus_master::{Channel, Report, Seat};
+use surus_master::{Channel, Order, Report, Seat};
 use surus_zend::{Engine, Request, ResponseBody, Script};
 
 use crate::backend::{self, Isolates};
@@ -24,7 +24,7 @@ pub(crate) async fn run(config: &Config, engine: &Engine, line: &Line, mut seat:
     seat.listeners.clear();
     engine.enter_worker(config.app.preempt_after);
     let news = Rc::new(Reporter {
-        master: seat.master,
+        master: RefCell::new(seat.master),
         limit: config.master.recycle.requests,
         requests: Cell::new(0),
         ready: Cell::new(false),
@@ -34,16 +34,16 @@ pub(crate) async fn run(config: &Config, engine: &Engine, line: &Line, mut seat:
     match one_at_a_time(config, engine, line, seat.refresh, first, &news).await {
         Ok(()) => 0,
         Err(error) if news.ready.get() => {
-            eprintln!("surus: {error}");
+            surus_log::say!("{error}");
             i32::from(BOOT_FAILED)
         }
-        Err(error) => failed(&news.master, &error.to_string()),
+        Err(error) => failed(&news.master.borrow(), &error.to_string()),
     }
 }
 
 /// Tells the master what it has to know.
 struct Reporter {
-    master: Channel,
+    master: RefCell<Channel>,
     /// Requests after which the process asks to be replaced.
     limit: Option<u64>,
     requests: Cell<u64>,
@@ -52,20 +52,27 @@ struct Reporter {
 }
 
 impl Reporter {
-    fn tell(&self, news: News) {
+    fn tell(&self, news: News<'_>) {
         match news {
             News::Ready => {
                 self.ready.set(true);
-                self.master.send(&Report::Ready);
+                self.master.borrow().send(&Report::Ready);
             }
             News::Served => {
                 self.requests.set(self.requests.get() + 1);
                 if let Some(why) = self.wear().filter(|_| !self.worn_out.replace(true)) {
-                    self.master.send(&Report::Worn { why });
+                    self.master.borrow().send(&Report::Worn { why });
                 }
             }
             News::Idle => {}
-            News::Retired => self.master.send(&Report::Retired),
+            News::Orders(retire) => {
+                let mut master = self.master.borrow_mut();
+                while let Ok(Some(orders)) = master.receive() {
+                    if orders.contains(&Order::Retire) && !retire.replace(true) {
+                        master.send(&Report::Retired);
+                    }
+                }
+            }
         }
     }
 
@@ -107,13 +114,13 @@ async fn one_at_a_time(
                 process::serve(line, &*app, wait, drain, tell).await?;
             }
             Ok(app) => {
-                let tell = move |news| reporter.tell(news);
+                let tell = move |news: News<'_>| reporter.tell(news);
                 process::serve(line, &app, wait, drain, tell).await?;
             }
             // At the start: a reload goes on with the version before. What is wrong is in the workers' hands then.
             Err(error) if config.dev && refresh.is_none() => {
                 if first {
-                    eprintln!("surus: {error}");
+                    surus_log::say!("{error}");
                 }
                 let source = config.app.source.clone();
                 let tell = watching(reporter, move || dev::around(&source));
@@ -124,7 +131,7 @@ async fn one_at_a_time(
         // Its files are read for each request.
         Entry::Classic { .. } => {
             let isolates = Isolates::new(engine, app)?;
-            let tell = move |news| reporter.tell(news);
+            let tell = move |news: News<'_>| reporter.tell(news);
             process::serve(line, &isolates.pool, wait, drain, tell).await?;
         }
     }
@@ -132,13 +139,13 @@ async fn one_at_a_time(
 }
 
 /// Between two requests, looks whether one of these files or of those that the application has named was changed.
-fn watching(reporter: Rc<Reporter>, files: impl Fn() -> Vec<PathBuf>) -> impl Fn(News) {
+fn watching(reporter: Rc<Reporter>, files: impl Fn() -> Vec<PathBuf>) -> impl Fn(News<'_>) {
     let watcher = RefCell::new(Watcher::default());
-    move |news| {
+    move |news: News<'_>| {
         if matches!(news, News::Ready | News::Served | News::Idle) {
             let mut watcher = watcher.borrow_mut();
             if let Some(report) = watcher.look(|| files().into_iter().collect()) {
-                reporter.master.send(&report);
+                reporter.master.borrow().send(&report);
             }
         }
         reporter.tell(news);

@@ -186,8 +186,8 @@ Each key of surus.toml can be given with --set, and in the environment: SURUS_LI
 SURUS_ISOLATES_MAX and so on, SURUS_PHP='{ memory_limit = \"64M\" }'. Flags win over the environment, the environment over the \
 file. SURUS_LOG=warn logs less.
 
-SIGTERM or Ctrl-C finishes the requests in flight and ends; a second one ends at once. SIGHUP is `surus reload`, \
-SIGUSR2 is `surus upgrade`.
+SIGTERM, SIGQUIT or Ctrl-C finishes the requests in flight and ends; a second one ends at once. SIGHUP is `surus reload`, \
+SIGUSR2 is `surus upgrade`. SIGUSR1 opens the files of logs anew.
 
 Exit codes: 0 done, 1 the application failed to boot, 2 wrong usage or configuration.";
 

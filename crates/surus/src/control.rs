@@ -200,8 +200,8 @@ fn reload_told(socket: &Path, request: Request) -> io::Result<Value> {
         let reloads = &status["reloads"];
         if let Some(what) = reloads["waits_for"].as_str().filter(|what| *what != told) {
             let left = reloads["gives_up_in_s"].as_f64().unwrap_or(0.0);
-            eprintln!(
-                "surus: waiting for {what}, for at most {left:.0} s more (boot_timeout); \
+            surus_log::say!(
+                "waiting for {what}, for at most {left:.0} s more (boot_timeout); \
                  Ctrl-C ends the wait, not the reload"
             );
             told = what.to_owned();

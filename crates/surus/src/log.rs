@@ -1,9 +1,11 @@
-//! Log lines: to stderr, one write each, so that those of several workers stay whole.
+//! Log lines: how they look, and that they go to the error log (`surus-log`).
 
+use std::backtrace::{Backtrace, BacktraceStatus};
 use std::fmt;
 use std::io::IsTerminal;
 
 use serde_json::{Map, Value};
+use surus_log::{ErrorLog, Format};
 use tracing::field::{Field, Visit};
 use tracing::{Event, Subscriber};
 use tracing_subscriber::fmt::format::Writer;
@@ -14,21 +16,43 @@ use tracing_subscriber::EnvFilter;
 
 /// `SURUS_LOG` filters, by level or by target: `warn`, `php=debug`. Without it everything from `info` up is logged,
 /// but not what clients do to HTTP/2: each could fill the log with it. `SURUS_LOG_FORMAT=json` makes an object of each line.
-pub(crate) fn start() {
+/// `is_file`: standard error is not where they go.
+pub(crate) fn start(is_file: bool) {
     let filter =
         EnvFilter::try_from_env("SURUS_LOG").unwrap_or_else(|_| EnvFilter::new("info,h2=error"));
     let lines = tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        .with_ansi(std::io::stderr().is_terminal());
-    match std::env::var("SURUS_LOG_FORMAT").as_deref() {
-        Ok("json") => lines.event_format(Json).init(),
-        Ok("text" | "") | Err(_) => lines.init(),
-        Ok(other) => {
-            lines.init();
-            tracing::warn!("SURUS_LOG_FORMAT is text or json, not {other:?}");
-        }
+        .with_writer(|| ErrorLog)
+        .with_ansi(!is_file && std::io::stderr().is_terminal());
+    surus_log::set_format(format());
+    match format() {
+        Format::Json => lines.event_format(Json).init(),
+        Format::Text => lines.init(),
     }
+    let asked_for = std::env::var("SURUS_LOG_FORMAT").unwrap_or_default();
+    if !matches!(asked_for.as_str(), "" | "text" | "json") {
+        tracing::warn!("SURUS_LOG_FORMAT is text or json, not {asked_for:?}");
+    }
+}
+
+/// How lines of the error log look.
+pub(crate) fn format() -> Format {
+    match std::env::var("SURUS_LOG_FORMAT").as_deref() {
+        Ok("json") => Format::Json,
+        _ => Format::Text,
+    }
+}
+
+/// A panic is said in the log, not past it: standard error may be a pipe that nobody reads.
+pub(crate) fn of_panics() {
+    std::panic::set_hook(Box::new(|panic| {
+        let trace = Backtrace::capture();
+        if trace.status() == BacktraceStatus::Captured {
+            surus_log::say!("{panic}\n{trace}");
+        } else {
+            surus_log::say!("{panic}");
+        }
+    }));
 }
 
 /// A line is an object: `time`, `level`, `target`, `message`, and what else there is. A `level` of an application's own line

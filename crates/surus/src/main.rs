@@ -13,6 +13,7 @@
 //! - `php.rs`: `surus php`; `internals.rs`: `surus internals`
 
 #![forbid(unsafe_code)]
+#![deny(clippy::print_stdout, clippy::print_stderr, clippy::dbg_macro)]
 
 mod alone;
 mod backend;
@@ -63,9 +64,15 @@ fn main() -> ExitCode {
             error.exit();
         }
     };
-    log::start();
+    if !matches!(cli.command, Command::Serve(_)) {
+        log::start(false);
+    }
     match cli.command {
-        Command::Serve(arguments) => serve::run(&arguments, inherited, predecessor),
+        Command::Serve(arguments) => {
+            let code = serve::run(&arguments, inherited, predecessor);
+            surus_log::finish(surus_log::LAST_LINES);
+            code
+        }
         Command::Check(arguments) => match Config::resolve(&arguments) {
             Ok(config) => {
                 print(&config.to_toml());
@@ -95,7 +102,7 @@ fn main() -> ExitCode {
 
 /// The engine, or the application in it, did not start.
 fn failed(error: &dyn std::fmt::Display) -> ExitCode {
-    eprintln!("surus: {error}");
+    surus_log::complain(format_args!("{error}"));
     ExitCode::from(BOOT_FAILED)
 }
 
@@ -112,6 +119,6 @@ fn print(text: &str) {
 }
 
 fn misconfigured(error: &dyn std::fmt::Display) -> ExitCode {
-    eprintln!("surus: {error}");
+    surus_log::complain(format_args!("{error}"));
     ExitCode::from(MISCONFIGURED)
 }

@@ -10,7 +10,7 @@ use serde_json::{json, Value};
 use surus_edge::Intake;
 use surus_master::{Channel, Order, Report};
 use surus_zend::{Engine, InFlight};
-use tokio::io::AsyncReadExt;
+use tokio::io::Interest;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::task::spawn_local;
 
@@ -94,14 +94,12 @@ impl<B: Php> Orders<B> {
     pub(crate) async fn follow(self: Rc<Self>) -> io::Result<()> {
         let stream = self.channel.borrow().stream()?;
         stream.set_nonblocking(true)?;
-        let mut stream = tokio::net::UnixStream::from_std(stream)?;
-        let mut bytes = [0; 4096];
+        let stream = tokio::net::UnixStream::from_std(stream)?;
         loop {
-            let count = stream.read(&mut bytes).await?;
-            if count == 0 {
+            let receive = || self.channel.borrow_mut().receive();
+            let Some(orders) = stream.async_io(Interest::READABLE, receive).await? else {
                 return Ok(());
-            }
-            let orders = self.channel.borrow_mut().orders(&bytes[..count]);
+            };
             for order in orders {
                 self.obey(order);
             }
@@ -144,9 +142,11 @@ impl<B: Php> Orders<B> {
                         let key = seat;
                         let _ = self.intake.send(Intake::Open { key, listeners });
                     }
-                    Err(error) => eprintln!("surus: cannot accept connections: {error}"),
+                    Err(error) => surus_log::say!("cannot accept connections: {error}"),
                 }
             }
+            // A plain process's, and the channel's own.
+            Order::Retire | Order::Reopen { .. } => {}
             Order::Release { seat } => {
                 let _ = self.intake.send(Intake::Close { key: seat });
             }

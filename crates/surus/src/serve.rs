@@ -1,18 +1,22 @@
 //! The master's side of `surus serve`.
 
-use std::io::Write;
 use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use nix::sys::signal::{SigSet, Signal};
 use serde_json::{json, Value};
+use surus_edge::LogFormat;
+use surus_log::{Format, Log, Writer};
 use surus_master::{Board, Failure, Inherited, Outcome, Predecessor, Program};
 use surus_zend::{Engine, EngineConfig, SelfTest};
 
 use crate::cli::ServeArgs;
 use crate::config::{Config, PROCESSES};
 use crate::process::{Line, SLEEP};
-use crate::{control, dev, event_loop, open_files, preflight, worker, BOOT_FAILED, MISCONFIGURED};
+use crate::{
+    control, dev, event_loop, log, open_files, preflight, worker, BOOT_FAILED, MISCONFIGURED,
+};
 
 /// What workers get on top of their own drain before they are killed: to end what PHP still has to do.
 const GRACE: Duration = Duration::from_secs(5);
@@ -56,7 +60,7 @@ pub(crate) fn run(
             if let Some(predecessor) = teller {
                 predecessor.tell(&refusal.why);
             }
-            eprintln!("surus: {}", refusal.why);
+            surus_log::complain(format_args!("{}", refusal.why));
             ExitCode::from(refusal.code)
         }
     }
@@ -67,6 +71,9 @@ fn serve(
     inherited: Inherited,
     predecessor: Option<Predecessor>,
 ) -> Result<ExitCode, Refusal> {
+    // A script that rotates logs may not end a server that starts. The master reads it when it is there.
+    let _ = SigSet::from(Signal::SIGUSR1).thread_block();
+    logs(config).map_err(Refusal::misconfigured)?;
     open_files::raise();
     let ini = preflight::check(config)?;
     let program = Program::this()
@@ -99,8 +106,11 @@ fn serve(
         }
     };
     let ready = ready_line(config, processes, listeners.addresses());
-    let cells = surus_zend::shared_counters(Board::cells(config.workers))
-        .map_err(|error| Refusal::failed(format!("no memory to share with workers: {error}")))?;
+    let counters = Board::cells(config.workers);
+    let (cells, dropped) = surus_zend::shared_counters(counters + surus_log::CELLS)
+        .map_err(|error| Refusal::failed(format!("no memory to share with workers: {error}")))?
+        .split_at(counters);
+    surus_log::share(dropped);
     let master = surus_master::Config {
         identity: config.master.identity.clone(),
         admin: config.master.admin.clone(),
@@ -118,7 +128,7 @@ fn serve(
         &master,
         listeners,
         &|seat| worker::run(config, &engine, line.as_ref(), seat),
-        &mut || announce(&ready),
+        &mut || announce(config, &ready),
     );
     match outcome {
         Ok(Outcome::Stopped) => Ok(ExitCode::SUCCESS),
@@ -185,9 +195,32 @@ fn about(config: &Config, addresses: &[SocketAddr]) -> Value {
     })
 }
 
-/// On standard output. That nobody reads it is no reason to end.
-fn announce(ready: &str) {
-    let _ = writeln!(std::io::stdout(), "{ready}");
+/// Where log lines go from now on, and how they are written.
+fn logs(config: &Config) -> Result<(), String> {
+    for (log, key, path) in [
+        (Log::Error, "error_log", &config.error_log),
+        (Log::Access, "access_log_file", &config.access_log_file),
+    ] {
+        if let Some(path) = path {
+            surus_log::open(log, path)
+                .map_err(|error| format!("cannot open {key} {}: {error}", path.display()))?;
+        }
+    }
+    log::start(config.error_log.is_some());
+    log::of_panics();
+    surus_log::set_writer(Writer::Loop);
+    Ok(())
+}
+
+/// On standard output, where the lines of the access log may follow.
+fn announce(config: &Config, ready: &str) {
+    let access_log = config.settings.access_log.as_ref();
+    let is_json = access_log.is_some_and(|log| log.format() == LogFormat::Json);
+    let format = match log::format() {
+        Format::Text if is_json && config.access_log_file.is_none() => Format::Json,
+        format => format,
+    };
+    surus_log::announce(format_args!("{ready}"), format);
 }
 
 fn ready_line(config: &Config, processes: Option<usize>, addresses: &[SocketAddr]) -> String {

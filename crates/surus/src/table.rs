@@ -35,6 +35,11 @@ pub(crate) fn status(status: &Value) -> String {
         Some(error) => _ = writeln!(text, "; the last one: {error}"),
         None => text.push('\n'),
     }
+    let lost = &status["log_lines_dropped"];
+    let lost = lost["error"].as_u64().unwrap_or(0) + lost["access"].as_u64().unwrap_or(0);
+    if lost > 0 {
+        let _ = writeln!(text, "{lost} lines of logs were dropped");
+    }
     text.push('\n');
     let mut rows = vec![COLUMNS.map(|(name, _)| name.to_owned())];
     for worker in status["workers"].as_array().into_iter().flatten() {

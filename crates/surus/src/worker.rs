@@ -50,7 +50,25 @@ pub(crate) fn failed(master: &Channel, error: &str) -> i32 {
     i32::from(BOOT_FAILED)
 }
 
+/// What operators and their scripts send is the master's to act on, also where all processes get it: by Ctrl-C, from a
+/// service manager, by `killall`. Here it is caught, once and for all, and means nothing.
+fn leave_to_master() -> io::Result<()> {
+    for kind in [
+        SignalKind::interrupt(),
+        SignalKind::quit(),
+        SignalKind::hangup(),
+        SignalKind::user_defined1(),
+        SignalKind::user_defined2(),
+    ] {
+        let _ = signal(kind)?;
+    }
+    Ok(())
+}
+
 async fn live(config: &Config, engine: &Engine, line: Option<&Line>, seat: Seat) -> i32 {
+    if let Err(error) = leave_to_master() {
+        return failed(&seat.master, &format!("cannot catch signals: {error}"));
+    }
     let app = &config.app;
     app.room.clone().enter();
     let Some(line) = line else {
@@ -108,7 +126,7 @@ async fn serve<B: Php>(
     match serve_with(config, engine, seat, backend, broken).await {
         Ok(()) => 0,
         Err(error) => {
-            eprintln!("surus: {error}");
+            surus_log::say!("{error}");
             i32::from(BOOT_FAILED)
         }
     }
@@ -122,16 +140,12 @@ async fn serve_with<B: Php>(
     broken: Option<BootError>,
 ) -> io::Result<()> {
     let mut terminate = signal(SignalKind::terminate())?;
-    // Ctrl-C reaches the whole process group. It is the master's to act on, so here it is caught and dropped; so is
-    // the end of a terminal.
-    let _interrupt = signal(SignalKind::interrupt())?;
-    let _hangup = signal(SignalKind::hangup())?;
     let backend = Rc::new(backend);
     let counted = Rc::new(Counted::new(Rc::clone(&backend), seat.tally));
     if let Some(error) = broken {
         // The same for every worker.
         if seat.index == 0 {
-            eprintln!("surus: {error}");
+            surus_log::say!("{error}");
         }
         counted.set_broken(Some(error.to_string()));
     }
@@ -186,10 +200,7 @@ async fn serve_with<B: Php>(
     })
     .await?;
     if drained.aborted > 0 {
-        eprintln!(
-            "surus: {} connections were cut off unfinished",
-            drained.aborted
-        );
+        surus_log::say!("{} connections were cut off unfinished", drained.aborted);
     }
     finish(&*backend).await;
     following.abort();
@@ -205,7 +216,7 @@ async fn finish(backend: &impl Php) {
     let begun = Instant::now();
     while backend.unfinished() > 0 {
         if begun.elapsed() > PHP_GRACE {
-            eprintln!("surus: {} requests did not end", backend.unfinished());
+            surus_log::say!("{} requests did not end", backend.unfinished());
             return;
         }
         // A worker that is about to end may look once in a while.

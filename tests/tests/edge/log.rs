@@ -14,7 +14,7 @@ fn lines(server: &mut Surus, count: usize) -> Vec<String> {
         // Each is whole, up to its end.
         lines = output
             .split_inclusive('\n')
-            .filter(|line| line.ends_with('\n') && !line.starts_with("surus "))
+            .filter(|line| line.ends_with('\n') && !line.contains("surus ready on"))
             .map(|line| line.trim_end().to_owned())
             .collect();
         lines.len() >= count

@@ -113,6 +113,6 @@ fn complain(error: &io::Error) {
         kind,
         io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported
     ) {
-        eprintln!("surus: a static file cannot be sent: {error}; its file system may not know sendfile(2): see zero_copy in [server]");
+        surus_log::say!("a static file cannot be sent: {error}; its file system may not know sendfile(2): see zero_copy in [server]");
     }
 }

@@ -1,13 +1,18 @@
 //! Actions of the state, carried out.
 
 use std::io;
+use std::os::fd::AsFd;
 
 use nix::sys::signal::{kill, Signal};
+use surus_log::Log;
 
 use super::Master;
 use crate::control::{outcome, Request};
 use crate::protocol::Order;
 use crate::state::{Action, Event, Id};
+
+/// Tells a plain process, which waits for a request, that there are orders.
+const LOOK: Signal = Signal::SIGUSR1;
 
 impl Master<'_> {
     /// Carries one action out; an event, if that has an outcome at once.
@@ -22,7 +27,10 @@ impl Master<'_> {
                 }
             }
             Action::Terminate(id) => self.signal(id, Signal::SIGTERM),
-            Action::Retire(id) => self.signal(id, Signal::SIGUSR1),
+            Action::Retire(id) => {
+                self.order(id, &Order::Retire);
+                self.signal(id, LOOK);
+            }
             Action::Kill(id) => self.signal(id, Signal::SIGKILL),
             Action::Prepare {
                 id,
@@ -59,13 +67,14 @@ impl Master<'_> {
                     control.answer_all(Request::Upgrade, &outcome(result));
                 }
             }
-            Action::Log(message) => {
-                if let (Some(predecessor), false) = (&self.config.predecessor, self.state.announced)
-                {
+            Action::Log(message) if !self.state.announced => {
+                if let Some(predecessor) = &self.config.predecessor {
                     predecessor.tell(&message);
                 }
-                eprintln!("surus: {message}");
+                // Who starts a server looks at its terminal.
+                surus_log::complain(format_args!("{message}"));
             }
+            Action::Log(message) => surus_log::say!("{message}"),
             Action::Announce | Action::Finish(_) => {}
         }
         Ok(None)
@@ -73,8 +82,8 @@ impl Master<'_> {
 
     fn reloaded(&mut self, result: Result<(), String>) {
         match &result {
-            Ok(()) => eprintln!("surus: reloaded"),
-            Err(error) => eprintln!("surus: not reloaded, the old version goes on: {error}"),
+            Ok(()) => surus_log::say!("reloaded"),
+            Err(error) => surus_log::say!("not reloaded, the old version goes on: {error}"),
         }
         self.reloads.note(&result);
         self.reloads.pending = None;
@@ -83,6 +92,21 @@ impl Master<'_> {
         }
         if let Some(control) = &mut self.control {
             control.answer_all(Request::Reload, &outcome(result));
+        }
+    }
+
+    /// The files of logs were renamed, perhaps. Workers need not be allowed to open them.
+    pub(super) fn reopen_logs(&self) {
+        for (log, file) in surus_log::reopen() {
+            let order = Order::Reopen {
+                access: log == Log::Access,
+            };
+            for process in self.processes.values() {
+                process.hand_over(&order, file.as_fd());
+                if process.plain {
+                    let _ = kill(process.pid, LOOK);
+                }
+            }
         }
     }
 

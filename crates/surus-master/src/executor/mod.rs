@@ -97,8 +97,8 @@ fn open(door: &Door, predecessor: Option<&Predecessor>) -> Result<Option<Control
         Ok(control) => Ok(Some(control)),
         Err(error) if door.required => Err(Failure::Control(door.path.clone(), error)),
         Err(error) => {
-            eprintln!(
-                "surus: no control socket at {}: {error}; `surus status`, `reload` and `stop` will not find this \
+            surus_log::say!(
+                "no control socket at {}: {error}; `surus status`, `reload` and `stop` will not find this \
                  server (`control` takes another path)",
                 door.path.display()
             );
@@ -144,7 +144,9 @@ impl<'a> Master<'a> {
             Signal::SIGINT,
             Signal::SIGCHLD,
             Signal::SIGHUP,
+            Signal::SIGUSR1,
             Signal::SIGUSR2,
+            Signal::SIGQUIT,
         ];
         let watched = SigSet::from_iter(signals);
         // Blocked from here on: they arrive through the descriptor, at a place of our choosing. A master that was
@@ -209,7 +211,7 @@ impl<'a> Master<'a> {
                         self.manager.tell(&format!("READY=1\nMAINPID={pid}\n"));
                         if let Some(control) = &mut self.control {
                             if let Err(error) = control.publish() {
-                                eprintln!("surus: no control socket: {error}");
+                                surus_log::say!("no control socket: {error}");
                                 self.control = None;
                             }
                         }

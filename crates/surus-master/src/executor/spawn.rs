@@ -7,6 +7,7 @@ use std::panic::{catch_unwind, AssertUnwindSafe};
 use nix::sys::prctl;
 use nix::sys::signal::Signal;
 use nix::unistd::{getpid, getppid, ForkResult, Pid};
+use surus_log::{Writer, LAST_LINES};
 
 use super::Master;
 use crate::fork::fork;
@@ -50,6 +51,7 @@ impl Master<'_> {
             Channel::new(channel).send(&Report::BootFailed { error });
             return PANICKED;
         }
+        surus_log::set_writer(Writer::Thread);
         // A worker must not outlive its master, however that one dies. If it died before this call, nothing will come.
         if prctl::set_pdeathsig(Signal::SIGKILL).is_err() || getppid() != master {
             return PANICKED;
@@ -73,6 +75,8 @@ impl Master<'_> {
             tally: self.config.board.tally(index),
             master: Channel::new(channel),
         };
-        catch_unwind(AssertUnwindSafe(|| (self.worker)(seat))).unwrap_or(PANICKED)
+        let code = catch_unwind(AssertUnwindSafe(|| (self.worker)(seat))).unwrap_or(PANICKED);
+        surus_log::finish(LAST_LINES);
+        code
     }
 }

@@ -41,9 +41,19 @@ impl Master<'_> {
         let admin = self.admin.iter().flat_map(Admin::descriptors);
         fds.extend(control);
         fds.extend(admin);
+        let stuck = surus_log::stuck();
+        fds.extend(
+            stuck
+                .iter()
+                .map(|fd| PollFd::new(fd.as_fd(), PollFlags::POLLOUT)),
+        );
         match poll(&mut fds, timeout) {
             Ok(_) | Err(Errno::EINTR) => {}
             Err(error) => return Err(error.into()),
+        }
+        drop(fds);
+        if !stuck.is_empty() {
+            surus_log::flush();
         }
         let mut events = Vec::new();
         let mut stop = false;
@@ -51,7 +61,12 @@ impl Master<'_> {
         while let Some(signal) = self.signals.read_signal()? {
             match Signal::try_from(signal.ssi_signo as i32) {
                 Ok(Signal::SIGCHLD) => deaths = true,
-                Ok(Signal::SIGHUP) => events.push(Event::Reload(u64::MAX)),
+                // Scripts that rotate logs send one or the other.
+                Ok(Signal::SIGHUP) => {
+                    self.reopen_logs();
+                    events.push(Event::Reload(u64::MAX));
+                }
+                Ok(Signal::SIGUSR1) => self.reopen_logs(),
                 Ok(Signal::SIGUSR2) => events.push(Event::Upgrade),
                 _ if self.is_successor(signal.ssi_pid) => {
                     self.successor = self.upgrade.take().map(|upgrade| upgrade.pid);
@@ -112,7 +127,7 @@ impl Master<'_> {
                     Report::Changed { file, stamp } => {
                         // Every worker sees it, and one reload is for all.
                         if self.changes.get(&file) != Some(&stamp) {
-                            eprintln!("surus: {file} has changed");
+                            surus_log::say!("{file} has changed");
                             events.push(Event::Reload(u64::MAX));
                             self.changes.insert(file, stamp);
                         }

@@ -4,15 +4,23 @@ use std::{mem::MaybeUninit, os::fd::RawFd, time::Duration};
 
 /// Sockets, pipes and FIFOs block for others' sake; regular files and terminals do not concern us.
 pub(crate) fn is_stream(fd: RawFd) -> bool {
+    matches!(kind(fd), libc::S_IFSOCK | libc::S_IFIFO)
+}
+
+pub(crate) fn is_pipe(fd: RawFd) -> bool {
+    kind(fd) == libc::S_IFIFO
+}
+
+/// Zero if it is not open.
+fn kind(fd: RawFd) -> libc::mode_t {
     let mut stat = MaybeUninit::<libc::stat>::uninit();
     // SAFETY: `stat` is writable; it is read only after success.
-    let kind = unsafe {
+    unsafe {
         if libc::fstat(fd, stat.as_mut_ptr()) != 0 {
-            return false;
+            return 0;
         }
         stat.assume_init().st_mode & libc::S_IFMT
-    };
-    kind == libc::S_IFSOCK || kind == libc::S_IFIFO
+    }
 }
 
 pub(crate) fn is_nonblocking(fd: RawFd) -> bool {

@@ -19,7 +19,10 @@ use std::{
     rc::{Rc, Weak},
 };
 
-use super::real::{real, set_errno};
+use super::{
+    real::{real, set_errno},
+    stream,
+};
 use crate::kept_body::KeptFile;
 
 thread_local! {
@@ -74,9 +77,8 @@ unsafe extern "C" fn write(fd: c_int, buffer: *const c_void, size: usize) -> isi
             }
         }
     }
-    let real = real!(write: unsafe extern "C" fn(c_int, *const c_void, usize) -> isize);
     // SAFETY: the caller's arguments.
-    unsafe { real(fd, buffer, size) }
+    unsafe { stream::write_waiting(fd, buffer, size) }
 }
 
 #[no_mangle]

@@ -7,7 +7,7 @@ use std::{
 
 use super::{
     can_park,
-    descriptor::{is_nonblocking, is_stream, socket_timeout},
+    descriptor::{is_nonblocking, is_pipe, is_stream, socket_timeout},
     park_on,
     ready::{fd_ready, Waited},
     real::{errno, real, set_errno},
@@ -94,6 +94,42 @@ unsafe extern "C" fn read(fd: c_int, buffer: *mut c_void, size: usize) -> isize 
     }
     // SAFETY: the caller's arguments.
     unsafe { real(fd, buffer, size) }
+}
+
+/// What a pipe with any room takes without waiting (PIPE_BUF).
+const PIECE: usize = 4096;
+
+/// `write`: to a pipe that is full, piece by piece as it gets room. Standard error may be one, which nobody reads.
+///
+/// # Safety
+/// The arguments are those of write(2).
+pub(super) unsafe fn write_waiting(fd: c_int, buffer: *const c_void, size: usize) -> isize {
+    let real = real!(write: unsafe extern "C" fn(c_int, *const c_void, usize) -> isize);
+    if size == 0 || !can_park() || !is_pipe(fd) || is_nonblocking(fd) {
+        // SAFETY: the caller's arguments.
+        return unsafe { real(fd, buffer, size) };
+    }
+    let poll = real!(poll: unsafe extern "C" fn(*mut libc::pollfd, libc::nfds_t, c_int) -> c_int);
+    let mut done = 0;
+    while done < size {
+        let mut state = libc::pollfd {
+            fd,
+            events: libc::POLLOUT,
+            revents: 0,
+        };
+        // SAFETY: one structure; asks without waiting.
+        if unsafe { poll(&mut state, 1, 0) } == 0 && !wait(fd, false, libc::EAGAIN) {
+            return if done > 0 { done as isize } else { -1 };
+        }
+        let piece = PIECE.min(size - done);
+        // SAFETY: inside of what the caller passes.
+        let written = unsafe { real(fd, buffer.cast::<u8>().add(done).cast(), piece) };
+        if written < 0 {
+            return if done > 0 { done as isize } else { -1 };
+        }
+        done += written as usize;
+    }
+    done as isize
 }
 
 #[no_mangle]

@@ -125,11 +125,15 @@ pub(super) fn hidden(
 
 /// What the edge does beside passing requests on.
 pub(super) fn settings(server: &mut Server, wrong: &mut Wrong) -> Settings {
-    let format = match fill(&mut server.access_log, Log::Switch(false)) {
+    // Who names a file wants lines in it.
+    let is_file = server.access_log_file.is_some();
+    let format = match fill(&mut server.access_log, Log::Switch(is_file)) {
         Log::Switch(false) => None,
-        Log::Switch(true) if std::io::stdout().is_terminal() => Some(LogFormat::Text),
+        Log::Switch(true) if !is_file && std::io::stdout().is_terminal() => Some(LogFormat::Text),
         Log::Switch(true) | Log::As(LogAs::Json) => Some(LogFormat::Json),
         Log::As(LogAs::Text) => Some(LogFormat::Text),
+        Log::As(LogAs::Common) => Some(LogFormat::Common),
+        Log::As(LogAs::Combined) => Some(LogFormat::Combined),
     };
     let networks = fill(&mut server.trusted_proxies, Vec::new());
     let mut proxies = Vec::new();

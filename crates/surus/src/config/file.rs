@@ -48,6 +48,13 @@ pub(super) fn read(
         )));
     }
     let base = parent(&file);
+    let logs = [
+        &mut parsed.server.error_log,
+        &mut parsed.server.access_log_file,
+    ];
+    for path in logs.into_iter().flatten() {
+        *path = base.join(&path);
+    }
     for app in parsed.app.values_mut() {
         for path in [
             &mut app.script,

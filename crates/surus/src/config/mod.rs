@@ -45,6 +45,10 @@ pub(crate) struct Config {
     pub(crate) workers: usize,
     pub(crate) master: Master,
     pub(crate) settings: surus_edge::Settings,
+    /// Else standard error.
+    pub(crate) error_log: Option<PathBuf>,
+    /// Else standard output.
+    pub(crate) access_log_file: Option<PathBuf>,
     pub(crate) edge: surus_edge::Limits,
     pub(crate) app: App,
     /// Settings for php.ini, in order.
@@ -219,6 +223,8 @@ fn finish(
         workers: workers.count(),
         master,
         settings,
+        error_log: server.error_log.clone(),
+        access_log_file: server.access_log_file.clone(),
         edge,
         app: App {
             entry,

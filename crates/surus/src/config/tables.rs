@@ -41,6 +41,10 @@ table! {
         listen: Listen,
         workers: Workers,
         access_log: Log,
+        /// Where its lines go; else to standard output.
+        access_log_file: PathBuf,
+        /// Where the log goes; else to standard error.
+        error_log: PathBuf,
         /// Addresses and networks of proxies whose Forwarded and X-Forwarded-* count.
         trusted_proxies: Vec<String>,
         /// Connections begin with a header of the PROXY protocol.
@@ -174,7 +178,10 @@ impl Listen {
 
 /// Whether and how requests are logged. `true`: for eyes on a terminal, else as JSON.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
-#[serde(untagged, expecting = "expected true, false, \"text\" or \"json\"")]
+#[serde(
+    untagged,
+    expecting = "expected true, false, \"text\", \"json\", \"common\" or \"combined\""
+)]
 pub(crate) enum Log {
     Switch(bool),
     As(LogAs),
@@ -185,6 +192,8 @@ pub(crate) enum Log {
 pub(crate) enum LogAs {
     Text,
     Json,
+    Common,
+    Combined,
 }
 
 /// `[[route]]`

@@ -50,12 +50,12 @@ pub(crate) async fn serve<P: Runs>(
     php: &P,
     wait: Duration,
     drain: Duration,
-    tell: impl Fn(News) + 'static,
+    tell: impl Fn(News<'_>) + 'static,
 ) -> io::Result<()> {
     let tell = Rc::new(tell);
-    let retired = Rc::clone(&tell);
-    let Signals { ending, replaced } = watch_signals(move || retired(News::Retired))?;
+    let Signals { ending, replaced } = watch_signals(Rc::clone(&tell))?;
     tell(News::Ready);
+    tell(News::Orders(&replaced));
     while !ending.get() && !replaced.get() {
         match line.accept()? {
             Some(stream) => {
@@ -88,50 +88,45 @@ pub(crate) async fn serve<P: Runs>(
 }
 
 /// What happens to a process that its master wants to know of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum News {
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum News<'a> {
     /// It is about to take its first request.
     Ready,
     /// It has finished one.
     Served,
     /// None has come for a while.
     Idle,
-    /// It takes no more of them.
-    Retired,
+    /// There may be orders. The flag is for that to take no more requests.
+    Orders(&'a Cell<bool>),
 }
 
 /// What a process was told.
 struct Signals {
     /// SIGTERM: the server ends.
     ending: Rc<Cell<bool>>,
-    /// SIGUSR1: another process serves in its place.
+    /// By order, of which SIGUSR1 tells: another process serves in its place.
     replaced: Rc<Cell<bool>>,
 }
 
-/// SIGINT and SIGHUP reach the whole process group of a terminal and are the master's to act on. `retired` is called when
-/// nothing more will be taken from the line.
-fn watch_signals(retired: impl FnOnce() + 'static) -> io::Result<Signals> {
-    for kind in [SignalKind::interrupt(), SignalKind::hangup()] {
-        let mut ignored = signal(kind)?;
-        spawn_local(async move { while ignored.recv().await.is_some() {} });
-    }
-    Ok(Signals {
-        ending: once(SignalKind::terminate(), || {})?,
-        replaced: once(SignalKind::user_defined1(), retired)?,
-    })
-}
-
-/// True once the signal has come; then `act` is called.
-fn once(kind: SignalKind, act: impl FnOnce() + 'static) -> io::Result<Rc<Cell<bool>>> {
-    let mut awaited = signal(kind)?;
-    let come = Rc::new(Cell::new(false));
-    let flag = Rc::clone(&come);
+/// Those that are the master's to act on are caught already.
+fn watch_signals(tell: Rc<impl Fn(News<'_>) + 'static>) -> io::Result<Signals> {
+    let (mut terminate, mut orders) = (
+        signal(SignalKind::terminate())?,
+        signal(SignalKind::user_defined1())?,
+    );
+    let (ending, replaced) = (Rc::new(Cell::new(false)), Rc::new(Cell::new(false)));
+    let flag = Rc::clone(&ending);
     spawn_local(async move {
-        awaited.recv().await;
+        terminate.recv().await;
         flag.set(true);
-        act();
     });
-    Ok(come)
+    let flag = Rc::clone(&replaced);
+    spawn_local(async move {
+        while orders.recv().await.is_some() {
+            tell(News::Orders(&flag));
+        }
+    });
+    Ok(Signals { ending, replaced })
 }
 
 /// One request, to the end of what PHP does for it.

@@ -1,0 +1,210 @@
+//! Where the lines of a server's logs go. Whatever is at the other end (a full disk, a closed pipe, a pipe that nobody
+//! reads, a terminal that was stopped), logging never blocks, stops or ends anything: lines wait in bounded memory, and those
+//! there is no room for are dropped and counted.
+//!
+//! - [`sink`]: one log, its lines that wait, and who writes them
+//! - [`place`]: what is written to: standard output, standard error or a file
+//! - [`line`]: how a line of the server's own looks; [`clock`]: its time
+//! - [`dropped`]: how many lines were dropped, in memory that all processes of a server share
+//!
+//! ```text
+//! command line   the caller writes, and waits
+//! master         the caller writes what can be written at once, the rest when its loop finds room: no threads (fork)
+//! worker         a thread for each log writes
+//! ```
+
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+#![deny(clippy::print_stdout, clippy::print_stderr, clippy::dbg_macro)]
+
+mod clock;
+mod dropped;
+mod line;
+mod place;
+mod sink;
+
+use std::fmt;
+use std::io::{self, Write};
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+pub use clock::{now, Clock};
+pub use dropped::{dropped, share, CELLS};
+pub use line::{quote, set_format, Format};
+use sink::Sink;
+
+/// One of a server's logs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Log {
+    /// What the server, PHP and the application have to say: standard error, or a file.
+    Error,
+    /// A line for each request: standard output, or a file.
+    Access,
+    /// That the server is ready: standard output.
+    Output,
+    /// Standard error, also where the error log is a file: why a server does not start.
+    Terminal,
+}
+
+static ERROR: Sink = Sink::new(Log::Error);
+static ACCESS: Sink = Sink::new(Log::Access);
+static OUTPUT: Sink = Sink::new(Log::Output);
+static TERMINAL: Sink = Sink::new(Log::Terminal);
+
+fn sinks() -> impl Iterator<Item = &'static Sink> {
+    Log::ALL.into_iter().map(Log::sink)
+}
+
+impl Log {
+    const ALL: [Log; 4] = [Log::Error, Log::Access, Log::Output, Log::Terminal];
+
+    fn sink(self) -> &'static Sink {
+        match self {
+            Log::Error => &ERROR,
+            Log::Access => &ACCESS,
+            Log::Output => &OUTPUT,
+            Log::Terminal => &TERMINAL,
+        }
+    }
+
+    /// As an error message calls it.
+    fn name(self) -> &'static str {
+        match self {
+            Log::Error => "the error log",
+            Log::Access => "the access log",
+            Log::Output => "standard output",
+            Log::Terminal => "standard error",
+        }
+    }
+}
+
+/// Who writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Writer {
+    /// The caller, who waits until it is done: on the command line.
+    Caller = 0,
+    /// The caller, as far as it can be done at once; what is left by [`flush`]: in the master.
+    Loop = 1,
+    /// A thread: in workers and in processes of PHP's own.
+    Thread = 2,
+}
+
+static WRITER: AtomicU8 = AtomicU8::new(Writer::Caller as u8);
+
+/// How this process writes from now on, which has no other threads yet. What its parent has not written yet is the parent's.
+pub fn set_writer(writer: Writer) {
+    sink::own_process();
+    WRITER.store(writer as u8, Relaxed);
+}
+
+fn writer() -> Writer {
+    match WRITER.load(Relaxed) {
+        0 => Writer::Caller,
+        1 => Writer::Loop,
+        _ => Writer::Thread,
+    }
+}
+
+/// Adds whole lines, each with its end.
+pub fn write(log: Log, lines: &[u8]) {
+    log.sink().write(lines, writer());
+}
+
+/// A line of the server's own for its error log.
+pub fn say(message: fmt::Arguments<'_>) {
+    let is_file = ERROR.is_file();
+    write(Log::Error, line::own(&message, is_file).as_bytes());
+}
+
+/// The same on standard error as well, if the log is elsewhere: whoever starts a server looks there.
+pub fn complain(message: fmt::Arguments<'_>) {
+    if ERROR.is_file() {
+        say(message);
+        write(Log::Terminal, line::own(&message, false).as_bytes());
+    } else {
+        say(message);
+    }
+}
+
+/// A line for standard output.
+pub fn announce(message: fmt::Arguments<'_>, format: Format) {
+    write(Log::Output, line::announced(&message, format).as_bytes());
+}
+
+/// A line of the server's own for its error log: `say!("reloaded after {time:?}")`.
+#[macro_export]
+macro_rules! say {
+    ($($arguments:tt)*) => { $crate::say(::std::format_args!($($arguments)*)) };
+}
+
+/// Writes what waits and can be written at once. For [`Writer::Loop`].
+pub fn flush() {
+    for sink in sinks() {
+        sink.flush();
+    }
+}
+
+/// Descriptors to wait for until they can be written to: then there is something to [`flush`].
+pub fn stuck() -> Vec<OwnedFd> {
+    sinks().filter_map(Sink::stuck).collect()
+}
+
+/// Gives what waits so long to be written: the process is about to end.
+pub fn finish(patience: Duration) {
+    let deadline = Instant::now() + patience;
+    for sink in sinks() {
+        sink.finish(deadline);
+    }
+}
+
+/// How long [`finish`] may take where a process ends.
+pub const LAST_LINES: Duration = Duration::from_millis(500);
+
+/// From now on the log is this file, which is made if it is not there.
+///
+/// # Errors
+/// It cannot be opened.
+pub fn open(log: Log, path: &Path) -> io::Result<()> {
+    log.sink().open(path)
+}
+
+/// Opens the files of logs anew: they may have been renamed. Those that cannot be opened go on as they are, which is said.
+/// Returns copies of the new ones, for [`adopt`] in other processes.
+pub fn reopen() -> Vec<(Log, OwnedFd)> {
+    let mut opened = Vec::new();
+    for log in Log::ALL {
+        match log.sink().reopen() {
+            None => {}
+            Some(Ok(file)) => opened.push((log, file)),
+            Some(Err((path, error))) => say!(
+                "cannot reopen {} {}: {error}; its lines go where they went before",
+                log.name(),
+                path.display()
+            ),
+        }
+    }
+    opened
+}
+
+/// The log goes on in this file, which another process has opened.
+pub fn adopt(log: Log, file: OwnedFd) {
+    log.sink().adopt(file);
+}
+
+/// A writer of lines for the error log. It never fails.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ErrorLog;
+
+impl Write for ErrorLog {
+    fn write(&mut self, lines: &[u8]) -> io::Result<usize> {
+        write(Log::Error, lines);
+        Ok(lines.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
