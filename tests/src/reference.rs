@@ -12,7 +12,7 @@ use crate::ports;
 use crate::process::Process;
 use crate::temp::TempDir;
 
-/// What both servers call themselves in `$_SERVER['SERVER_NAME']` when the client says `Host: surus.test`. A client
+/// What both servers call themselves in `$_SERVER['SERVER_NAME']` when they are configured so. A client
 /// that asks for the address finds a site of that name.
 pub const SERVER_NAME: &str = "surus.test";
 

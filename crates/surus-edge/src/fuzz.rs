@@ -20,7 +20,9 @@ use crate::path::{encode, normalise};
 use crate::proxy_protocol::Parsed;
 use crate::range::Ranges;
 use crate::{proxy_protocol, range, wellformed};
-use crate::{Connection, FileSystem, Kind, Limits, Network, Proxies, Resolution, Site, Stat};
+use crate::{
+    Connection, FileSystem, Kind, Limits, Network, Proxies, ProxyHeader, Resolution, Site, Stat,
+};
 
 /// Headers of these names, one from each line.
 fn headers(data: &[u8], names: &[HeaderName]) -> HeaderMap {
@@ -76,7 +78,6 @@ pub fn accept_encoding(data: &[u8]) {
 
 /// Whatever a client writes, the address that the nearest proxy has added is the one that counts.
 pub fn forwarded(data: &[u8]) {
-    let proxies = Proxies(vec!["10.0.0.0/8".parse().expect("a network")]);
     let peer = "10.1.1.1:9".parse().expect("an address");
     let connection = Connection::new(peer, peer);
     let others = ["x-forwarded-for", "x-forwarded-proto"].map(HeaderName::from_static);
@@ -86,6 +87,13 @@ pub fn forwarded(data: &[u8]) {
             "for=192.0.2.1"
         } else {
             "192.0.2.1"
+        };
+        let proxies = Proxies {
+            networks: vec!["10.0.0.0/8".parse().expect("a network")],
+            header: match name == FORWARDED {
+                true => ProxyHeader::Forwarded,
+                false => ProxyHeader::XForwarded,
+            },
         };
         headers.append(name, HeaderValue::from_static(own));
         let client = proxies.client(&connection, &mut headers);

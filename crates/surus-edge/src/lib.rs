@@ -18,7 +18,8 @@
 //! - [`buffers`], [`output`], [`flush`]: what is read, and what is written, gathered
 //! - [`service`]: a request's way to the backend; [`responding`]: its way back; [`refusal`]: where it ends before
 //! - [`wellformed`]: what is asked of a request beyond what hyper checks
-//! - [`proxies`], [`ids`], [`access_log`]: who the client is, what its request is called, and what is noted of it
+//! - [`proxies`], [`hops`], [`claims`]: who the client is, and headers that say so; [`hosts`]: which name it means
+//! - [`ids`], [`access_log`]: what its request is called, and what is noted of it
 //! - [`backend`]: what a backend is; [`request_body`], [`reply`]: the bodies on both sides of it
 //! - [`input`], [`direct`]: where request bodies come from
 //! - [`spool`], [`kept`]: request bodies read to their end first, in memory or in a file; [`spare`]: those files;
@@ -37,6 +38,7 @@
 mod access_log;
 mod backend;
 mod buffers;
+mod claims;
 mod compress;
 mod conditional;
 mod connection;
@@ -51,6 +53,8 @@ mod fs;
 pub mod fuzz;
 mod hidden;
 mod high;
+mod hops;
+mod hosts;
 mod http2;
 mod ids;
 mod input;
@@ -90,9 +94,10 @@ pub use files::{serve_file, serve_file_with};
 pub use form::Scanner;
 pub use fs::{CachedDisk, Disk, FileSystem, Kind, Stat};
 pub use hidden::Hidden;
+pub use hosts::HostName;
 pub use kept::{Kept, Piece};
 pub use limits::Limits;
-pub use proxies::{Network, Proxies};
+pub use proxies::{Network, Proxies, ProxyHeader};
 pub use reply::{plain, Reply};
 pub use request_body::{BodyError, RequestBody, Trailers};
 pub use server::{serve, Drained, Edge, Intake};

@@ -1,26 +1,15 @@
-//! Who the client is behind proxies that are trusted: `Forwarded` (RFC 7239) and `X-Forwarded-*`.
+//! Who the client is behind proxies that are trusted. One header says so, the one that is configured: what a client puts into
+//! another one would else come before what its proxy says.
 
 use std::fmt;
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::str::FromStr;
 
-use http::header::{HeaderMap, HeaderName, FORWARDED};
+use http::HeaderMap;
 
+use crate::claims;
+use crate::hops::{forwarded, x_forwarded};
 use crate::Connection;
-
-const FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
-const PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
-
-/// What a client that is no proxy must not make an application believe.
-const CLAIMS: [HeaderName; 7] = [
-    FORWARDED,
-    FOR,
-    PROTO,
-    HeaderName::from_static("x-forwarded-host"),
-    HeaderName::from_static("x-forwarded-port"),
-    HeaderName::from_static("x-forwarded-prefix"),
-    HeaderName::from_static("x-real-ip"),
-];
 
 /// Addresses that share their first `bits` bits: `10.0.0.0/8`, `::1`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,52 +69,61 @@ impl fmt::Display for Network {
     }
 }
 
-/// The proxies whose word counts. Without any, headers are left as they are and mean nothing.
-#[derive(Clone, Debug, Default)]
-pub struct Proxies(pub Vec<Network>);
+/// The header that proxies say in who their client is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ProxyHeader {
+    /// `X-Forwarded-For`, `-Proto`, `-Host`, `-Port` and `-Prefix`.
+    #[default]
+    XForwarded,
+    /// `Forwarded` (RFC 7239).
+    Forwarded,
+    /// None: nobody is believed, and all that claim to say it are removed.
+    None,
+}
 
-/// One hop as a proxy describes it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Hop {
-    /// `None`: the proxy does not say.
-    client: Option<SocketAddr>,
-    https: Option<bool>,
+/// The proxies whose word counts. Without any, headers are left as they are and mean nothing to the server.
+#[derive(Clone, Debug, Default)]
+pub struct Proxies {
+    /// Where they are.
+    pub networks: Vec<Network>,
+    /// Where they say it.
+    pub header: ProxyHeader,
 }
 
 impl Proxies {
     /// Nobody is trusted.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.networks.is_empty()
     }
 
     pub(crate) fn trusts(&self, address: IpAddr) -> bool {
-        self.0.iter().any(|network| network.contains(address))
+        self.networks
+            .iter()
+            .any(|network| network.contains(address))
     }
 
     /// The connection as the first proxy that is trusted saw it; `None` where the connection itself is the client's.
-    /// Removes from `headers` what somebody who is not trusted says.
+    /// What is left in `headers` says the same, or comes from nobody but a proxy that is trusted.
     pub(crate) fn client(
         &self,
         connection: &Connection,
         headers: &mut HeaderMap,
     ) -> Option<Connection> {
-        if self.is_empty() {
+        if self.is_empty() && self.header != ProxyHeader::None {
             return None;
         }
-        if !self.trusts(connection.peer.ip()) {
-            for claim in &CLAIMS {
-                headers.remove(claim);
-            }
+        let is_trusted = self.trusts(connection.peer.ip());
+        if self.header == ProxyHeader::None || !is_trusted {
+            claims::remove(headers);
             return None;
         }
-        let hops = if headers.contains_key(FORWARDED) {
-            forwarded(headers)
-        } else {
-            x_forwarded(headers)
+        let hops = match self.header {
+            ProxyHeader::Forwarded => forwarded(headers),
+            ProxyHeader::XForwarded | ProxyHeader::None => x_forwarded(headers),
         };
         let mut client = connection.clone();
-        // From the nearest proxy outwards, as long as who speaks is trusted.
-        for hop in hops.iter().rev() {
+        // From the nearest proxy outwards, as long as who speaks is trusted. What nobody can make sense of ends it.
+        for hop in &hops {
             if let Some(https) = hop.https {
                 client.https = https;
             }
@@ -135,112 +133,54 @@ impl Proxies {
                 break;
             }
         }
+        let host = hops.first().and_then(|hop| hop.host.clone());
+        claims::correct(headers, self.header, &client, host.as_deref());
         Some(client)
     }
-}
-
-fn values(headers: &HeaderMap, name: HeaderName) -> impl Iterator<Item = &str> {
-    headers
-        .get_all(name)
-        .iter()
-        .filter_map(|value| value.to_str().ok())
-}
-
-fn x_forwarded(headers: &HeaderMap) -> Vec<Hop> {
-    let list = |name: HeaderName| -> Vec<&str> {
-        values(headers, name)
-            .flat_map(|value| value.split(','))
-            .map(str::trim)
-            .collect()
-    };
-    let protocols = list(PROTO);
-    let clients = list(FOR);
-    let hops = clients.len().max(protocols.len().min(1));
-    (0..hops)
-        .map(|hop| {
-            // Proxies that append to both lists, or one that speaks for all of them.
-            let protocol = match protocols.len() {
-                count if count == hops => protocols.get(hop),
-                _ => protocols.last(),
-            };
-            Hop {
-                client: clients.get(hop).and_then(|text| address(text)),
-                https: protocol.map(|text| text.eq_ignore_ascii_case("https")),
-            }
-        })
-        .collect()
-}
-
-fn forwarded(headers: &HeaderMap) -> Vec<Hop> {
-    values(headers, FORWARDED)
-        .flat_map(|value| split(value, ','))
-        .map(|element| {
-            let mut hop = Hop {
-                client: None,
-                https: None,
-            };
-            for pair in split(element, ';') {
-                let Some((name, value)) = pair.split_once('=') else {
-                    continue;
-                };
-                let value = value.trim().trim_matches('"');
-                match name.trim().to_ascii_lowercase().as_str() {
-                    "for" => hop.client = address(value),
-                    "proto" => hop.https = Some(value.eq_ignore_ascii_case("https")),
-                    _ => {}
-                }
-            }
-            hop
-        })
-        .collect()
-}
-
-/// Splits outside of quoted strings.
-fn split(text: &str, separator: char) -> impl Iterator<Item = &str> {
-    let mut quoted = false;
-    text.split(move |each| {
-        quoted ^= each == '"';
-        each == separator && !quoted
-    })
-}
-
-/// `192.0.2.1`, `192.0.2.1:80`, `[2001:db8::1]:80`, `[2001:db8::1]`, `2001:db8::1`. Port 0 where none is given.
-fn address(text: &str) -> Option<SocketAddr> {
-    if let Ok(address) = text.parse() {
-        return Some(address);
-    }
-    let bare = text
-        .strip_prefix('[')
-        .and_then(|text| text.strip_suffix(']'))
-        .unwrap_or(text);
-    bare.parse().ok().map(|ip: IpAddr| SocketAddr::new(ip, 0))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use http::HeaderValue;
+    use http::header::{HeaderName, HeaderValue};
+    use std::net::SocketAddr;
 
-    fn seen(peer: &str, headers: &[(&'static str, &str)]) -> (String, bool, usize) {
-        let proxies = Proxies(
-            ["10.0.0.0/8", "::1"]
-                .iter()
-                .map(|text| text.parse().unwrap())
-                .collect(),
-        );
-        let connection = Connection::new(
-            SocketAddr::new(peer.parse().unwrap(), 9),
-            "127.0.0.1:80".parse().unwrap(),
-        );
-        let given = headers;
+    fn proxies(header: ProxyHeader) -> Proxies {
+        let networks = ["10.0.0.0/8", "::1"].iter();
+        Proxies {
+            networks: networks.map(|text| text.parse().unwrap()).collect(),
+            header,
+        }
+    }
+
+    fn connection(peer: &str) -> Connection {
+        let local = "127.0.0.1:80".parse().unwrap();
+        Connection::new(SocketAddr::new(peer.parse().unwrap(), 9), local)
+    }
+
+    /// The client's address, whether it has TLS, and the headers that are left.
+    fn by(header: ProxyHeader, peer: &str, given: &[(&str, &[u8])]) -> (String, bool, Vec<String>) {
+        let connection = connection(peer);
         let mut headers = HeaderMap::new();
         for (name, value) in given {
-            headers.append(*name, HeaderValue::from_str(value).unwrap());
+            let name: HeaderName = name.parse().unwrap();
+            headers.append(name, HeaderValue::from_bytes(value).unwrap());
         }
-        let client = proxies
+        let client = proxies(header)
             .client(&connection, &mut headers)
             .unwrap_or(connection);
-        (client.peer.ip().to_string(), client.https, headers.len())
+        let left = headers.iter().map(|(name, value)| {
+            let value = String::from_utf8_lossy(value.as_bytes()).into_owned();
+            format!("{name}: {value}")
+        });
+        let mut left: Vec<_> = left.collect();
+        left.sort();
+        (client.peer.ip().to_string(), client.https, left)
+    }
+
+    fn x(peer: &str, given: &[(&str, &str)]) -> (String, bool, Vec<String>) {
+        let given: Vec<_> = given.iter().map(|(n, v)| (*n, v.as_bytes())).collect();
+        by(ProxyHeader::XForwarded, peer, &given)
     }
 
     #[test]
@@ -261,31 +201,120 @@ mod tests {
         let claim = [
             ("x-forwarded-for", "192.0.2.1"),
             ("x-forwarded-proto", "https"),
+            ("accept", "*/*"),
         ];
-        assert_eq!(seen("10.1.1.1", &claim), ("192.0.2.1".into(), true, 2));
-        assert_eq!(
-            seen("203.0.113.9", &claim),
-            ("203.0.113.9".into(), false, 0)
-        );
+        let (client, https, left) = x("10.1.1.1", &claim);
+        assert_eq!((client.as_str(), https, left.len()), ("192.0.2.1", true, 3));
+        let (client, https, left) = x("203.0.113.9", &claim);
+        assert_eq!((client.as_str(), https), ("203.0.113.9", false));
+        assert_eq!(left, ["accept: */*"]);
+    }
+
+    #[test]
+    fn one_header_counts() {
+        let both: [(&str, &[u8]); 3] = [
+            ("forwarded", b"for=6.6.6.6;proto=https;host=evil"),
+            ("x-forwarded-for", b"192.0.2.1"),
+            ("x-real-ip", b"6.6.6.6"),
+        ];
+        let (client, https, left) = by(ProxyHeader::XForwarded, "10.1.1.1", &both);
+        assert_eq!((client.as_str(), https), ("192.0.2.1", false));
+        assert_eq!(left, ["x-forwarded-for: 192.0.2.1", "x-real-ip: 192.0.2.1"]);
+        let (client, https, left) = by(ProxyHeader::Forwarded, "10.1.1.1", &both);
+        assert_eq!((client.as_str(), https), ("6.6.6.6", true));
+        assert_eq!(left, ["forwarded: for=6.6.6.6;proto=https;host=evil"]);
+        let (client, https, left) = by(ProxyHeader::None, "10.1.1.1", &both);
+        assert_eq!((client.as_str(), https, left.len()), ("10.1.1.1", false, 0));
     }
 
     #[test]
     fn what_a_client_puts_in_front_is_not_believed() {
-        let list = [("x-forwarded-for", "1.1.1.1, 192.0.2.1, 10.2.2.2")];
-        assert_eq!(seen("10.1.1.1", &list).0, "192.0.2.1");
-        let junk = [("x-forwarded-for", "1.1.1.1, unknown, 10.2.2.2")];
-        assert_eq!(seen("10.1.1.1", &junk).0, "10.2.2.2");
-        let protocols = [
-            ("x-forwarded-for", "192.0.2.1, 10.2.2.2"),
-            ("x-forwarded-proto", "https, http"),
+        for (list, client) in [
+            ("1.1.1.1, 192.0.2.1, 10.2.2.2", "192.0.2.1"),
+            ("1.1.1.1, unknown, 10.2.2.2", "10.2.2.2"),
+            ("1.1.1.1,, 10.2.2.2", "10.2.2.2"),
+            ("1.1.1.1, 192.0.2.1:4711", "192.0.2.1"),
+            ("1.1.1.1, [2001:db8::1]:4711, ::1", "2001:db8::1"),
+            ("1.1.1.1, 2001:db8::a:1", "2001:db8::a:1"),
+            ("1.1.1.1, ::ffff:192.0.2.1", "192.0.2.1"),
+            ("1.1.1.1, ::ffff:10.2.2.2, 10.3.3.3", "1.1.1.1"),
+            ("1.1.1.1, fe80::1%eth0", "10.1.1.1"),
+            ("192.0.2.1, ", "10.1.1.1"),
+        ] {
+            let (seen, _, left) = x("10.1.1.1", &[("x-forwarded-for", list)]);
+            let expected = match list {
+                "1.1.1.1, ::ffff:10.2.2.2, 10.3.3.3" => "1.1.1.1",
+                _ => client,
+            };
+            assert_eq!(seen, expected, "{list}");
+            assert_eq!(left, [format!("x-forwarded-for: {expected}")]);
+        }
+        // Several lines are one list, whatever bytes a client has put into it.
+        let lines: [(&str, &[u8]); 2] = [
+            ("x-forwarded-for", b"1.1.1.1, \xff\xfe"),
+            ("x-forwarded-for", b"\xe9, 192.0.2.1, 10.2.2.2"),
         ];
-        assert_eq!(seen("10.1.1.1", &protocols), ("192.0.2.1".into(), true, 2));
+        assert_eq!(
+            by(ProxyHeader::XForwarded, "10.1.1.1", &lines).0,
+            "192.0.2.1"
+        );
+    }
+
+    #[test]
+    fn the_scheme_is_that_of_the_client() {
+        for (clients, protocols, https) in [
+            ("192.0.2.1, 10.2.2.2", "https, http", true),
+            ("192.0.2.1, 10.2.2.2", "http, https", false),
+            ("1.1.1.1, 192.0.2.1", "https, http", false),
+            ("192.0.2.1, 10.2.2.2", "https", true),
+            ("192.0.2.1", "https, http", false),
+            ("192.0.2.1", "https, HTTPS", true),
+            ("192.0.2.1", "ssl", false),
+        ] {
+            let given = [
+                ("x-forwarded-for", clients),
+                ("x-forwarded-proto", protocols),
+                ("x-forwarded-ssl", "on"),
+            ];
+            let (_, seen, left) = x("10.1.1.1", &given);
+            assert_eq!(seen, https, "{clients} {protocols}");
+            let scheme = if https { "https" } else { "http" };
+            assert_eq!(left[1], format!("x-forwarded-proto: {scheme}"));
+            let switch = if https { "on" } else { "off" };
+            assert_eq!(left[2], format!("x-forwarded-ssl: {switch}"));
+        }
+    }
+
+    /// A proxy that adds to what its client has sent is the last to speak; the first to speak may be anybody.
+    #[test]
+    fn hosts_and_ports_are_what_the_nearest_proxy_says() {
+        for (name, given, left) in [
+            (
+                "x-forwarded-host",
+                "evil, a.example:8080",
+                Some("a.example:8080"),
+            ),
+            ("x-forwarded-host", "a.example, b/c", None),
+            ("x-forwarded-host", "a@b", None),
+            ("x-forwarded-port", "1, 443", Some("443")),
+            ("x-forwarded-port", "443x", None),
+            ("x-forwarded-port", "70000", None),
+            ("x-forwarded-prefix", "/a, /b", Some("/b")),
+            ("x-forwarded-prefix", "//evil", None),
+        ] {
+            let left = left.map(|left| format!("{name}: {left}"));
+            assert_eq!(
+                x("10.1.1.1", &[(name, given)]).2,
+                Vec::from_iter(left),
+                "{given}"
+            );
+        }
     }
 
     /// Whatever a client writes, the address that the nearest proxy has added is the one that counts.
     #[test]
     fn nothing_in_front_changes_the_outcome() {
-        const ALPHABET: &[u8] = b"for=proto;,\"[]:._ 10.9https";
+        const ALPHABET: &[u8] = b"for=proto;,\"\\[]:._ 10.9https\xe9";
         let mut state = 3u64;
         let mut random = |bound: usize| {
             state = state
@@ -294,22 +323,29 @@ mod tests {
             (state >> 33) as usize % bound
         };
         for _ in 0..20_000 {
-            let mut claim = String::new();
+            let mut claim = Vec::new();
             for _ in 0..random(40) {
-                claim.push(char::from(ALPHABET[random(ALPHABET.len())]));
+                claim.push(ALPHABET[random(ALPHABET.len())]);
             }
-            let list = format!("{claim}, 192.0.2.1");
-            assert_eq!(
-                seen("10.1.1.1", &[("x-forwarded-for", &list)]).0,
-                "192.0.2.1",
-                "{list}"
-            );
-            // A proxy adds a line of its own where it cannot know that the quotes before are closed.
-            let lines = [
-                ("forwarded", claim.as_str()),
-                ("forwarded", "for=192.0.2.1"),
-            ];
-            assert_eq!(seen("10.1.1.1", &lines).0, "192.0.2.1", "{claim}");
+            for (header, name, added) in [
+                (ProxyHeader::XForwarded, "x-forwarded-for", "192.0.2.1"),
+                (
+                    ProxyHeader::Forwarded,
+                    "forwarded",
+                    "for=192.0.2.1;proto=http",
+                ),
+            ] {
+                let one = [&claim[..], b", ", added.as_bytes()].concat();
+                for given in [
+                    vec![(name, &one[..])],
+                    vec![(name, &claim), (name, added.as_bytes())],
+                ] {
+                    let (client, https, left) = by(header, "10.1.1.1", &given);
+                    let text = String::from_utf8_lossy(&claim);
+                    assert_eq!((client.as_str(), https), ("192.0.2.1", false), "{text}");
+                    assert_eq!(left, [format!("{name}: {added}")], "{text}");
+                }
+            }
         }
     }
 
@@ -333,9 +369,12 @@ mod tests {
             ),
             ("for=unknown;proto=https", "10.1.1.1", true),
             ("for=\"_a,b;c\", for=192.0.2.1", "192.0.2.1", false),
+            ("for=192.0.2.1, for=\"_a,b;c\"", "10.1.1.1", false),
+            ("for=1.1.1.1;for=192.0.2.1", "10.1.1.1", false),
             ("nonsense", "10.1.1.1", false),
         ] {
-            let got = seen("10.1.1.1", &[("forwarded", value)]);
+            let given = [("forwarded", value.as_bytes())];
+            let got = by(ProxyHeader::Forwarded, "10.1.1.1", &given);
             assert_eq!((got.0.as_str(), got.1), (client, https), "{value}");
         }
     }

@@ -5,7 +5,7 @@ use std::convert::Infallible;
 use std::rc::Rc;
 use std::time::Instant;
 
-use http::header::{HeaderValue, CACHE_CONTROL};
+use http::header::{HeaderName, HeaderValue, CACHE_CONTROL, HOST};
 use http::request::Parts;
 use http::{Method, Request, Response, StatusCode};
 use http_body::Body;
@@ -13,6 +13,7 @@ use hyper::body::Incoming;
 
 use crate::compress::accepts;
 use crate::connection::State;
+use crate::hosts::allows;
 use crate::ids::identify;
 use crate::input::Input;
 use crate::refusal::{judge, refuse};
@@ -20,7 +21,7 @@ use crate::request_body::Verdict;
 use crate::responding::{Busy, Noted, Outgoing, Pending, Responding};
 use crate::server::Edge;
 use crate::wellformed::check;
-use crate::{plain, Answer, Backend, Connection, Later, Limits, Reply, RequestBody};
+use crate::{plain, Answer, Backend, Connection, Later, Limits, Reply, RequestBody, Settings};
 
 /// The service of one connection.
 pub(crate) struct Service<B: Backend> {
@@ -116,6 +117,9 @@ impl<B: Backend> Service<B> {
         if let Some(answer) = answer_health(&self.edge, head) {
             return Begun::Now(answer);
         }
+        if !self.edge.settings.allowed_hosts.is_empty() && !names_us(&self.edge.settings, head) {
+            return Begun::Now(refuse(&self.state, StatusCode::MISDIRECTED_REQUEST));
+        }
         let announced = body.as_ref().map_or(0, |body| body.size_hint().lower());
         if announced > self.edge.limits.body_bytes {
             return Begun::Now(refuse(&self.state, StatusCode::PAYLOAD_TOO_LARGE));
@@ -210,6 +214,15 @@ impl<B: Backend> hyper::service::Service<Request<Incoming>> for Service<B> {
             then: Box::new(responding),
         }
     }
+}
+
+/// Whether the request is for a name that the server answers for: `Host`, and what a trusted proxy has left of another one.
+fn names_us(settings: &Settings, head: &Parts) -> bool {
+    const FORWARDED: HeaderName = HeaderName::from_static("x-forwarded-host");
+    let named = |name| head.headers.get(name).map(HeaderValue::as_bytes);
+    let allowed = |host| allows(&settings.allowed_hosts, host);
+    let forwarded = named(FORWARDED).filter(|_| !settings.proxies.is_empty());
+    allowed(named(HOST)) && forwarded.is_none_or(|host| allowed(Some(host)))
 }
 
 /// The answer to who asks how the worker is.

@@ -1,4 +1,4 @@
-use crate::{AccessLog, Proxies};
+use crate::{AccessLog, HostName, Proxies};
 
 /// What an edge does beside passing requests on. By default: nothing.
 #[derive(Clone, Debug, Default)]
@@ -9,6 +9,8 @@ pub struct Settings {
     pub compression: bool,
     /// Whose word about clients counts.
     pub proxies: Proxies,
+    /// The names that requests may be for; none: any.
+    pub allowed_hosts: Vec<HostName>,
     /// Each connection begins with a header of the PROXY protocol.
     pub proxy_protocol: bool,
     /// Long static files are sent with sendfile(2).

@@ -94,7 +94,7 @@ fn named(authority: &Authority) -> Result<HeaderValue, StatusCode> {
 }
 
 /// A name or an address, and perhaps a port (RFC 3986, 3.2.2), or nothing.
-fn is_host(text: &[u8]) -> bool {
+pub(crate) fn is_host(text: &[u8]) -> bool {
     // Without a branch for each byte: nearly all are right.
     text.iter()
         .fold(true, |all, &byte| all & OF_HOSTS[usize::from(byte)])

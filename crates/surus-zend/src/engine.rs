@@ -16,6 +16,8 @@ pub struct EngineConfig {
     pub ini: Vec<(String, String)>,
     /// Show errors in responses.
     pub dev: bool,
+    /// `SERVER_NAME`; else the address that a request came to.
+    pub server_name: Option<String>,
     /// Bytes of the cache that all workers share; 0 for none.
     pub cache: usize,
 }
@@ -63,6 +65,7 @@ impl Engine {
         let ini = CString::new(ini_text(config)?)
             .map_err(|_| StartError("a php.ini setting contains a NUL byte".to_string()))?;
         crate::rate::start();
+        crate::server_variables::set_server_name(config.server_name.as_deref());
         crate::shared_cache::start(config.cache);
         let mut error = vec![0u8; 1024];
         // SAFETY: first call in this process; `error` has room for its size.

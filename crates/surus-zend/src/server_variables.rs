@@ -1,6 +1,6 @@
 //! `$_SERVER` as php-fpm behind nginx would have it, and what it has besides behind other servers, and the request strings that PHP wants NUL-terminated.
 
-use std::{ops::Range, os::unix::ffi::OsStrExt};
+use std::{ops::Range, os::unix::ffi::OsStrExt, sync::OnceLock};
 
 use http::{header, Version};
 
@@ -8,6 +8,17 @@ use crate::{
     ffi::{RequestInfo, Str},
     request::{Request, Script},
 };
+
+/// The server's name as it is configured: what a client says is in `HTTP_HOST`.
+static SERVER_NAME: OnceLock<String> = OnceLock::new();
+
+/// Before any fork.
+pub(crate) fn set_server_name(name: Option<&str>) {
+    if let Some(name) = name {
+        // PHP starts once.
+        let _ = SERVER_NAME.set(name.to_owned());
+    }
+}
 
 /// NUL-terminated strings one after another.
 #[derive(Default)]
@@ -166,18 +177,6 @@ impl ServerVariables {
     }
 
     fn add_request(&mut self, request: &Request) {
-        let host = request
-            .headers
-            .get(header::HOST)
-            .and_then(|h| h.to_str().ok())
-            .unwrap_or("");
-        let name = host.rsplit_once(':').map_or(host, |(name, port)| {
-            if port.bytes().all(|b| b.is_ascii_digit()) {
-                name
-            } else {
-                host
-            }
-        });
         let local_ip = request.local.ip().to_string();
         let protocol = match request.version {
             Version::HTTP_10 => "HTTP/1.0",
@@ -190,14 +189,8 @@ impl ServerVariables {
             concat!("surus/", env!("CARGO_PKG_VERSION")).as_bytes(),
         );
         self.add("SERVER_PROTOCOL", protocol.as_bytes());
-        self.add(
-            "SERVER_NAME",
-            if name.is_empty() {
-                local_ip.as_bytes()
-            } else {
-                name.as_bytes()
-            },
-        );
+        let name = SERVER_NAME.get().unwrap_or(&local_ip);
+        self.add("SERVER_NAME", name.as_bytes());
         self.add("SERVER_ADDR", local_ip.as_bytes());
         self.add("SERVER_PORT", request.local.port().to_string().as_bytes());
         let peer_ip = request.peer.ip().to_string();

@@ -11,6 +11,7 @@ pub(crate) fn run(arguments: &InternalsArgs) -> ExitCode {
     let engine = match Engine::start(&EngineConfig {
         ini: Vec::new(),
         dev: false,
+        server_name: None,
         cache: 0,
     }) {
         Ok(engine) => engine,

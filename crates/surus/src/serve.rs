@@ -82,6 +82,7 @@ fn serve(
     let engine = Engine::start(&EngineConfig {
         ini,
         dev: config.dev,
+        server_name: config.app.server_name.clone(),
         cache: usize::try_from(config.app.shared_cache).unwrap_or(usize::MAX),
     })
     .map_err(Refusal::failed)?;

@@ -38,25 +38,33 @@ final class TrustedProxies implements Middleware
         if (!$this->isTrusted($ip)) {
             return $next($request);
         }
-        // Each proxy adds whom it talked to at the end: the last one that is no proxy of ours is the client.
-        foreach (array_reverse(explode(',', $request->headers()['x-forwarded-for'] ?? '')) as $hop) {
-            $hop = (string) preg_replace('/^\[?([0-9a-f:.]+?)\]?(?::\d+)?$/Di', '$1', trim($hop));
-            if (filter_var($hop, FILTER_VALIDATE_IP) === false) {
+        $hops = self::list($request, 'x-forwarded-for');
+        $schemes = self::list($request, 'x-forwarded-proto');
+        $aligned = count($schemes) === count($hops);
+        $values = [];
+        // Each proxy adds whom it talked to at the end: the last one that is no proxy of ours is the client. What nobody can
+        // make sense of ends the way there.
+        for ($hop = count($hops) - 1; $hop >= 0; $hop--) {
+            // Proxies that add to both lists, or one that speaks for all of them.
+            $scheme = $schemes === [] ? '' : ($aligned ? $schemes[$hop] : $schemes[count($schemes) - 1]);
+            $values = self::scheme($scheme) + $values;
+            $address = self::address($hops[$hop]);
+            if ($address === null) {
                 break;
             }
-            $ip = $hop;
-            if (!$this->isTrusted($hop)) {
+            $ip = $address;
+            if (!$this->isTrusted($ip)) {
                 break;
             }
         }
-        $values = ['ip' => $ip];
+        if ($hops === [] && $schemes !== []) {
+            $values = self::scheme($schemes[count($schemes) - 1]);
+        }
+        $values['ip'] = $ip;
         // Of several proxies the nearest one's word, which is the last.
-        $scheme = strtolower(self::last($request, 'x-forwarded-proto'));
-        if ($scheme === 'https' || $scheme === 'http') {
-            $values['scheme'] = $scheme;
-        }
-        $host = self::last($request, 'x-forwarded-host');
-        if ($host !== '') {
+        $hosts = self::list($request, 'x-forwarded-host');
+        $host = $hosts === [] ? '' : $hosts[count($hosts) - 1];
+        if (preg_match('/^[a-z0-9._-]+(?::\d+)?$|^\[[0-9a-f:.]+\](?::\d+)?$/Di', $host) === 1) {
             $values['host'] = $host;
         }
         $request->forwarded($values);
@@ -64,19 +72,46 @@ final class TrustedProxies implements Middleware
         return $next($request);
     }
 
-    private static function last(Request $request, string $name): string
+    /** @return list<string> */
+    private static function list(Request $request, string $name): array
     {
-        $values = explode(',', $request->headers()[$name] ?? '');
+        $line = $request->headers()[$name] ?? null;
 
-        return trim($values[count($values) - 1]);
+        return $line === null ? [] : array_map(trim(...), explode(',', $line));
+    }
+
+    /** @return array{scheme?: string} */
+    private static function scheme(string $scheme): array
+    {
+        $scheme = strtolower($scheme);
+
+        return $scheme === 'https' || $scheme === 'http' ? ['scheme' => $scheme] : [];
+    }
+
+    /** "192.0.2.1", "192.0.2.1:80", "2001:db8::1", "[2001:db8::1]", "[2001:db8::1]:80" */
+    private static function address(string $hop): ?string
+    {
+        if (preg_match('/^(?:([0-9.]+)|\[([0-9a-f:.]+)\])(?::\d{1,5})?$/Di', $hop, $found) === 1) {
+            $hop = ($found[2] ?? '') !== '' ? $found[2] : $found[1];
+        }
+        if (filter_var($hop, FILTER_VALIDATE_IP) === false) {
+            return null;
+        }
+
+        return (string) inet_ntop(self::bytes($hop));
+    }
+
+    /** IPv4 in IPv6 is IPv4. */
+    private static function bytes(string $ip): string
+    {
+        $bytes = (string) @inet_pton($ip);
+
+        return str_starts_with($bytes, str_repeat("\0", 10) . "\xff\xff") ? substr($bytes, 12) : $bytes;
     }
 
     private function isTrusted(string $ip): bool
     {
-        $bytes = @inet_pton($ip);
-        if ($bytes === false) {
-            return false;
-        }
+        $bytes = self::bytes($ip);
         foreach ($this->networks as [$network, $bits]) {
             if (strlen($network) !== strlen($bytes)) {
                 continue;

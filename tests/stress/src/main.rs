@@ -116,6 +116,7 @@ fn run(options: &Options) -> Result<(), Box<dyn std::error::Error>> {
     let engine = Engine::start(&EngineConfig {
         ini: ini.map(|(k, v)| (k.to_owned(), v.to_owned())).to_vec(),
         dev: false,
+        server_name: None,
         cache: 0,
     })?;
     let runtime = tokio::runtime::Builder::new_current_thread()

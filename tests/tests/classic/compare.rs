@@ -16,6 +16,8 @@ pub(crate) fn surus() -> &'static Surus {
         let server = Surus::serve(&surus_tests::fixture("classic"))
             .argument("--mode")
             .argument(MODE)
+            .argument("--set")
+            .argument(format!("server_name={SERVER_NAME}"))
             .start();
         warm(server.address());
         server

@@ -21,6 +21,7 @@ mod spares;
 mod streaming;
 mod streams;
 mod uploads;
+mod who;
 mod windows;
 
 use std::fs;

@@ -211,6 +211,8 @@ fn who_the_client_is_behind_a_trusted_proxy() {
             (&seen["HTTPS"], &seen["REQUEST_SCHEME"]),
             (&"on".into(), &"https".into())
         );
+        let config = "[server]\ntrusted_proxies = [\"127.0.0.0/8\"]\nforwarded = \"forwarded\"\n";
+        let trusting = server(mode, config).start();
         let seen = vars(
             &trusting,
             &[("Forwarded", "for=\"[2001:db8::7]:99\";proto=http")],

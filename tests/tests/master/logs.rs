@@ -319,13 +319,15 @@ fn a_file_that_cannot_be_opened_is_an_error_that_names_it() {
     let folder = TempDir::new("unopened");
     folder.file("index.php", "<?php echo 'ok';");
     for key in ["error_log", "access_log_file"] {
-        let set = format!("{key}=/nonexistent/a.log");
+        let missing = folder.path().join("missing/a.log");
+        let set = format!("{key}={}", missing.display());
         let path = folder.path().to_str().unwrap();
         let (code, text) = Surus::run(&["serve", path, "--listen", "127.0.0.1:0", "--set", &set]);
         assert_eq!(code, Some(2), "{text}");
         assert!(
             text.contains(&format!(
-                "cannot open {key} /nonexistent/a.log: No such file"
+                "cannot open {key} {}: No such file",
+                missing.display()
             )),
             "{text}"
         );

@@ -19,6 +19,7 @@ fn the_engine() {
     let config = EngineConfig {
         ini: vec![("ffi.enable".to_owned(), "1".to_owned())],
         dev: false,
+        server_name: None,
         cache: 0,
     };
     let engine = Engine::start(&config).expect("PHP starts");

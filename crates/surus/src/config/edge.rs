@@ -4,11 +4,14 @@ use std::collections::BTreeMap;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
-use surus_edge::{AccessLog, Health, Hidden, Limits, LogFormat, Proxies, Settings, SpoolLimits};
+use surus_edge::{
+    AccessLog, Health, Hidden, HostName, Limits, LogFormat, Proxies, ProxyHeader, Settings,
+    SpoolLimits,
+};
 use surus_zend::Room;
 
 use super::entry::absolute;
-use super::tables::{App, IniValue, Log, LogAs, Server};
+use super::tables::{App, IniValue, Log, LogAs, SaidIn, Server};
 use super::units::{Size, Span};
 use super::wrong::Wrong;
 use super::{at_least_one, fill, ConfigError};
@@ -123,8 +126,30 @@ pub(super) fn hidden(
     })
 }
 
+/// What `SERVER_NAME` is: else the first of the names that requests may be for, if that is one.
+pub(super) fn server_name(app: &App, hosts: &[HostName], wrong: &mut Wrong) -> Option<String> {
+    let given = app.server_name.as_ref().map(|text| text.parse());
+    match given {
+        None => hosts.iter().find_map(HostName::single).map(str::to_owned),
+        Some(Ok(name)) => {
+            let name: HostName = name;
+            if name.single().is_none() {
+                wrong.note(
+                    "app.server_name",
+                    "server_name: it is one name, without a star",
+                );
+            }
+            app.server_name.clone()
+        }
+        Some(Err(error)) => {
+            wrong.note("app.server_name", format!("server_name: {error}"));
+            None
+        }
+    }
+}
+
 /// What the edge does beside passing requests on.
-pub(super) fn settings(server: &mut Server, wrong: &mut Wrong) -> Settings {
+pub(super) fn settings(server: &mut Server, app: &mut App, wrong: &mut Wrong) -> Settings {
     // Who names a file wants lines in it.
     let is_file = server.access_log_file.is_some();
     let format = match fill(&mut server.access_log, Log::Switch(is_file)) {
@@ -146,6 +171,13 @@ pub(super) fn settings(server: &mut Server, wrong: &mut Wrong) -> Settings {
             ),
         }
     }
+    let mut hosts = Vec::new();
+    for text in &fill(&mut app.allowed_hosts, Vec::new()) {
+        match text.parse() {
+            Ok(host) => hosts.push(host),
+            Err(error) => wrong.note("app.allowed_hosts", format!("allowed_hosts: {error}")),
+        }
+    }
     for (key, path) in [
         ("liveness", &server.liveness),
         ("readiness", &server.readiness),
@@ -161,7 +193,15 @@ pub(super) fn settings(server: &mut Server, wrong: &mut Wrong) -> Settings {
         access_log: format.map(AccessLog::new),
         compression: fill(&mut server.compression, true),
         zero_copy: fill(&mut server.zero_copy, true),
-        proxies: Proxies(proxies),
+        proxies: Proxies {
+            networks: proxies,
+            header: match fill(&mut server.forwarded, SaidIn::XForwarded) {
+                SaidIn::XForwarded => ProxyHeader::XForwarded,
+                SaidIn::Forwarded => ProxyHeader::Forwarded,
+                SaidIn::None => ProxyHeader::None,
+            },
+        },
+        allowed_hosts: hosts,
         proxy_protocol: fill(&mut server.proxy_protocol, false),
         request_ids: fill(&mut server.request_ids, false),
         health: Health {

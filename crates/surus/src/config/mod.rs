@@ -68,6 +68,8 @@ pub(crate) struct App {
     pub(crate) label: String,
     /// PHP runs in so many processes, each with one request at a time; else in the workers.
     pub(crate) processes: Option<usize>,
+    /// Else the address that a request came to.
+    pub(crate) server_name: Option<String>,
     pub(crate) max_requests_in_flight: usize,
     pub(crate) max_queue: usize,
     pub(crate) queue_timeout: Duration,
@@ -144,7 +146,8 @@ fn finish(
     let mut wrong = Wrong::with(Places::of(layers));
     let listening = wrong.take_of("server.listen", addresses(&listen));
     let master = master::settings(&mut server, &mut wrong);
-    let settings = edge::settings(&mut server, &mut wrong);
+    let settings = edge::settings(&mut server, &mut app, &mut wrong);
+    let server_name = edge::server_name(&app, &settings.allowed_hosts, &mut wrong);
 
     // What is served, and how, is a classic site's.
     let in_processes = app.mode == Some(Mode::Process);
@@ -231,6 +234,7 @@ fn finish(
             source,
             label,
             processes: app.processes,
+            server_name,
             max_requests_in_flight,
             max_queue,
             queue_timeout,

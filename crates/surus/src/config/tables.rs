@@ -47,6 +47,8 @@ table! {
         error_log: PathBuf,
         /// Addresses and networks of proxies whose Forwarded and X-Forwarded-* count.
         trusted_proxies: Vec<String>,
+        /// The header in which they say who the client is.
+        forwarded: SaidIn,
         /// Connections begin with a header of the PROXY protocol.
         proxy_protocol: bool,
         /// X-Request-Id and traceparent.
@@ -108,6 +110,10 @@ table! {
         root: PathBuf,
         /// Processes for PHP, each with one request at a time.
         processes: usize,
+        /// What `SERVER_NAME` is for PHP.
+        server_name: String,
+        /// Names that requests may be for.
+        allowed_hosts: Vec<String>,
         max_requests_in_flight: usize,
         /// Requests that wait for their turn.
         max_queue: usize,
@@ -174,6 +180,15 @@ impl Listen {
             Listen::Many(addresses) => addresses.iter(),
         }
     }
+}
+
+/// Where proxies say who the client is.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum SaidIn {
+    XForwarded,
+    Forwarded,
+    None,
 }
 
 /// Whether and how requests are logged. `true`: for eyes on a terminal, else as JSON.

@@ -47,7 +47,7 @@ fn what_the_edge_does_beside() {
         .unwrap()
         .settings;
     assert!(settings.access_log.is_some() && settings.request_ids && settings.compression);
-    assert_eq!(settings.proxies.0.len(), 2);
+    assert_eq!(settings.proxies.networks.len(), 2);
     assert_eq!(settings.health.live.as_deref(), Some("/livez"));
     let off = folder
         .serve("{}", &[("SURUS_ACCESS_LOG", "false")])
