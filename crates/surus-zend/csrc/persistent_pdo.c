@@ -145,12 +145,25 @@ static bool is_in_memory(const pdo_dbh_t *dbh)
 		&& (!*dbh->data_source || strstr(dbh->data_source, ":memory:") || strstr(dbh->data_source, "mode=memory"));
 }
 
+/* Objects that need each other (an entity manager and its parts) go when the collector of cycles comes: not before the
+ * next requests have opened connections of their own, many times over. */
+static void collect_users(surus_task *task, const surus_kept *kept, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (surus_kept_was_used(task, kept[i].resource->ptr) && !is_idle(kept[i].resource->ptr)) {
+			zend_gc_collect_cycles();
+			return;
+		}
+	}
+}
+
 /* All begin before the first is waited for. */
 void surus_pdo_clean(surus_task *task)
 {
 	surus_kept kept[SURUS_MAX_KEPT];
 	bool clean[SURUS_MAX_KEPT];
 	size_t count = surus_kept_of(pdo_type, kept, SURUS_MAX_KEPT), used = 0;
+	collect_users(task, kept, count);
 	surus_kept_sweep(pdo_type, is_idle_handle);
 	for (size_t i = 0; i < count; i++) {
 		pdo_dbh_t *dbh = kept[i].resource->ptr;

@@ -37,6 +37,7 @@ final class PooledConnection
     public function __construct(public ?object $handle, ?\Closure $reset)
     {
         $this->opened = $this->used = hrtime(true) / 1e9;
+        $handle = $this->native();
         if ($handle instanceof \PDO) {
             if ($handle->getAttribute(\PDO::ATTR_PERSISTENT)) {
                 throw new \LogicException('A pool keeps its connections itself: open them without PDO::ATTR_PERSISTENT');
@@ -59,8 +60,16 @@ final class PooledConnection
             $this->initial['database'] = $handle->getDbNum();
         }
         if ($reset !== null) {
-            $reset($handle);
+            $reset($this->handle);
         }
+    }
+
+    /** The driver's connection below Doctrine's. */
+    private function native(): ?object
+    {
+        $native = $this->handle instanceof \Doctrine\DBAL\Connection ? $this->handle->getNativeConnection() : $this->handle;
+
+        return is_object($native) ? $native : null;
     }
 
     /** Whether an error is the connection's: it is not used again. */
@@ -102,12 +111,12 @@ final class PooledConnection
 
     private function answers(): bool
     {
-        $known = is_alive($this->handle);
+        $handle = $this->native();
 
-        return $known ?? match (true) {
-            $this->handle instanceof \mysqli => @$this->handle->query('SELECT 1') !== false,
-            $this->handle instanceof \PgSql\Connection => @pg_query($this->handle, 'SELECT 1') !== false,
-            $this->handle instanceof \Redis => (bool) $this->handle->ping(),
+        return $handle === null ? true : is_alive($handle) ?? match (true) {
+            $handle instanceof \mysqli => @$handle->query('SELECT 1') !== false,
+            $handle instanceof \PgSql\Connection => @pg_query($handle, 'SELECT 1') !== false,
+            $handle instanceof \Redis => (bool) $handle->ping(),
             default => true,
         };
     }
@@ -141,7 +150,10 @@ final class PooledConnection
 
     private function toBeginning(): bool
     {
-        $handle = $this->handle;
+        while ($this->handle instanceof \Doctrine\DBAL\Connection && $this->handle->isTransactionActive()) {
+            $this->handle->rollBack();
+        }
+        $handle = $this->native();
         if ($handle instanceof \PDO) {
             return $this->resetPdo($handle);
         }

@@ -1,0 +1,73 @@
+//! Doctrine and Eloquent, as the guide's page on databases has them: requests that overlap get their own rows.
+#![forbid(unsafe_code)]
+
+use std::path::Path;
+
+use surus_tests::http::Request;
+use surus_tests::parallel::together;
+use surus_tests::postgres::Postgres;
+use surus_tests::surus::Surus;
+use surus_tests::temp::TempDir;
+
+/// The application in the section with this heading.
+fn server(heading: &str, folder: &TempDir) -> Surus {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/guide/11-databases.md");
+    let page = std::fs::read_to_string(page).expect("the page");
+    let (_, section) = page
+        .split_once(&format!("\n## {heading}\n"))
+        .expect("the section");
+    let (_, code) = section.split_once("```php\n").expect("its code");
+    let (code, _) = code.split_once("\n```").expect("its end");
+    let script = folder.file("app.php", code);
+    Surus::serve(&script)
+        .env("PGPORT", &Postgres::shared().port().to_string())
+        .start()
+}
+
+fn json(server: &Surus, method: &str, target: &str) -> serde_json::Value {
+    let answer = Request::new(method, target).send(server.address());
+    let text = answer.text();
+    assert_eq!(answer.status, 200, "{target}: {text}\n{}", server.log());
+    serde_json::from_str(&text).unwrap_or_else(|_| panic!("{target}: {text}\n{}", server.log()))
+}
+
+/// Makes rows in transactions that overlap, and reads each by the number that its own request was given.
+fn rows_are_their_own(server: &Surus, path: &str, field: &str) {
+    for round in 0..4 {
+        together(40, |number| {
+            let name = format!("r{round}n{number}");
+            let made = json(server, "POST", &format!("/{path}/{name}"));
+            let found = json(server, "GET", &format!("/{path}/{}", made["id"]));
+            assert_eq!(found[field], name, "{path}");
+        });
+    }
+    // Connections are used again: there are no more than requests that ran at a time.
+    let port = Postgres::shared().port();
+    let count = format!(
+        "<?php $db = new PDO('pgsql:host=127.0.0.1;port={port};dbname=postgres;user=postgres'); \
+        echo $db->query(\"SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'\")->fetchColumn();"
+    );
+    let folder = TempDir::new("count");
+    let script = folder.file("count.php", &count);
+    let (_, text) = Surus::run(&["php", script.to_str().expect("a path")]);
+    let open: usize = text.trim().parse().unwrap_or_else(|_| panic!("{text}"));
+    assert!(open <= 120, "{open} connections");
+}
+
+#[test]
+fn doctrine() {
+    let folder = TempDir::new("doctrine");
+    let server = server("Doctrine", &folder);
+    rows_are_their_own(&server, "notes", "text");
+    together(40, |number| {
+        let said = json(&server, "GET", &format!("/echo/e{number}"));
+        assert_eq!(said["text"], format!("e{number}"));
+    });
+}
+
+#[test]
+fn eloquent() {
+    let folder = TempDir::new("eloquent");
+    let server = server("Eloquent", &folder);
+    rows_are_their_own(&server, "tasks", "name");
+}
