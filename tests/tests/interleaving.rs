@@ -207,6 +207,7 @@ scripts! {
     detect_order
     directory
     dl
+    embedded_caption
     environment
     fiber_after_shutdown
     file_lock

@@ -64,6 +64,12 @@ bool surus_watch_extensions(void);
 /* The first of them that has changed a variable since then, its module globals aside; NULL when none has. */
 const char *surus_watched_change(void);
 
+/* For tests: what changes from now on in the writable data of libraries, though no isolate has its own; false when not all
+ * can be watched. To be looked at as often as it may change; written as lines that say who ran, behind what the file has. */
+bool surus_changes_start(void);
+void surus_changes_look(void);
+bool surus_changes_write(const char *path, const char *who);
+
 /* What a task does next. */
 typedef enum {
 	SURUS_RUN_CLASSIC = 1, /* request startup, script, request shutdown */

@@ -43,6 +43,9 @@ typedef struct {
 	bool exception;
 } surus_assert_globals;
 
+/* ext/standard/iptc.c: psheader, bytes */
+#define SURUS_IPTC_HEADER 28
+
 /* ext/standard/php_array.h; private to ext/standard */
 typedef struct {
 	void *multisort_func;

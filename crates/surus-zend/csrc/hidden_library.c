@@ -131,6 +131,28 @@ static bool find_assert(surus_finder *finder)
 		&& surus_is_of_request(finder);
 }
 
+/* iptc.c, psheader: what iptcembed() writes in front of a text, with its length, to output whose handler may wait. It is
+ * known by what it says; a PHP that keeps none has nothing to swap. */
+static bool is_photoshop_header(const void *address, void *context)
+{
+	static const char text[] = "Photoshop 3.0";
+	const surus_probe *probe = context;
+	const char *at = address;
+	return surus_probe_covers(probe, at, SURUS_IPTC_HEADER) && memcmp(at, "\xFF\xED", 2) == 0 && memcmp(at + 4, text, sizeof text) == 0;
+}
+
+static bool find_iptc(surus_finder *finder)
+{
+	surus_probe probe;
+	if (!surus_probe_open(&probe, "libphp")) {
+		return surus_not_found(finder, "iptc", "it cannot be probed");
+	}
+	surus_probe_keep(&probe, 1, is_photoshop_header, &probe);
+	void *header = surus_probe_only(&probe);
+	surus_probe_close(&probe);
+	return !header || (surus_found(finder, "iptc", header, SURUS_IPTC_HEADER, SURUS_INIT_IMAGE) && surus_is_of_request(finder));
+}
+
 static bool find_soap(surus_finder *finder)
 {
 	zend_module_entry *module = zend_hash_str_find_ptr(&module_registry, "soap", 4);
@@ -195,8 +217,8 @@ static bool find_libxml(surus_finder *finder)
 
 bool surus_find_library(surus_finder *finder)
 {
-	return find_pcre(finder) && find_filter(finder) && find_assert(finder) && find_soap(finder)
-		&& find_libxml(finder);
+	return find_pcre(finder) && find_filter(finder) && find_assert(finder) && find_iptc(finder)
+		&& find_soap(finder) && find_libxml(finder);
 }
 
 bool surus_library_create(void)

@@ -57,6 +57,16 @@ static bool is_region(const void *address)
 	return false;
 }
 
+bool surus_region_at(size_t index, void **address, size_t *size)
+{
+	if (index >= region_count) {
+		return false;
+	}
+	*address = regions[index].address;
+	*size = regions[index].size;
+	return true;
+}
+
 static void save(char *image)
 {
 	for (size_t i = 0; i < region_count; i++) {

@@ -16,6 +16,7 @@ use std::{
 
 use crate::{
     blocking::Parked,
+    changes::Changes,
     exchange::Exchange,
     ffi, in_process,
     isolate::Isolate,
@@ -231,8 +232,12 @@ pub async fn run_alone(script: Script) -> Result<i32, StartError> {
     Ok(process.status())
 }
 
-/// Runs `script` beside `neighbour`, which is PHP code. Returns the script's exit status.
-pub async fn run(script: Script, neighbour: CString) -> Result<i32, StartError> {
+/// Runs `script` beside `neighbour`, which is PHP code, and looks for what changes. Returns the script's exit status.
+pub async fn run(
+    script: Script,
+    neighbour: CString,
+    changes: Option<&Changes>,
+) -> Result<i32, StartError> {
     let mut neighbour = Neighbour {
         process: Process::new(
             Script {
@@ -246,9 +251,11 @@ pub async fn run(script: Script, neighbour: CString) -> Result<i32, StartError> 
         parked: None,
     };
     neighbour.steps(FIRST_STEPS);
+    let name = script.arguments.first().cloned().unwrap_or_default();
     let process = Process::new(script, EAGER_SWITCHES, false)?;
     loop {
         let turn = process.resume();
+        changes.inspect(|changes| changes.look());
         neighbour.steps(STEPS);
         match turn {
             Turn::Done(_) => break,
@@ -266,6 +273,7 @@ pub async fn run(script: Script, neighbour: CString) -> Result<i32, StartError> 
     let status = process.status();
     drop(process);
     neighbour.end();
+    changes.map_or(Ok(()), |changes| changes.write(&name))?;
     Ok(status)
 }
 

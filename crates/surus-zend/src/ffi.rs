@@ -152,6 +152,9 @@ extern "C" {
     ) -> *const c_char;
     pub(crate) fn surus_watch_extensions() -> bool;
     pub(crate) fn surus_watched_change() -> *const c_char;
+    pub(crate) fn surus_changes_start() -> bool;
+    pub(crate) fn surus_changes_look();
+    pub(crate) fn surus_changes_write(path: *const c_char, who: *const c_char) -> bool;
     pub(crate) fn surus_task_new(isolate: *mut Isolate, stack_size: usize) -> *mut Task;
     pub(crate) fn surus_task_free(task: *mut Task);
     pub(crate) fn surus_task_assign(task: *mut Task, work: c_int, exchange: *mut c_void);

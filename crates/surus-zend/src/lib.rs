@@ -15,7 +15,7 @@
 //!  - `shared` — memory of a master and its workers; in it `rate` has token buckets and `shared_cache` texts
 //!  - `high` — files of Surus's own keep out of PHP's way
 //!  - `inspect` — looking into a running server
-//!  - `command_line` — scripts as php-cli runs them; `in_process` — applications that they talk to
+//!  - `command_line` — scripts as php-cli runs them; `in_process` — applications that they talk to; `changes` — for tests
 //!
 //! A suspended request is finished, never dropped: when the future that waits for a response is dropped, a task of the
 //! event loop goes on with the PHP code and tells it that the client has left.
@@ -27,6 +27,7 @@ mod answers;
 mod blocking;
 mod body;
 mod callbacks;
+pub mod changes;
 mod classic;
 pub mod command_line;
 mod coroutine;

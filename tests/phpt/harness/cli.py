@@ -11,6 +11,7 @@ from collections import Counter
 from pathlib import Path
 
 from . import suite
+from .changes import Changes
 from .databases import databases
 from .source import CACHE, ROOT, say, source
 
@@ -81,10 +82,10 @@ class StockResults:
         return found
 
 
-def _compare(binary, stock, tests, options, servers):
+def _compare(binary, stock, tests, options, more):
     """Results of both; what differs is run again alone, twice at most, since a busy machine upsets some tests."""
     theirs = stock.of(tests)
-    found = suite.run(binary, "surus", tests, options.jobs, options.opcache, servers)
+    found = suite.run(binary, "surus", tests, options.jobs, options.opcache, more)
     ours = {test: found.get(test, "LOST") for test in tests}
     for _ in range(options.retries):
         differ = [test for test in tests if ours[test] != theirs[test]]
@@ -92,7 +93,7 @@ def _compare(binary, stock, tests, options, servers):
             break
         say(f"running {len(differ)} again that differ")
         theirs.update(stock.again(differ))
-        found = suite.run(binary, "surus", differ, 1, options.opcache, servers)
+        found = suite.run(binary, "surus", differ, 1, options.opcache, more)
         ours.update({test: found.get(test, "LOST") for test in differ})
     return theirs, ours
 
@@ -105,6 +106,7 @@ def _arguments(words):
     parser.add_argument("--retries", type=int, default=2, help="how often to run again what differs")
     parser.add_argument("--opcache", action="store_true", help="switch OPcache on, in both")
     parser.add_argument("--binary", type=Path, help="stands in for php-cli; else it is built")
+    parser.add_argument("--changes", action="store_true", help="also look for state that changes and nobody explains")
     parser.add_argument("--diff", action="store_true", help="print what differs in the output")
     return parser.parse_args(words)
 
@@ -122,11 +124,15 @@ def main(words):
         folders = options.only.split(",") if options.only else FOLDERS
         groups = {folder: _tests(folder.rstrip("/")) for folder in folders}
     with databases([test for tests in groups.values() for test in tests]) as servers:
-        return _run(groups, options, servers)
+        if not options.changes:
+            return _run(groups, options, servers, servers)
+        with Changes() as changes:
+            status = _run(groups, options, servers, servers | changes.environment)
+            return 0 if changes.are_explained(sys.stdout) and status == 0 else 1
 
 
-def _run(groups, options, servers):
-    """Runs and compares group after group. Returns the exit code."""
+def _run(groups, options, servers, more):
+    """Runs and compares group after group, with `more` in the environment of the ones in isolates. Returns the exit code."""
     stock = StockResults(options.jobs, options.opcache, servers)
     expected = _expected()
     differences = {}
@@ -135,7 +141,7 @@ def _run(groups, options, servers):
         counts = Counter()
         for start in range(0, len(tests), BATCH):
             batch = tests[start : start + BATCH]
-            theirs, ours = _compare(options.binary.resolve(), stock, batch, options, servers)
+            theirs, ours = _compare(options.binary.resolve(), stock, batch, options, more)
             counts.update(tests=len(batch))
             counts.update(f"stock {result}" for result in theirs.values())
             counts.update(f"surus {result}" for result in ours.values())

@@ -19,13 +19,13 @@ EXTENSIONS = str(Path(__file__).resolve().parents[2] / "php.d")
 DRIVER = "@"
 
 
-def _environment(php, databases):
-    """No php.ini, the extensions of tests, the databases, and nothing of the caller's that a test would see."""
+def _environment(php, more):
+    """No php.ini, the extensions of tests, what is to be added, and nothing of the caller's that a test would see."""
     ini = CACHE / "ini"
     ini.mkdir(parents=True, exist_ok=True)
     (ini / "php.ini").write_text("")
     kept = {name: os.environ[name] for name in ("PATH", "HOME", "USER", "LANG") if name in os.environ}
-    return kept | databases | {
+    return kept | more | {
         "PHPRC": str(ini),
         "PHP_INI_SCAN_DIR": EXTENSIONS,
         "TEST_PHP_EXECUTABLE": str(php),
@@ -36,16 +36,16 @@ def _environment(php, databases):
     }
 
 
-def run(php, where, tests, jobs, opcache=False, databases=None):
-    """Results by test of the tests, which are paths below the tree, perhaps with a driver."""
+def run(php, where, tests, jobs, opcache=False, more=None):
+    """Results by test of the tests, which are paths below the tree, perhaps with a driver. `more` is their environment."""
     # run-tests.php takes the ones with a driver only one at a time.
     plain = [test for test in tests if DRIVER not in test]
     driven = [test for test in tests if DRIVER in test]
-    found = _run(php, where, plain, jobs, opcache, databases or {})
-    return found | _run(php, where, driven, 1, opcache, databases or {})
+    found = _run(php, where, plain, jobs, opcache, more or {})
+    return found | _run(php, where, driven, 1, opcache, more or {})
 
 
-def _run(php, where, tests, jobs, opcache, databases):
+def _run(php, where, tests, jobs, opcache, more):
     if not tests:
         return {}
     root = tree(where)
@@ -63,7 +63,7 @@ def _run(php, where, tests, jobs, opcache, databases):
         with log.open("wb") as output:
             # A session of its own: what tests leave behind is ended with it.
             process = subprocess.Popen(
-                command, cwd=root, env=_environment(php, databases), stdin=subprocess.DEVNULL, stdout=output,
+                command, cwd=root, env=_environment(php, more), stdin=subprocess.DEVNULL, stdout=output,
                 stderr=subprocess.STDOUT, start_new_session=True,
             )
             try:

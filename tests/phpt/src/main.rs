@@ -11,7 +11,7 @@ use std::{
     process::{Command, ExitCode},
 };
 
-use surus_zend::command_line;
+use surus_zend::{changes::Changes, command_line};
 
 use options::{parse, Parsed};
 
@@ -20,6 +20,9 @@ const NEIGHBOUR: &str = include_str!("../neighbour.php");
 
 /// Names an environment variable with PHP code to run in its place: for the tests of this program.
 const OTHER_NEIGHBOUR: &str = "SURUS_PHPT_NEIGHBOUR";
+
+/// Names a file for what changes in PHP and its libraries though no isolate has its own.
+const CHANGES: &str = "SURUS_PHPT_CHANGES";
 
 /// The program to compare with.
 const STOCK: &str = "php8.2";
@@ -43,6 +46,14 @@ fn main() -> ExitCode {
         }
         return ExitCode::FAILURE;
     }
+    let changes = match std::env::var_os(CHANGES).map(|path| Changes::watch(path.into())) {
+        Some(Err(error)) => {
+            eprintln!("surus-phpt: {error}");
+            return ExitCode::from(71);
+        }
+        Some(Ok(changes)) => Some(changes),
+        None => None,
+    };
     let runtime = match tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -58,8 +69,10 @@ fn main() -> ExitCode {
         None => NEIGHBOUR.trim_start_matches("<?php").into(),
     };
     let neighbour = CString::new(neighbour).unwrap_or_default();
-    let status = tokio::task::LocalSet::new()
-        .block_on(&runtime, command_line::run(invocation.script, neighbour));
+    let status = tokio::task::LocalSet::new().block_on(
+        &runtime,
+        command_line::run(invocation.script, neighbour, changes.as_ref()),
+    );
     match status {
         // The kernel keeps the low eight bits.
         Ok(status) => std::process::exit(status & 0xff),

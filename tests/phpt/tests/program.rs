@@ -3,6 +3,7 @@
 use std::{
     io::Write,
     process::{Command, Output, Stdio},
+    sync::atomic::{AtomicU32, Ordering},
 };
 
 fn php(arguments: &[&str], neighbour: Option<&str>, input: &str) -> Output {
@@ -111,4 +112,36 @@ fn a_forked_child_ends_with_its_script() {
     let neighbour = "while (true) { usleep(500); }";
     let output = php(&["-r", script], Some(neighbour), "");
     assert_eq!(text(&output), "child parent 3", "{output:?}");
+}
+
+/// Where libphp changes while the code runs, though no isolate has its own: addresses in it.
+fn changes(code: &str) -> Vec<i64> {
+    static RUNS: AtomicU32 = AtomicU32::new(0);
+    let run = RUNS.fetch_add(1, Ordering::Relaxed);
+    let name = format!("surus-phpt-changes-{}-{run}", std::process::id());
+    let file = std::env::temp_dir().join(name);
+    let status = Command::new(env!("CARGO_BIN_EXE_surus-phpt"))
+        .args(["-r", code])
+        .env("SURUS_PHPT_CHANGES", &file)
+        .stdout(Stdio::null())
+        .status()
+        .expect("the program starts");
+    assert!(status.success());
+    let lines = std::fs::read_to_string(&file).expect("what has changed");
+    std::fs::remove_file(&file).expect("the file goes");
+    let lines = lines.lines().filter(|line| line.contains("/libphp"));
+    lines
+        .map(|line| line.split('\t').nth(1).expect("an address"))
+        .map(|address| address.parse().expect("a number"))
+        .collect()
+}
+
+#[test]
+fn changes_of_what_isolates_share_are_written() {
+    // Which bytes of a pointer change is chance.
+    const NEAR: i64 = 64;
+    let nothing = changes("strlen('x');");
+    let made = changes("uniqid();");
+    let is_new = |address: &i64| nothing.iter().all(|other| (address - other).abs() > NEAR);
+    assert!(made.iter().any(is_new), "{made:?} {nothing:?}");
 }
