@@ -6,7 +6,13 @@ import tempfile
 from collections import defaultdict
 from pathlib import Path
 
-EXPLAINED = Path(__file__).resolve().parents[1] / "explained.txt"
+HERE = Path(__file__).resolve().parents[1]
+EXPLAINED = HERE / "explained.txt"
+SWEEP = HERE / "sweep.php"
+# More than there are; how many a process calls, and for how many seconds.
+FUNCTIONS = 2600
+AT_A_TIME = 40
+TIMEOUT = 60
 VARIABLE = "SURUS_PHPT_CHANGES"
 THREAD = "(thread)"
 BEGIN = "(begin)"
@@ -99,6 +105,19 @@ class Changes:
     @property
     def environment(self):
         return {VARIABLE: str(self._file)}
+
+    def sweep(self, binary, environment):
+        """Calls functions one by one, which tests do in few ways. How each process ends says nothing: some are fatal."""
+        with tempfile.TemporaryDirectory(prefix="surus-phpt-sweep-") as folder:
+            for first in range(0, FUNCTIONS, AT_A_TIME):
+                command = [binary, "-d", "memory_limit=512M", SWEEP, str(first), str(AT_A_TIME)]
+                try:
+                    subprocess.run(
+                        command, cwd=folder, env=environment | self.environment, timeout=TIMEOUT, stdin=subprocess.DEVNULL,
+                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                    )
+                except subprocess.TimeoutExpired:
+                    print(f"phpt: of the functions from {first} on one does not return", flush=True)
 
     def found(self):
         """Tests by (object, symbol, from, until)."""

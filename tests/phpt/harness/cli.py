@@ -128,6 +128,8 @@ def main(words):
             return _run(groups, options, servers, servers)
         with Changes() as changes:
             status = _run(groups, options, servers, servers | changes.environment)
+            if not options.subset:
+                changes.sweep(options.binary.resolve(), suite.environment(options.binary.resolve(), {}))
             return 0 if changes.are_explained(sys.stdout) and status == 0 else 1
 
 

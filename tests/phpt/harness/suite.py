@@ -19,7 +19,7 @@ EXTENSIONS = str(Path(__file__).resolve().parents[2] / "php.d")
 DRIVER = "@"
 
 
-def _environment(php, more):
+def environment(php, more):
     """No php.ini, the extensions of tests, what is to be added, and nothing of the caller's that a test would see."""
     ini = CACHE / "ini"
     ini.mkdir(parents=True, exist_ok=True)
@@ -63,7 +63,7 @@ def _run(php, where, tests, jobs, opcache, more):
         with log.open("wb") as output:
             # A session of its own: what tests leave behind is ended with it.
             process = subprocess.Popen(
-                command, cwd=root, env=_environment(php, more), stdin=subprocess.DEVNULL, stdout=output,
+                command, cwd=root, env=environment(php, more), stdin=subprocess.DEVNULL, stdout=output,
                 stderr=subprocess.STDOUT, start_new_session=True,
             )
             try:
