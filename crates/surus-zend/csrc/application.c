@@ -360,6 +360,12 @@ surus_outcome surus_run_call(surus_task *task)
 		surus_request_detach(&request);
 		zval_ptr_dtor(&request);
 	}
+	zend_try {
+		surus_collect_descriptors();
+	} zend_catch {
+		note_fatal(task);
+	} zend_end_try();
+	surus_report_exception();
 	if (!task->isolate->booted) {
 		/* In process: this fiber has no next request that would want the buffer. */
 		php_output_end_all();

@@ -123,6 +123,12 @@ void surus_yield(surus_event event);
 /* Whether the running task may be left now. */
 bool surus_may_leave(void);
 
+/* ---- descriptors.c ---- */
+/* The running task opens something. */
+void surus_descriptor_made(void);
+/* At the end of a request of a shared isolate: collects cycles if what PHP has open has grown. */
+void surus_collect_descriptors(void);
+
 /* ---- locks.c ---- */
 /* A task with locks stops running, goes on, has ended. */
 void surus_locks_leave(surus_task *task);

@@ -81,3 +81,22 @@ fn a_descriptor_that_is_too_high_is_an_exception() {
         }
     }
 }
+
+/// PHP's collector counts objects; files and connections are fewer, and worth more.
+#[test]
+fn what_cycles_keep_open_is_closed_in_time() {
+    let server = serve(Mode::Coroutine).start();
+    let address = server.address();
+    let worker = server.workers()[0];
+    for _ in 0..200 {
+        assert_eq!(ask(address, "no_cycle"), "0", "nothing was to be collected");
+    }
+    let before = low(worker);
+    for _ in 0..400 {
+        ask(address, "cycle");
+        let now = low(worker);
+        assert!(now < before + 80, "{before} open, then {now}");
+    }
+    let runs: usize = ask(address, "no_cycle").parse().expect("a number");
+    assert!(runs < 60, "{runs} collections for 400 cycles");
+}
