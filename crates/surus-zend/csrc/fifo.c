@@ -54,7 +54,7 @@ static bool has_writer(int fd)
 static int open_fifo(open_function next, const char *path, int flags, mode_t mode)
 {
 	bool reads = (flags & O_ACCMODE) == O_RDONLY;
-	int fd = -1;
+	int fd = -1, before = errno;
 	for (unsigned tries = 0;; tries++) {
 		if (fd < 0) {
 			fd = next(path, flags | O_NONBLOCK, mode);
@@ -66,6 +66,7 @@ static int open_fifo(open_function next, const char *path, int flags, mode_t mod
 		}
 		if (fd >= 0 && (!reads || has_writer(fd))) {
 			fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK);
+			errno = before;
 			return fd;
 		}
 		if (!surus_rs_nap_for_partner(tries)) {

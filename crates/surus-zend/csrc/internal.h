@@ -98,7 +98,8 @@ struct surus_task {
 	uint32_t switches;               /* of the script's that are left */
 	void **locks;                    /* locks.c: those of C libraries that it holds */
 	uint32_t lock_count, lock_room;
-	surus_task *next_holder;
+	const void *wanted;              /* the one that it waits for */
+	surus_task *next_holder, *next_waiter;
 	surus_used used;                 /* persistent.c */
 	char **uploads; /* form_files.c: names of the files that PHP has made for it, until its end */
 	uint32_t upload_count;

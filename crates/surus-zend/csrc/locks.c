@@ -31,7 +31,7 @@ typedef int (*lock_function)(void *);
 /* Tasks that do not run and hold locks. */
 static surus_task *holders;
 /* Tasks that wait for one of theirs. */
-static unsigned waiters;
+static surus_task *waiters;
 
 /* Locks whose task has ended without giving them back, by a fatal error in a callback. Nobody will: who comes next has
  * them. They are not touched, since their memory may be gone. */
@@ -92,9 +92,20 @@ static bool take_lost(void *lock)
 	return false;
 }
 
-/* Until somebody releases something. Not where the engine cannot be left: there a request has to end, since the one that
+/* `lock` may be free now; NULL: any. */
+static void released(const void *lock)
+{
+	for (const surus_task *task = waiters; task; task = task->next_waiter) {
+		if (!lock || task->wanted == lock) {
+			surus_rs_lock_is_released();
+			return;
+		}
+	}
+}
+
+/* Until somebody releases it. Not where the engine cannot be left: there a request has to end, since the one that
  * it waits for could not go on. */
-static void wait_for_release(surus_task *task, const void *caller)
+static void wait_for_release(surus_task *task, const void *lock, const void *caller)
 {
 	if (!surus_may_leave()) {
 		Dl_info library;
@@ -108,9 +119,15 @@ static void wait_for_release(surus_task *task, const void *caller)
 		surus_yield(SURUS_YIELDED);
 		return;
 	}
-	waiters++;
+	task->wanted = lock;
+	task->next_waiter = waiters;
+	waiters = task;
 	surus_rs_wait_for_lock();
-	waiters--;
+	surus_task **at = &waiters;
+	while (*at != task) {
+		at = &(*at)->next_waiter;
+	}
+	*at = task->next_waiter;
 }
 
 /* The same where others hold locks. `is_exclusive`: whoever holds it, nobody else may have it, and libc would not say so to the same thread. */
@@ -128,7 +145,7 @@ static int take_among_others(surus_task *task, void *lock, lock_function wait, l
 				return take_lost(lock) ? 0 : wait(lock);
 			}
 		}
-		wait_for_release(task, caller);
+		wait_for_release(task, lock, caller);
 	}
 }
 
@@ -165,9 +182,7 @@ static void forget_among_others(surus_task *task, void *lock)
 	if (!forget(task, lock)) {
 		take_lost(lock);
 	}
-	if (waiters) {
-		surus_rs_lock_is_released();
-	}
+	released(lock);
 }
 
 QUICK int release(void *lock, lock_function release)
@@ -221,9 +236,7 @@ void surus_locks_end(surus_task *task)
 		lost[lost_count++] = task->locks[i];
 	}
 	task->lock_count = 0;
-	if (waiters) {
-		surus_rs_lock_is_released();
-	}
+	released(NULL);
 }
 
 /* ---- what libraries call ---- */
@@ -290,13 +303,11 @@ EXPORTED int pthread_once(pthread_once_t *control, void (*routine)(void))
 		return next(control, routine);
 	}
 	while (holders && is_held(control)) {
-		wait_for_release(task, __builtin_return_address(0));
+		wait_for_release(task, control, __builtin_return_address(0));
 	}
 	note(task, control);
 	int result = next(control, routine);
 	forget(task, control);
-	if (waiters) {
-		surus_rs_lock_is_released();
-	}
+	released(control);
 	return result;
 }

@@ -89,6 +89,21 @@ fn the_other_end_of_a_fifo_is_waited_for() {
 }
 
 #[test]
+fn a_full_fifo_is_waited_for() {
+    let folder = TempDir::new("partners");
+    for mode in Mode::ALL {
+        let server = server(mode);
+        let fifo = fifo(&folder, &format!("{}-long", mode.name()));
+        let (read, write) = (case("read_long", &fifo), case("write_long", &fifo));
+        let (wrote, got) = one_after_the_other(&server, &write, &read);
+        assert_eq!(wrote, got, "{}", mode.name());
+        let (got, wrote) = one_after_the_other(&server, &read, &write);
+        assert_eq!(wrote, got, "{}", mode.name());
+        assert_eq!(ask(server.address(), "through_program"), "same");
+    }
+}
+
+#[test]
 fn a_partner_that_does_not_come_is_waited_for_until_the_deadline() {
     let folder = TempDir::new("partners");
     for mode in Mode::ISOLATES {

@@ -31,13 +31,15 @@ thread_local! {
 /// Calls `attempt` until it succeeds, or fails with another error than `busy`. -1 with errno set when the request is to
 /// end.
 fn until_done<T: Copy + Into<i64>>(busy: c_int, attempt: impl Fn() -> T) -> Option<T> {
+    let before = errno();
     for tries in 0.. {
         let result = attempt();
-        let failed = result.into() < 0;
-        if !failed {
+        if result.into() >= 0 {
             surus_rs_wake_partners();
+            set_errno(before);
+            return Some(result);
         }
-        if !failed || errno() != busy {
+        if errno() != busy {
             return Some(result);
         }
         if !surus_rs_nap_for_partner(tries) {
