@@ -358,7 +358,7 @@ fn an_application_that_does_not_boot_ends_with_1_and_its_error() {
 
 #[test]
 fn a_worker_that_dies_again_and_again_is_given_up() {
-    let folder = Folder::with("app.php", "<?php posix_kill(getmypid(), 9);");
+    let folder = Folder::with("app.php", "<?php shell_exec('kill -9 ' . getmypid());");
     let (code, log) = serve_and_fail(&folder.0);
     assert_eq!(code, Some(1), "{log}");
     assert!(
