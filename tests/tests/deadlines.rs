@@ -6,6 +6,8 @@
 mod cancelled;
 #[path = "deadlines/computing.rs"]
 mod computing;
+#[path = "deadlines/left.rs"]
+mod left;
 #[path = "deadlines/unwilling.rs"]
 mod unwilling;
 

@@ -36,6 +36,8 @@ const char *surus_php_version(void);
 
 /* A new isolate: NULL when memory is short. `memory_limit` is ini text or NULL. */
 surus_isolate *surus_isolate_new(const char *memory_limit);
+/* The names of all settings, one after the other from `*next` = 0; NULL at the end. Before there are isolates. */
+const char *surus_setting_name(uint32_t *next);
 /* Isolates of this process find the self-test's script, and have the settings that it needs, whatever the site's are. Before
  * the first one. */
 void surus_prepare_self_test(const char *script, size_t length);

@@ -80,6 +80,18 @@ static void copy_ini_directives(surus_isolate *isolate)
 	EG(error_reporting_ini_entry) = NULL;
 }
 
+const char *surus_setting_name(uint32_t *next)
+{
+	HashTable *all = EG(ini_directives);
+	while (*next < all->nNumUsed) {
+		Bucket *found = &all->arData[(*next)++];
+		if (Z_TYPE(found->val) != IS_UNDEF && found->key) {
+			return ZSTR_VAL(found->key);
+		}
+	}
+	return NULL;
+}
+
 static void say_nothing(int type, zend_string *file, const uint32_t line, zend_string *message)
 {
 }

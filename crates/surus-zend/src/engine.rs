@@ -1,7 +1,7 @@
 //! PHP of this process: started once, before any fork.
 
 use std::{
-    ffi::CString,
+    ffi::{CStr, CString},
     fmt,
     sync::atomic::{AtomicBool, Ordering},
     time::Duration,
@@ -79,6 +79,23 @@ impl Engine {
         Err(StartError(
             String::from_utf8_lossy(&error[..end]).into_owned(),
         ))
+    }
+
+    /// The names of all settings that PHP and its extensions know. In the master, before there are isolates.
+    #[must_use]
+    pub fn settings(&self) -> Vec<String> {
+        let mut next = 0;
+        let mut names = Vec::new();
+        loop {
+            // SAFETY: PHP has started; the name is a string of the table of settings, which stays.
+            unsafe {
+                let name = ffi::surus_setting_name(&mut next);
+                if name.is_null() {
+                    return names;
+                }
+                names.push(CStr::from_ptr(name).to_string_lossy().into_owned());
+            }
+        }
     }
 
     /// For tests, before [`Engine::start`]: PHP's blocks of memory come from malloc, where tools see errors in them, and

@@ -140,6 +140,7 @@ extern "C" {
     ) -> c_int;
     pub(crate) fn surus_engine_enter_worker(slice_us: u64);
     pub(crate) fn surus_php_version() -> *const c_char;
+    pub(crate) fn surus_setting_name(next: *mut u32) -> *const c_char;
     pub(crate) fn surus_prepare_self_test(script: *const c_char, length: usize);
     pub(crate) fn surus_isolate_new(memory_limit: *const c_char) -> *mut Isolate;
     pub(crate) fn surus_isolate_free(isolate: *mut Isolate, clean: bool);

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use nix::sys::resource::{getrlimit, Resource};
 use surus_master::in_child_as;
+use surus_zend::Engine;
 
 use crate::config::Config;
 use crate::open_files;
@@ -123,6 +124,24 @@ fn superuser(config: &Config) {
         );
     }
 }
+
+/// PHP takes any name, for `get_cfg_var()`; one that is nearly another one's is a mistake.
+pub(crate) fn misspelt_settings(config: &Config, engine: &Engine) {
+    let known = engine.settings();
+    for (name, _) in &config.ini {
+        if known.contains(name) {
+            continue;
+        }
+        let near = |other: &String| strsim::jaro_winkler(name, other);
+        let nearest = known.iter().max_by(|a, b| near(a).total_cmp(&near(b)));
+        if let Some(meant) = nearest.filter(|other| near(other) > NEARLY) {
+            tracing::warn!("[php] {name}: PHP has no such setting; is {meant} meant?");
+        }
+    }
+}
+
+/// Of 1, in strsim's measure: one or two letters.
+const NEARLY: f64 = 0.94;
 
 const LOCK_FOLDER: &str = "opcache.lockfile_path";
 

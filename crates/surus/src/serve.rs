@@ -86,6 +86,7 @@ fn serve(
         cache: usize::try_from(config.app.shared_cache).unwrap_or(usize::MAX),
     })
     .map_err(Refusal::failed)?;
+    preflight::misspelt_settings(config, &engine);
     let processes = processes(config, &engine).map_err(Refusal::failed)?;
     let mut listeners = surus_master::bind(
         &config.listen,

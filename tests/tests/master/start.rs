@@ -278,6 +278,47 @@ fn a_php_ini_name_with_a_dot_needs_no_quotes() {
     );
 }
 
+/// What applications read by `get_cfg_var()` is nobody's mistake.
+#[test]
+fn a_misspelt_setting_of_php_is_named_with_the_right_one() {
+    let folder = app("misspelt");
+    let server = Surus::serve(&folder.path().join("app.php"))
+        .config("[php]\nmemory_limits = '64M'\nsesion.name = 'x'\nmy.database = 'shop'\nopcache.preload_user = ''\n")
+        .start();
+    let log = server.log();
+    for part in [
+        "memory_limits: PHP has no such setting; is memory_limit meant?",
+        "sesion.name: PHP has no such setting; is session.name meant?",
+    ] {
+        assert!(log.contains(part), "no {part:?} in\n{log}");
+    }
+    assert_eq!(log.matches("no such setting").count(), 2, "{log}");
+}
+
+/// Each body has a file without a name: servers are not in each other's way.
+#[test]
+fn servers_may_have_one_spool_folder() {
+    let folder = app("one-spool");
+    let spool = folder.folder("spool");
+    let start = || {
+        Surus::serve(&folder.path().join("app.php"))
+            .config(&format!(
+                "[app.app]\nspool_folder = '{}'\n",
+                spool.display()
+            ))
+            .start()
+    };
+    let servers = [start(), start()];
+    for length in [1_000_000, 3_000_000] {
+        for server in &servers {
+            let request = Request::post("/long").body("text/plain", vec![b'x'; length]);
+            let answer = request.send(server.address()).expect(200);
+            assert_eq!(answer.text(), length.to_string());
+        }
+    }
+    assert_eq!(fs::read_dir(&spool).expect("the folder").count(), 0);
+}
+
 /// Not where PHP code is another user's, nor in development.
 #[test]
 fn that_php_runs_as_root_is_said() {
