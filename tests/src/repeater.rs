@@ -9,7 +9,8 @@ use std::time::Duration;
 /// A line comes in pieces, so that a reader waits for each.
 const BETWEEN: Duration = Duration::from_millis(10);
 
-/// Answers the line `MILLISECONDS WORD` with the line `WORD`, and `GET /MILLISECONDS/WORD` with a response that is `WORD`.
+/// Answers the line `MILLISECONDS WORD` with the line `WORD`, `GET /MILLISECONDS/WORD` with a response that is `WORD`, and
+/// as a memcached server whose item `MILLISECONDS_WORD` is `WORD`.
 #[derive(Debug)]
 pub struct Repeater {
     address: SocketAddr,
@@ -43,6 +44,13 @@ fn answer(mut stream: &TcpStream) -> io::Result<()> {
     stream.set_nodelay(true)?;
     let mut lines = BufReader::new(stream).lines();
     while let Some(line) = lines.next().transpose()? {
+        if let Some(key) = line.strip_prefix("get ") {
+            let (delay, word) = key.split_once('_').unwrap_or(("0", key));
+            wait(delay);
+            let value = format!("VALUE {key} 0 {}\r\n{word}\r\nEND\r\n", word.len());
+            stream.write_all(value.as_bytes())?;
+            continue;
+        }
         let Some(path) = line.strip_prefix("GET /") else {
             let (delay, word) = line.split_once(' ').unwrap_or(("0", &line));
             wait(delay);

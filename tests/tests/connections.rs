@@ -6,6 +6,8 @@
 mod cut;
 #[path = "connections/errno.rs"]
 mod errno;
+#[path = "connections/shared.rs"]
+mod shared;
 
 use std::fs;
 use std::io;

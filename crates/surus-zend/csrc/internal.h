@@ -87,6 +87,7 @@ struct surus_task {
 	zend_object *ending;  /* cancel.c: the exception that ends the request, once it was thrown */
 	bool body_over;       /* of a fiber's request: shutdown functions and what follows them run */
 	bool hard_cancel;     /* cancelled again while it ends: nothing waits any more */
+	bool uses_handles;    /* handles.c has noted it */
 	uint32_t refused;     /* waits refused in a row */
 	uint32_t resumed_at;  /* tick of the last resume */
 	uint32_t built_superglobals; /* of the running request */
@@ -180,6 +181,19 @@ extern const zend_function_entry surus_internal_functions[];
 
 /* ---- connection_functions.c ---- */
 extern const zend_function_entry surus_connection_functions[];
+
+/* ---- handles.c ---- */
+/* From now on functions that use a connection are entered through ours. */
+void surus_handles_start(void);
+/* The request has ended: what it has begun on connections that others may use is ended, and it uses them no more. */
+void surus_handles_end(surus_task *task);
+/* Its stack is left for good: nobody uses the connections again that it was using. */
+void surus_handles_give_up(surus_task *task);
+/* The isolate goes, with all of its objects. */
+void surus_handles_forget(surus_isolate *isolate);
+
+/* ---- connection_in_use.c ---- */
+void surus_register_connection_in_use(void);
 
 /* ---- sapi.c ---- */
 extern sapi_module_struct surus_sapi_module;

@@ -42,6 +42,7 @@ static PHP_MINIT_FUNCTION(surus)
 	if (zend_register_functions(NULL, surus_connection_functions, NULL, type) != SUCCESS) {
 		return FAILURE;
 	}
+	surus_register_connection_in_use();
 	return zend_register_functions(NULL, surus_internal_functions, NULL, type);
 }
 
@@ -275,6 +276,7 @@ int surus_engine_start(const char *ini, char *error, size_t error_size)
 	if (is_server) {
 		surus_process_functions_start();
 		surus_persistent_start();
+		surus_handles_start();
 	}
 	surus_superglobals_start();
 	surus_form_files_start();

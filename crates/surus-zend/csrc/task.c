@@ -96,6 +96,7 @@ surus_event surus_task_resume(surus_task *task)
 	surus_stack_switch(&loop_sp, task->sp);
 	surus_running = NULL;
 	if (surus_is_abandoned(task)) {
+		surus_handles_give_up(task);
 		surus_clear_marks(task->isolate);
 		if (task->fiber) {
 			surus_memory_forgive(task->isolate);
@@ -172,6 +173,7 @@ bool surus_task_is_ending(const surus_task *task)
 
 void surus_task_give_up(surus_task *task)
 {
+	surus_handles_give_up(task);
 	task->event = SURUS_ABANDONED;
 	end_locks(task);
 }

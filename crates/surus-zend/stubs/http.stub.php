@@ -2,7 +2,7 @@
 
 /**
  * What Surus adds to PHP natively; csrc/ implements it: request_class.c, response_class.c, functions.c,
- * internal_functions.c, in_process.c. Editors and analysers read this file; PHP does not.
+ * internal_functions.c, in_process.c, connection_in_use.c. Editors and analysers read this file; PHP does not.
  */
 
 namespace Surus {
@@ -12,6 +12,14 @@ namespace Surus {
      * included. Elsewhere it does nothing.
      */
     function watch(string ...$paths): void
+    {
+    }
+
+    /**
+     * Two requests use one connection at a time, which would give one of them the other's answer. The message names both,
+     * and where each uses it: declare the connection scoped, or use a pool.
+     */
+    class ConnectionInUse extends \LogicException
     {
     }
 }

@@ -33,11 +33,13 @@ fn check_end(mode: Mode, client: &str, end: End) {
         End::Deadline => "700ms",
         End::Client => "0",
     };
-    let server = server(
-        mode,
-        &format!("request_timeout = \"{timeout}\"\nprocesses = 1"),
-    )
-    .start();
+    // One process: the same one takes all.
+    let processes = match mode {
+        Mode::Process => "processes = 1",
+        Mode::Classic | Mode::Coroutine => "",
+    };
+    let app = format!("request_timeout = \"{timeout}\"\n{processes}");
+    let server = server(mode, &app).start();
     let target = format!("/?case=ask&client={client}&port={}", port(client));
     expect_own(&server, &target, "first");
     for round in 0..2 {

@@ -1,0 +1,147 @@
+//! Requests of one application share a connection. One of them gets its own answer, the other one is told.
+
+use std::fs;
+
+use surus_tests::http::{Connection, Request};
+use surus_tests::surus::{Mode, Surus};
+use surus_tests::waiting::wait_for;
+
+use super::{begin, notes, port, server};
+
+/// Begins a request and waits until it is at work.
+fn start(server: &Surus, target: &str, id: &str) -> Connection {
+    let connection = begin(server, &format!("{target}&id={id}")).expect("a connection");
+    wait_for("it has not begun", || {
+        notes(server, id).starts_with("begun;")
+    });
+    connection
+}
+
+fn answer(mut connection: Connection) -> String {
+    let response = connection.response("GET").expect("an answer");
+    response.expect(200).text()
+}
+
+fn get(server: &Surus, target: &str) -> String {
+    Request::get(target)
+        .send(server.address())
+        .expect(200)
+        .text()
+}
+
+/// It names both requests, without what their query strings say, the places of both, and the mend.
+fn expect_in_use(text: &str, class: &str) {
+    assert!(
+        text.starts_with(&format!("in use: {class} is in use")),
+        "{text}"
+    );
+    for part in ["GET /orders", "GET /users", ".php:", "scoped", "pool"] {
+        assert!(text.contains(part), "no {part:?}: {text}");
+    }
+    assert!(!text.contains('?') && !text.contains("word="), "{text}");
+}
+
+fn check(client: &str, class: &str) {
+    let server = server(Mode::Coroutine, "").start();
+    let query = format!("case=share&client={client}&port={}", port(client));
+    assert_eq!(
+        get(&server, &format!("/?{query}&word=first&seconds=0")),
+        "first"
+    );
+    for round in 0..3 {
+        let target = format!("/orders?{query}&word=alice{round}&seconds=1");
+        let alice = start(&server, &target, &format!("alice{round}"));
+        let mut told = 0;
+        for number in 0..3 {
+            let target = format!("/users?{query}&word=bob{round}{number}&seconds=0");
+            let text = get(&server, &target);
+            if text != format!("bob{round}{number}") {
+                expect_in_use(&text, class);
+                told += 1;
+            }
+        }
+        // Where the machine stood still, the first one may have been done.
+        assert!(told > 0 || round > 0, "{client}: nobody was told");
+        assert_eq!(answer(alice), format!("alice{round}"), "{client}");
+        assert_eq!(
+            get(&server, &format!("/?{query}&word=carol&seconds=0")),
+            "carol"
+        );
+    }
+}
+
+macro_rules! clients {
+    ($($name:ident: $class:expr;)*) => {
+        $(#[test] fn $name() { check(stringify!($name), $class); })*
+    };
+}
+
+clients! {
+    plain_pdo_pgsql: "PDO";
+    plain_pdo_mysql: "PDO";
+    mysqli: "mysqli";
+    pgsql: "PgSql\\Connection";
+    redis: "Redis";
+    memcached: "Memcached";
+    curl: "CurlHandle";
+}
+
+/// Nobody gets into the transaction of a request that waits for something else.
+#[test]
+fn a_transaction_is_one_requests() {
+    let server = server(Mode::Coroutine, "").start();
+    let query = format!("case=keep_transaction&port={}", port("pgsql"));
+    let alice = start(&server, &format!("/orders?{query}&word=alice"), "alice");
+    let text = get(&server, &format!("/users?{query}&word=bob"));
+    expect_in_use(&text, "PDO");
+    assert!(text.contains("has begun a transaction"), "{text}");
+    fs::write(server.folder().join("alice.go"), "").expect("a sign");
+    assert_eq!(answer(alice), "alice");
+    assert_eq!(get(&server, &format!("/users?{query}&word=bob")), "bob");
+}
+
+/// A transaction that its request has left open is rolled back when that ends.
+#[test]
+fn a_transaction_ends_with_its_request() {
+    let server = server(Mode::Coroutine, "").start();
+    let query = format!("case=keep_transaction&port={}", port("pgsql"));
+    assert_eq!(
+        get(
+            &server,
+            &format!("/orders?{query}&word=alice&seconds=forget")
+        ),
+        "alice"
+    );
+    assert_eq!(get(&server, &format!("/users?{query}&word=bob")), "bob");
+    assert!(
+        server.log().contains("left a transaction open on a PDO"),
+        "{}",
+        server.log()
+    );
+}
+
+/// A statement that is freed tells its server: not while another request waits there for an answer.
+#[test]
+fn a_statement_that_is_freed_does_not_disturb() {
+    let server = server(Mode::Coroutine, "").start();
+    let query = format!("case=keep_statement&port={}", port("pgsql"));
+    for round in 0..3 {
+        let bob = start(
+            &server,
+            &format!("/users?{query}&word=bob"),
+            &format!("bob{round}"),
+        );
+        let target = format!("/orders?{query}&word=alice{round}&seconds=1");
+        let alice = start(&server, &target, &format!("alice{round}"));
+        fs::write(server.folder().join(format!("bob{round}.go")), "").expect("a sign");
+        let _ = {
+            let mut bob = bob;
+            bob.response("GET").expect("an answer")
+        };
+        assert_eq!(answer(alice), format!("alice{round}"));
+        assert_eq!(
+            get(&server, &format!("/?{query}&word=carol&id=carol&seconds=0")),
+            "carol"
+        );
+    }
+}
