@@ -112,6 +112,8 @@ pub(crate) struct State {
     requests: Cell<u32>,
     /// Who reads what the client sends.
     reader: Cell<Reader>,
+    /// What follows the request in flight is none.
+    is_last: Cell<bool>,
     /// hyper has the connection.
     by_hyper: Cell<bool>,
     /// hyper is to give it back after this request.
@@ -155,6 +157,7 @@ impl State {
                 owes_since: Cell::new(None),
                 requests: Cell::new(0),
                 reader: Cell::new(Reader::Usual),
+                is_last: Cell::new(false),
                 by_hyper: Cell::new(false),
                 lent: Cell::new(false),
                 flushed: Cell::new(true),
@@ -275,6 +278,17 @@ impl State {
         self.reader.set(Reader::Nobody);
         self.linger.set(true);
         self.order(Command::Finish);
+    }
+
+    /// What follows the request in flight may be a part of it to others, so it is no request.
+    pub(crate) fn ends_behind(&self) {
+        self.is_last.set(true);
+        self.order(Command::Finish);
+    }
+
+    /// Whether the response in flight is the last one.
+    pub(crate) fn is_last(&self) -> bool {
+        self.is_last.get() || self.reader() == Reader::Nobody
     }
 
     /// hyper gets the connection until it has answered the request that has been begun.

@@ -1,11 +1,14 @@
 //! Requests that are refused, whatever becomes of them at the backend.
 
-use http::header::{HeaderValue, CONNECTION};
+use http::header::{HeaderValue, ALLOW, CONNECTION};
 use http::{Response, StatusCode};
 
 use crate::connection::State;
 use crate::request_body::Verdict;
 use crate::{plain, Reply};
+
+/// What a backend may be asked for: TRACE is refused before.
+const METHODS: &str = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS";
 
 /// A request whose body has failed is refused, whatever the backend has made of it.
 pub(crate) fn judge<B>(
@@ -22,8 +25,10 @@ pub(crate) fn judge<B>(
 pub(crate) fn refuse<B>(state: &State, status: StatusCode) -> Response<Reply<B>> {
     state.linger.set(true);
     let mut response = plain(status);
-    response
-        .headers_mut()
-        .insert(CONNECTION, HeaderValue::from_static("close"));
+    let headers = response.headers_mut();
+    headers.insert(CONNECTION, HeaderValue::from_static("close"));
+    if status == StatusCode::METHOD_NOT_ALLOWED {
+        headers.insert(ALLOW, HeaderValue::from_static(METHODS));
+    }
     response
 }

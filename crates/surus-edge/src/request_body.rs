@@ -10,7 +10,7 @@ use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
 use http_body::{Body, Frame, SizeHint};
 
-use crate::connection::{Command, State};
+use crate::connection::State;
 use crate::direct::{Direct, Rest};
 use crate::input::Input;
 use crate::patience::Patience;
@@ -284,7 +284,7 @@ impl Body for RequestBody {
                 if frame.is_trailers() && !watch.connection.is_http2() {
                     // hyper ends them with CRLF CRLF only. Who takes LF for the end of a line, as one may (RFC 9112, 2.2),
                     // may see the next request where hyper has seen a trailer: there is none.
-                    watch.connection.order(Command::Finish);
+                    watch.connection.ends_behind();
                 }
                 let bytes = frame.data_ref().map_or(0, |data| data.len() as u64);
                 Poll::Ready(Some(watch.came(bytes).map(|()| frame)))

@@ -15,7 +15,7 @@ use hyper::body::Incoming;
 
 use crate::access_log::Entry;
 use crate::compress::compress;
-use crate::connection::{Reader, State};
+use crate::connection::State;
 use crate::ids::REQUEST_ID;
 use crate::length::correct;
 use crate::refusal::judge;
@@ -68,7 +68,7 @@ impl Noted {
                 log.complete();
             }
         }
-        if self.busy.0.reader() == Reader::Nobody {
+        if self.busy.0.is_last() {
             let close = HeaderValue::from_static("close");
             response.headers_mut().insert(CONNECTION, close);
         }

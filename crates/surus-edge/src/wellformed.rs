@@ -18,6 +18,10 @@ pub(crate) fn check(request: &mut Parts, limits: &Limits) -> Result<(), StatusCo
     if request.method == Method::CONNECT {
         return Err(StatusCode::NOT_IMPLEMENTED);
     }
+    // It would show a script what proxies have added to a request: cookies, credentials.
+    if request.method == Method::TRACE {
+        return Err(StatusCode::METHOD_NOT_ALLOWED);
+    }
     let uri = &request.uri;
     let path = uri.path();
     let whole_server = path == "*" && request.method == Method::OPTIONS;
@@ -29,7 +33,11 @@ pub(crate) fn check(request: &mut Parts, limits: &Limits) -> Result<(), StatusCo
         return Err(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE);
     }
     let target = path.len() + uri.query().map_or(0, str::len);
-    let left = limits.header_bytes.saturating_sub(target);
+    let authority = uri
+        .authority()
+        .map_or(0, |authority| authority.as_str().len());
+    let line = request.method.as_str().len() + authority + target;
+    let left = limits.header_bytes.saturating_sub(line);
     let host = look_through(&request.headers, left)?;
     match uri.authority() {
         None if host.is_none() && request.version == Version::HTTP_11 => return Err(BAD),
@@ -66,7 +74,7 @@ fn look_through(headers: &HeaderMap, most: usize) -> Result<Option<&HeaderValue>
     for (name, value) in headers {
         bytes += name.as_str().len() + value.len();
         if *name == HOST {
-            if host.is_some() || !is_host(value.as_bytes()) {
+            if host.is_some() || value.is_empty() || !is_host(value.as_bytes()) {
                 return Err(StatusCode::BAD_REQUEST);
             }
             host = Some(value);
@@ -143,7 +151,9 @@ mod tests {
         for (version, target, hosts, expected) in [
             (Version::HTTP_11, "/", &["a"][..], "a"),
             (Version::HTTP_11, "/", &["[::1]:80"], "[::1]:80"),
-            (Version::HTTP_11, "/", &[""], ""),
+            (Version::HTTP_11, "/", &[""], "400"),
+            (Version::HTTP_10, "/", &[""], "400"),
+            (Version::HTTP_11, "http://b/", &[""], "400"),
             (Version::HTTP_11, "/", &[], "400"),
             (Version::HTTP_11, "/", &["a", "a"], "400"),
             (Version::HTTP_11, "/", &["a b"], "400"),
@@ -170,7 +180,7 @@ mod tests {
     #[test]
     fn lengths() {
         for (target, length, expected) in
-            [("/", 90, "a"), ("/", 95, "431"), ("/abcd?efg", 90, "431")]
+            [("/", 87, "a"), ("/", 95, "431"), ("/abcd?efg", 87, "431")]
         {
             let headers = [("host", "a"), ("x", &*"x".repeat(length))];
             let got = checked(Version::HTTP_11, "GET", target, &headers);

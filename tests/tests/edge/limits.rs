@@ -134,6 +134,19 @@ fn headers_are_bounded() {
     assert_eq!(get(15, 900), 200);
     assert_eq!(get(25, 1), 431);
     assert_eq!(get(10, 2000), 431);
+    // Whatever of the head is long.
+    let long = "x".repeat(100_000);
+    for line in [
+        format!("{long} / HTTP/1.1"),
+        format!("GET /{long} HTTP/1.1"),
+        format!("GET /?{long} HTTP/1.1"),
+        format!("GET http://{long}/ HTTP/1.1"),
+    ] {
+        let request = format!("{line}\r\nHost: a\r\n\r\n");
+        let mut connection = sent(&server, &request).expect("a connection");
+        let response = connection.response("GET").expect("an answer");
+        assert!([414, 431].contains(&response.status), "{}", &line[..20]);
+    }
     // Also for requests that are for the fast lane, and for one whose handler waits: it is not begun.
     for target in ["/", "/sleep?seconds=1"] {
         for (headers, status) in [(15, 200), (25, 431)] {

@@ -34,6 +34,8 @@ pub(crate) enum Head {
     Incomplete,
     /// Anything else, wrong or not.
     Unusual,
+    /// Its length is said twice, or in two ways. hyper would take one of them.
+    Ambiguous,
 }
 
 /// Fills in `head`, whose headers are empty. What it gets are slices of the block. `most`: headers that a request may have.
@@ -42,7 +44,26 @@ pub(crate) fn read(block: &Bytes, most: usize, head: &mut Parts) -> Head {
     if !matches!(read, Head::Complete { .. } | Head::Long { .. }) {
         head.headers.clear();
     }
-    read
+    match read {
+        Head::Unusual if is_ambiguous(block) => Head::Ambiguous,
+        read => read,
+    }
+}
+
+/// Looks at a whole head only: who sends its parts one by one is hyper's to judge.
+#[cold]
+fn is_ambiguous(block: &[u8]) -> bool {
+    let mut headers = [httparse::EMPTY_HEADER; 2 * MOST_HEADERS];
+    let mut request = httparse::Request::new(&mut headers);
+    if !matches!(request.parse(block), Ok(Status::Complete(_))) {
+        return false;
+    }
+    let named = |name: HeaderName| {
+        let is_it = |header: &&httparse::Header| header.name.eq_ignore_ascii_case(name.as_str());
+        request.headers.iter().filter(is_it).count()
+    };
+    let (lengths, codings) = (named(CONTENT_LENGTH), named(TRANSFER_ENCODING));
+    lengths > 1 || (lengths > 0 && codings > 0)
 }
 
 fn read_request(block: &Bytes, most: usize, head: &mut Parts) -> Head {

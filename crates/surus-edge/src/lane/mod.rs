@@ -46,6 +46,9 @@ use head::Head;
 /// What hyper reads in place of a head whose request has been begun, and whose body it is not to read.
 const STAND_IN: &[u8] = b"POST / HTTP/1.1\r\nhost: a\r\n\r\n";
 
+/// The same in place of a head that is to be refused.
+const MALFORMED: &[u8] = b"\0\r\n\r\n";
+
 /// How the lane ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
@@ -126,6 +129,11 @@ async fn work<B: Backend>(socket: &mut Socket, service: &Service<B>) -> io::Resu
                 let direct = Direct::new(state, block.slice(length..), body, expects);
                 begin(service, &mut head, direct);
                 socket.give_back(STAND_IN);
+                is_for_lane = false;
+                break;
+            }
+            Head::Ambiguous => {
+                socket.give_back(MALFORMED);
                 is_for_lane = false;
                 break;
             }

@@ -68,7 +68,7 @@ macro_rules! get {
 pub(super) const LENGTHS: &[Case] = &[
     case("plain", post!("Content-Length: 5\r\n", "hello"), Taken("hello")),
     case("zeros before it", post!("Content-Length: 0005\r\n", "hello"), Taken("hello")),
-    case("twice the same", post!("Content-Length: 5\r\nContent-Length: 5\r\n", "hello"), Taken("hello")),
+    case("twice the same", post!("Content-Length: 5\r\nContent-Length: 5\r\n", "hello"), Refused(400)),
     case("twice, differing", post!("Content-Length: 5\r\nContent-Length: 50\r\n", concat!("hello", smuggled!())), Refused(400)),
     case("twice, the second is 0", post!("Content-Length: 45\r\nContent-Length: 0\r\n", smuggled!()), Refused(400)),
     case("a list of the same", post!("Content-Length: 5, 5\r\n", "hello"), Refused(400)),
@@ -97,9 +97,9 @@ pub(super) const LENGTHS: &[Case] = &[
 /// `Transfer-Encoding`: RFC 9112, 6.1 and 6.3.
 pub(super) const CODINGS: &[Case] = &[
     case("in capitals", post!("Transfer-Encoding: CHUNKED\r\n", "5\r\nhello\r\n0\r\n\r\n"), Taken("hello")),
-    case("with a length behind it", post!("Transfer-Encoding: chunked\r\nContent-Length: 3\r\n", "5\r\nhello\r\n0\r\n\r\n"), Last("hello")),
-    case("with a length before it", post!("Content-Length: 3\r\nTransfer-Encoding: chunked\r\n", "5\r\nhello\r\n0\r\n\r\n"), Last("hello")),
-    case("with a longer length", post!("Content-Length: 50\r\nTransfer-Encoding: chunked\r\n", concat!("0\r\n\r\n", smuggled!())), Last("")),
+    case("with a length behind it", post!("Transfer-Encoding: chunked\r\nContent-Length: 3\r\n", "5\r\nhello\r\n0\r\n\r\n"), Refused(400)),
+    case("with a length before it", post!("Content-Length: 3\r\nTransfer-Encoding: chunked\r\n", "5\r\nhello\r\n0\r\n\r\n"), Refused(400)),
+    case("with a longer length", post!("Content-Length: 50\r\nTransfer-Encoding: chunked\r\n", concat!("0\r\n\r\n", smuggled!())), Refused(400)),
     case("with an invalid length", post!("Content-Length: x\r\nTransfer-Encoding: chunked\r\n", "5\r\nhello\r\n0\r\n\r\n"), Refused(400)),
     case("identity", post!("Transfer-Encoding: identity\r\nContent-Length: 5\r\n", "hello"), Refused(400)),
     case("chunked, identity", post!("Transfer-Encoding: chunked, identity\r\n", "5\r\nhello\r\n0\r\n\r\n"), Refused(400)),
@@ -334,6 +334,16 @@ pub(super) const LINES: &[Case] = &[
         Taken(""),
     ),
     case(
+        "TRACE",
+        get!("TRACE /NAME HTTP/1.1", "Host: a\r\n"),
+        Refused(405),
+    ),
+    case(
+        "TRACE of the server",
+        get!("TRACE / HTTP/1.0", "X: y\r\n"),
+        Refused(405),
+    ),
+    case(
         "a method in small letters",
         get!("get /NAME HTTP/1.1", "Host: a\r\n"),
         Taken(""),
@@ -444,6 +454,8 @@ pub(super) const LINES: &[Case] = &[
 pub(super) const HEADERS: &[Case] = &[
     case("no Host", get!("GET /NAME HTTP/1.1", ""), Refused(400)),
     case("no Host, HTTP/1.0", get!("GET /NAME HTTP/1.0", ""), Last("")),
+    case("an empty Host", get!("GET /NAME HTTP/1.1", "Host:\r\n"), Refused(400)),
+    case("an empty Host, HTTP/1.0", get!("GET /NAME HTTP/1.0", "Host: \r\n"), Refused(400)),
     case("Host twice", get!("GET /NAME HTTP/1.1", "Host: a\r\nHost: b\r\n"), Refused(400)),
     case("Host twice the same", get!("GET /NAME HTTP/1.1", "Host: a\r\nHost: a\r\n"), Refused(400)),
     case("Host with a space before the colon", get!("GET /NAME HTTP/1.1", "Host : a\r\n"), Refused(400)),

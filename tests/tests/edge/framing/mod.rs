@@ -30,8 +30,12 @@ const CONFIG: &str =
     "[server]\nheader_timeout = \"5s\"\nbody_timeout = \"5s\"\nkeep_alive = \"5s\"\n";
 
 fn app() -> Surus {
-    Surus::serve(&fixture("framing/app.php"))
-        .mode(Mode::Coroutine)
+    serve(Mode::Coroutine)
+}
+
+fn serve(mode: Mode) -> Surus {
+    Surus::serve(&mode.script(&fixture("framing")))
+        .mode(mode)
         .config(CONFIG)
         .start()
 }
@@ -159,9 +163,8 @@ fn expect_none(complaints: &[String]) {
     assert!(complaints.is_empty(), "{}", complaints.join("\n"));
 }
 
-#[test]
-fn requests_are_read_as_the_standard_says() {
-    let server = app();
+fn are_read_right(mode: Mode) {
+    let server = serve(mode);
     let complaints = each(&corpus(), |sent| {
         let answer = exchange(server.address(), &sent.bytes);
         let (seen, status) = seen(&answer);
@@ -183,6 +186,21 @@ fn requests_are_read_as_the_standard_says() {
         })
     });
     expect_none(&complaints);
+}
+
+#[test]
+fn requests_are_read_as_the_standard_says() {
+    are_read_right(Mode::Coroutine);
+}
+
+#[test]
+fn so_they_are_by_a_classic_site() {
+    are_read_right(Mode::Classic);
+}
+
+#[test]
+fn so_they_are_in_front_of_processes() {
+    are_read_right(Mode::Process);
 }
 
 /// True if one has read what the other has, and perhaps refused some of it. Anything else is a danger: a byte that is a
