@@ -5,6 +5,7 @@
 # phpt    PHP's own tests, each in an isolate with another one interleaved
 # fuzz    every parser for two minutes, with a nightly compiler: fuzz/README.md
 # stress  random requests to the engine, from a seed, also under valgrind: half an hour
+# adversary  interrupted requests over real drivers, from a seed: whose answer is this? An hour
 
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
@@ -12,7 +13,7 @@ SURUS = target/release/surus
 LISTEN = 127.0.0.1:8080
 PEERS = $(filter --quick,$(BENCH))
 
-.PHONY: serve build test lint bench phpt fuzz stress
+.PHONY: serve build test lint bench phpt fuzz stress adversary
 .DEFAULT_GOAL := serve
 
 serve:
@@ -57,3 +58,8 @@ stress:
 	bin/setup test
 	cargo build --release -p surus-stress
 	tests/stress/run $(STRESS)
+
+adversary:
+	bin/setup test
+	cargo build --release -p surus -p surus-adversary
+	target/release/surus-adversary --seconds 20 --total-seconds 3600 $(ADVERSARY)

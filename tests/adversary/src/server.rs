@@ -1,0 +1,164 @@
+//! The server under test, and what can be seen of it from outside.
+
+use std::{
+    cell::{Cell, RefCell},
+    collections::BTreeSet,
+    fs,
+    net::SocketAddr,
+    path::Path,
+    process::ExitStatus,
+    rc::Rc,
+    time::{Duration, Instant},
+};
+
+use nix::{
+    sys::signal::{kill, Signal},
+    unistd::Pid,
+};
+use surus_tests::surus::{Mode, Surus};
+use tokio::time::sleep;
+
+use crate::{backends::Backends, interruption::Interruption};
+
+/// Isolates of a classic site: fewer than requests, so that persistent connections go from one to the next.
+const ISOLATES: usize = 16;
+const PROCESSES: usize = 6;
+
+pub(crate) struct Server {
+    surus: RefCell<Surus>,
+    address: SocketAddr,
+    master: i32,
+    workers: RefCell<BTreeSet<i32>>,
+    /// Workers may be replaced.
+    pub(crate) changing: Cell<bool>,
+    deaths: RefCell<Vec<String>>,
+}
+
+impl Server {
+    pub(crate) fn start(mode: Mode, interruption: Interruption, backends: &Backends) -> Rc<Server> {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("php");
+        let site = match mode {
+            Mode::Coroutine => mode.script(&folder),
+            _ => folder,
+        };
+        let timeout = match interruption {
+            Interruption::Deadline => "250ms",
+            _ => "30s",
+        };
+        let mut settings = vec![
+            format!("request_timeout={timeout}"),
+            "memory_limit=64M".to_owned(),
+            "queue_timeout=30s".to_owned(),
+        ];
+        match mode {
+            Mode::Coroutine => {}
+            Mode::Classic => settings.push(format!("isolates.max={ISOLATES}")),
+            Mode::Process => settings.push(format!("processes={PROCESSES}")),
+        }
+        let mut options = Surus::serve(&site).mode(mode);
+        for setting in settings {
+            options = options.argument("--set").argument(setting);
+        }
+        for (name, value) in backends.variables() {
+            options = options.env(&name, &value);
+        }
+        if interruption == Interruption::FullDisk {
+            options = options.under(&["sh", "-c", "exec \"$0\" \"$@\" 2>/dev/full"]);
+        }
+        let mut surus = options.start();
+        let server = Rc::new(Server {
+            address: surus.address(),
+            master: surus.process().id() as i32,
+            surus: RefCell::new(surus),
+            workers: RefCell::default(),
+            changing: Cell::new(false),
+            deaths: RefCell::default(),
+        });
+        server.workers.replace(server.children());
+        server
+    }
+
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The master's children: workers, and PHP's processes.
+    fn children(&self) -> BTreeSet<i32> {
+        let master = self.master;
+        let path = format!("/proc/{master}/task/{master}/children");
+        let list = fs::read_to_string(path).unwrap_or_default();
+        list.split_whitespace()
+            .filter_map(|pid| pid.parse().ok())
+            .collect()
+    }
+
+    /// Looks for workers that have ended, again and again.
+    pub(crate) async fn watch(self: Rc<Self>) {
+        loop {
+            self.look();
+            sleep(Duration::from_millis(50)).await;
+        }
+    }
+
+    pub(crate) fn look(&self) {
+        let now = self.children();
+        let before = self.workers.replace(now.clone());
+        if self.changing.get() {
+            return;
+        }
+        for gone in before.difference(&now) {
+            let log = self.surus.borrow().log();
+            let mut lines: Vec<_> = log
+                .lines()
+                .rev()
+                .filter(|line| !line.contains(" PHP "))
+                .take(6)
+                .collect();
+            lines.reverse();
+            let text = format!("process {gone} has ended\n    {}", lines.join("\n    "));
+            self.deaths.borrow_mut().push(text);
+        }
+    }
+
+    /// Processes that have ended since the last call, and should not have.
+    pub(crate) fn deaths(&self) -> Vec<String> {
+        self.deaths.take()
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        let _ = kill(Pid::from_raw(self.master), signal);
+    }
+
+    /// Open descriptors of all workers.
+    pub(crate) fn descriptors(&self) -> usize {
+        let count = |pid: &i32| fs::read_dir(format!("/proc/{pid}/fd")).map_or(0, Iterator::count);
+        self.children().iter().map(count).sum()
+    }
+
+    /// Bytes of private memory of all workers.
+    pub(crate) fn memory(&self) -> u64 {
+        let private = |pid: &i32| {
+            let rollup = fs::read_to_string(format!("/proc/{pid}/smaps_rollup"));
+            rollup
+                .unwrap_or_default()
+                .lines()
+                .find_map(|line| line.strip_prefix("Private_Dirty:"))
+                .and_then(|rest| rest.trim().trim_end_matches(" kB").parse::<u64>().ok())
+                .unwrap_or_default()
+                * 1024
+        };
+        self.children().iter().map(private).sum()
+    }
+
+    /// Waits for its end; none if it does not end.
+    pub(crate) async fn ended(&self, patience: Duration) -> Option<ExitStatus> {
+        let begun = Instant::now();
+        loop {
+            let ended = self.surus.borrow_mut().process().ended();
+            if ended.is_some() || begun.elapsed() > patience {
+                return ended;
+            }
+            sleep(Duration::from_millis(20)).await;
+        }
+    }
+}
