@@ -297,3 +297,31 @@ fn traced(mode: Mode) {
         site.server.log()
     );
 }
+
+/// In a coroutine application objects may outlive the request that has made them. Their connections are theirs: they are
+/// neither cleaned under their feet nor given to anybody else.
+#[test]
+fn what_objects_keep_is_given_to_nobody() {
+    let site = Site::new(Mode::Coroutine, "pdo_pgsql");
+    let kept = site.ask("step=kept");
+    let (others, _) = surus_tests::parallel::together(30, |number| {
+        let used = site.ask(&format!("step=use&token=t{number}"));
+        assert_eq!(used["token"], format!("t{number}"));
+        text(&used["pid"])
+    });
+    assert!(!others.contains(&text(&kept["pdo"])), "{others:?} {kept}");
+    assert!(!others.contains(&text(&kept["pgsql"])), "{others:?} {kept}");
+    assert_eq!(site.ask("step=kept"), kept);
+}
+
+/// Objects that need each other do not keep a connection from the requests that follow.
+#[test]
+fn cycles_keep_no_connection() {
+    let site = Site::new(Mode::Coroutine, "pdo_pgsql");
+    let mut back_ends = std::collections::HashSet::new();
+    for _ in 0..30 {
+        back_ends.insert(text(&site.ask("step=cycle")["pid"]));
+        thread::sleep(Duration::from_millis(5));
+    }
+    assert!(back_ends.len() < 6, "{back_ends:?}");
+}
