@@ -39,18 +39,18 @@ static zend_string *function_of(const zend_execute_data *frame)
 		ZSTR_VAL(function->common.function_name));
 }
 
-void surus_throw_in_use(const zend_class_entry *class, surus_task *task, const zend_execute_data *use, const char *begun)
+void surus_throw_in_use(const char *class, surus_task *task, const zend_execute_data *use, const char *begun)
 {
 	zend_string *user = surus_running ? name_of(surus_running) : zend_strpprintf(0, "a request");
 	zend_string *call = function_of(EG(current_execute_data)), *place = place_of(EG(current_execute_data));
 	if (!task) {
 		zend_throw_exception_ex(in_use_class, 0, "%s was in use by a request that was given up, and is broken: %s wants %s %s. "
-			MEND, ZSTR_VAL(class->name), ZSTR_VAL(user), ZSTR_VAL(call), ZSTR_VAL(place));
+			MEND, class, ZSTR_VAL(user), ZSTR_VAL(call), ZSTR_VAL(place));
 	} else {
 		zend_string *other = name_of(task), *other_place = place_of(use ? use : surus_fiber_frame(task));
 		zend_string *other_call = use ? function_of(use) : zend_strpprintf(0, "%s", begun);
 		zend_throw_exception_ex(in_use_class, 0, "%s is in use by another request: %s %s %s %s, and %s wants %s %s. " MEND,
-			ZSTR_VAL(class->name), ZSTR_VAL(other), use ? "waits in" : "has begun", ZSTR_VAL(other_call),
+			class, ZSTR_VAL(other), use ? "waits in" : "has begun", ZSTR_VAL(other_call),
 			ZSTR_VAL(other_place), ZSTR_VAL(user), ZSTR_VAL(call), ZSTR_VAL(place));
 		zend_string_release(other);
 		zend_string_release(other_place);

@@ -169,10 +169,17 @@ static surus_handle_kind kinds[] = {
 	{"oauth", NULL, NULL, NULL, false, false},
 };
 
+surus_handle_kind surus_stream_kind = {"stream", NULL, NULL, NULL, false, true};
+
 #define KINDS (sizeof kinds / sizeof *kinds)
 
 /* Extensions whose functions take such objects, as their first or second argument. */
 static const char *const modules[] = {"curl", "ftp", "ldap", "mysqli", "pgsql"};
+
+/* What reads from a stream, and what must not happen to it meanwhile: PHP keeps its buffer across the wait. */
+static const char *const stream_functions[] = {"fclose", "feof", "fgetc", "fgetcsv", "fgets", "fpassthru", "fputs", "fread",
+	"fscanf", "fwrite", "pclose", "stream_get_contents", "stream_get_line", "stream_socket_recvfrom", "stream_socket_sendto",
+	"stream_socket_shutdown"};
 
 /* Of the classes that are loaded. */
 static struct { const zend_class_entry *class; surus_handle_kind *kind; } known[KINDS];
@@ -215,6 +222,12 @@ void surus_handle_functions(void (*visit)(zend_internal_function *function))
 		ZEND_HASH_MAP_FOREACH_PTR(&class->function_table, function) {
 			visit(&function->internal_function);
 		} ZEND_HASH_FOREACH_END();
+	}
+	for (size_t i = 0; i < sizeof stream_functions / sizeof *stream_functions; i++) {
+		function = zend_hash_str_find_ptr(CG(function_table), stream_functions[i], strlen(stream_functions[i]));
+		if (function && function->type == ZEND_INTERNAL_FUNCTION) {
+			visit(&function->internal_function);
+		}
 	}
 	ZEND_HASH_MAP_FOREACH_PTR(CG(function_table), function) {
 		if (function->type == ZEND_INTERNAL_FUNCTION && is_of_module(&function->internal_function)) {

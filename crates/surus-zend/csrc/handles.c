@@ -40,6 +40,13 @@ static const void *handle_of_frame(const zend_execute_data *frame, zend_object *
 		return *kind ? surus_handle_of(*kind, *object) : NULL;
 	}
 	uint32_t count = ZEND_CALL_NUM_ARGS(frame);
+	if (count && Z_TYPE_P(ZEND_CALL_ARG(frame, 1)) == IS_RESOURCE) {
+		const zend_resource *resource = Z_RES_P(ZEND_CALL_ARG(frame, 1));
+		bool is_stream = resource->type == php_file_le_stream() || resource->type == php_file_le_pstream();
+		*object = NULL;
+		*kind = &surus_stream_kind;
+		return is_stream ? resource->ptr : NULL;
+	}
 	for (uint32_t i = 1; i <= count && i <= 2; i++) {
 		zval *argument = ZEND_CALL_ARG(frame, i);
 		ZVAL_DEREF(argument);
@@ -84,7 +91,7 @@ static bool is_free(const use *known, surus_task *task, surus_handle_kind *kind,
 	if (known->task && !frame && !begun) {
 		return !EG(exception);
 	}
-	surus_throw_in_use(object->ce, known->task, frame, begun);
+	surus_throw_in_use(object ? ZSTR_VAL(object->ce->name) : "A stream", known->task, frame, begun);
 	return false;
 }
 
@@ -280,13 +287,13 @@ static void end_begun(surus_task *task, zend_object *object, surus_handle_kind *
 	OBJ_RELEASE(object);
 }
 
-/* One of those that a task uses, by its key. */
+/* One of those that a task uses and on which something may be begun. */
 static const use *first_of(const surus_task *task, zend_ulong *found)
 {
 	zend_ulong key;
 	use *known;
 	ZEND_HASH_FOREACH_NUM_KEY_PTR(&uses, key, known) {
-		if (known->task == task) {
+		if (known->task == task && known->kind->end) {
 			*found = key;
 			return known;
 		}
@@ -300,13 +307,17 @@ void surus_handles_end(surus_task *task)
 		return;
 	}
 	zend_ulong key = 0;
+	use *known;
 	/* Each time from the start: where one has waited, others have used the table meanwhile. */
-	for (const use *known; (known = first_of(task, &key));) {
-		if (known->kind->end) {
-			end_begun(task, known->object, known->kind);
-		}
+	for (const use *first; (first = first_of(task, &key));) {
+		end_begun(task, first->object, first->kind);
 		zend_hash_index_del(&uses, key);
 	}
+	ZEND_HASH_FOREACH_NUM_KEY_PTR(&uses, key, known) {
+		if (known->task == task) {
+			zend_hash_index_del(&uses, key);
+		}
+	} ZEND_HASH_FOREACH_END();
 	task->uses_handles = false;
 	last.handle = NULL;
 	last.task = NULL;

@@ -16,6 +16,8 @@ typedef struct {
 	bool is_watched;      /* handles.c stands before the end of its objects */
 } surus_handle_kind;
 
+/* Of streams, which are no objects. */
+extern surus_handle_kind surus_stream_kind;
 /* NULL: it stands for no connection. */
 surus_handle_kind *surus_handle_kind_of(const zend_object *object);
 /* NULL while there is none. */
@@ -28,9 +30,9 @@ static inline const void *surus_handle_of(surus_handle_kind *kind, zend_object *
 void surus_handle_functions(void (*visit)(zend_internal_function *function));
 
 /* connection_in_use.c */
-/* Throws a Surus\ConnectionInUse: the running request wants what the task uses, in its frame `use` or by having begun
+/* Throws a Surus\ConnectionInUse: `class` is what is used; the running request wants what the task uses, in its frame `use` or by having begun
  * something; NULL for a task that was given up. */
-void surus_throw_in_use(const zend_class_entry *class, surus_task *task, const zend_execute_data *use, const char *begun);
+void surus_throw_in_use(const char *class, surus_task *task, const zend_execute_data *use, const char *begun);
 /* A request has ended without ending what it had begun. */
 void surus_log_unended(surus_task *task, const zend_class_entry *class, const char *begun);
 
