@@ -117,3 +117,35 @@ fn clients_that_leave_leave_no_memory_behind() {
         }
     }
 }
+
+/// After a burst of them a site has as much memory as before, but for what malloc and PHP have kept of it.
+#[test]
+fn a_classic_site_gives_back_what_a_burst_took() {
+    let folder = TempDir::new("burst");
+    folder.file(
+        "index.php",
+        "<?php $kept = str_repeat('x', 300_000); usleep(isset($_GET['long']) ? 60_000_000 : 0); echo 'hello';",
+    );
+    let mut server = Surus::serve(folder.path())
+        .config("[app.app]\nmode = 'classic'\nisolates = { idle = '1s' }\n")
+        .start();
+    Request::get("/").send(server.address()).expect(200);
+    let before = server.process().memory();
+    let clients: Vec<Connection> = (0..60)
+        .map(|_| {
+            let mut connection = Connection::open(server.address()).expect("a connection");
+            let request = Request::get("/?long").bytes(server.address());
+            connection.write(&request).expect("a request");
+            connection
+        })
+        .collect();
+    server.wait_for_in_flight(60);
+    let taken = server.process().memory() - before;
+    assert!(taken > 20 << 20, "{taken}");
+    drop(clients);
+    let mut left = 0;
+    wait_for("it is not given back", || {
+        left = server.process().memory().saturating_sub(before);
+        left < taken / 5
+    });
+}
