@@ -113,7 +113,7 @@ void surus_redis_clean(surus_task *task)
 	}
 	/* Without pools (redis.pconnect.pooling_enabled) the streams are found by their names. */
 	for (size_t i = 0; pool_count == 0 && i < count; i++) {
-		if (zend_string_starts_with_literal(streams[i].key, "streams_phpredis")) {
+		if (zend_string_starts_with_literal(streams[i].key, "phpredis")) {
 			clean(streams[i].resource->ptr);
 		}
 	}

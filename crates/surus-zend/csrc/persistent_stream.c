@@ -39,7 +39,8 @@ static void close_stale(void)
 	size_t count = surus_kept_of(php_file_le_pstream(), kept, SURUS_MAX_KEPT);
 	for (size_t i = 0; i < count; i++) {
 		php_stream *stream = kept[i].resource->ptr;
-		bool is_redis = zend_string_starts_with_literal(kept[i].key, "streams_phpredis");
+		/* Its pool has them, and does not see them go. */
+		bool is_redis = zend_string_starts_with_literal(kept[i].key, "phpredis");
 		if (!is_redis && !is_in_use(stream) && has_answers(stream)) {
 			surus_kept_close(&kept[i]);
 		}
