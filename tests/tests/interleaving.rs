@@ -240,7 +240,6 @@ scripts! {
     tls_errors
     umask
     uploaded_file
-    user_stream
     xml_entity_loader
     xml_input
     xslt_defaults

@@ -95,14 +95,6 @@ static void end_autoload(void)
 	}
 }
 
-static void end_wrapper_errors(void)
-{
-	if (FG(wrapper_errors)) {
-		zend_hash_destroy(FG(wrapper_errors));
-		efree(FG(wrapper_errors));
-	}
-}
-
 static void end_ticks(void)
 {
 	if (BG(user_tick_functions)) {
@@ -133,7 +125,6 @@ static void end_all(surus_task *task, struct surus_idle *idle)
 	}
 	end_ticks();
 	end_autoload();
-	end_wrapper_errors();
 	free_if(EG(get_gc_buffer).start, false);
 }
 
@@ -147,7 +138,7 @@ static bool left_nothing(const surus_task *task, const struct surus_idle *idle)
 		&& !info->content_type_dup && !info->current_user && !task->built_superglobals && has_same_handlers(&idle->values)
 		&& !BG(CurrentStatFile) && !BG(CurrentLStatFile) && !BG(strtok_string) && !PG(last_error_message)
 		&& !PG(last_error_file) && BG(putenv_ht).nTableMask == HT_MIN_MASK && !BG(user_tick_functions) && !EG(in_autoload)
-		&& !FG(wrapper_errors) && !EG(get_gc_buffer).start && surus_parts_are(idle->parts)
+		&& !EG(get_gc_buffer).start && surus_parts_are(idle->parts)
 		&& !zend_hash_find_known_hash(&EG(symbol_table), surus_superglobal_names[SURUS_SUPERGLOBALS - 1]);
 }
 

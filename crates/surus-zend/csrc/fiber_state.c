@@ -270,8 +270,6 @@ void surus_fiber_take_idle(surus_isolate *isolate)
 	v->PG_last_error_file = NULL;
 	v->PG_last_error_type = 0;
 	v->EG_in_autoload = NULL;
-	v->FG_wrapper_errors = NULL;
-	v->FG_user_stream_current_filename = NULL;
 	v->EG_get_gc_buffer.start = v->EG_get_gc_buffer.end = v->EG_get_gc_buffer.cur = NULL;
 	for (size_t i = 0; i < sizeof v->PG_http_globals / sizeof *v->PG_http_globals; i++) {
 		ZVAL_UNDEF(&v->PG_http_globals[i]);

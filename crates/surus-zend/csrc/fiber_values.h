@@ -6,7 +6,6 @@
 #include "internal.h"
 
 #include "ext/standard/basic_functions.h"
-#include "ext/standard/file.h"
 
 /* A fiber keeps these from request to request: its stack, its persistent connections, its output buffer. */
 #define KEPT_FIELDS(X)                                                                                            \
@@ -32,7 +31,7 @@
 	X(BG, user_shutdown_function_names) X(BG, putenv_ht) X(BG, strtok_string) X(BG, strtok_last)                   \
 	X(BG, strtok_len) X(BG, ctype_string) X(BG, locale_changed) X(BG, user_compare_fci)        \
 	X(BG, user_compare_fci_cache) X(BG, user_tick_functions) X(BG, serialize_lock) X(BG, serialize)                \
-	X(BG, unserialize) X(BG, umask) X(FG, wrapper_errors) X(FG, user_stream_current_filename) X(FG, pclose_ret)
+	X(BG, unserialize) X(BG, umask)
 
 typedef struct {
 #define SURUS_DECLARE(owner, field) __typeof__(owner(field)) owner##_##field;
