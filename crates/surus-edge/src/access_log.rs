@@ -9,6 +9,8 @@ use http::request::Parts;
 use http::{Method, StatusCode, Uri, Version};
 use surus_log::{quote, Clock, Log};
 
+use crate::refused::{Refusal, Refused};
+
 /// How a line looks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogFormat {
@@ -44,6 +46,8 @@ pub(crate) struct Entry {
     bytes: u64,
     /// The body has not been sent whole.
     broken_off: bool,
+    /// The backend has not seen it.
+    refused: Option<Refusal>,
 }
 
 impl AccessLog {
@@ -73,7 +77,44 @@ impl AccessLog {
             status: gone(),
             bytes: 0,
             broken_off: true,
+            refused: None,
         })
+    }
+
+    /// A line for what was refused before there was a request.
+    pub(crate) fn refuse(&self, refused: &Refused<'_>) {
+        let line = self.refusal(refused, SystemTime::now());
+        surus_log::write(Log::Access, line.as_bytes());
+    }
+
+    /// In the place of a request's method and target stands what has come. It may be anything: no byte of it ends the line.
+    fn refusal(&self, refused: &Refused<'_>, now: SystemTime) -> String {
+        let Refused { client, why, first } = refused;
+        let (status, why) = (why.status().as_u16(), why.name());
+        let mut line = String::new();
+        let _ = match self.format {
+            LogFormat::Json => write!(
+                line,
+                "{{\"time\":{},\"client\":\"{client}\",\"request\":",
+                seconds(now)
+            ),
+            LogFormat::Text => write!(line, "{client} [{}] \"", httpdate::fmt_http_date(now)),
+            LogFormat::Common | LogFormat::Combined => {
+                write!(line, "{client} - - [{}] \"", Clock::of(now).common())
+            }
+        };
+        match (self.format, first.is_empty()) {
+            (LogFormat::Json, _) => quote(&mut line, first),
+            (_, true) => line.push('-'),
+            (_, false) => escape(&mut line, first),
+        }
+        let _ = match self.format {
+            LogFormat::Json => writeln!(line, ",\"status\":{status},\"refused\":\"{why}\"}}"),
+            LogFormat::Text => writeln!(line, "\" {status} refused: {why}"),
+            LogFormat::Common => writeln!(line, "\" {status} 0"),
+            LogFormat::Combined => writeln!(line, "\" {status} 0 \"-\" \"-\""),
+        };
+        line
     }
 }
 
@@ -82,6 +123,11 @@ impl Entry {
     pub(crate) fn respond(&mut self, status: StatusCode, id: Option<&HeaderValue>) {
         self.status = status;
         self.id = id.cloned();
+    }
+
+    /// The backend does not get it.
+    pub(crate) fn refuse(&mut self, why: Refusal) {
+        self.refused = Some(why);
     }
 
     pub(crate) fn add(&mut self, bytes: usize) {
@@ -109,7 +155,7 @@ impl Entry {
 
     fn text(&self, took: Duration, now: SystemTime) -> String {
         let id = self.id.as_ref().and_then(|id| id.to_str().ok());
-        format!(
+        let mut line = format!(
             "{} [{}] \"{} {}\" {} {}B {:.3}ms{}{}{}\n",
             self.client,
             httpdate::fmt_http_date(now),
@@ -121,7 +167,12 @@ impl Entry {
             if id.is_some() { " " } else { "" },
             id.unwrap_or_default(),
             if self.broken_off { " broken off" } else { "" },
-        )
+        );
+        if let Some(why) = self.refused {
+            line.truncate(line.len() - 1);
+            let _ = writeln!(line, " refused: {}", why.name());
+        }
+        line
     }
 
     fn common(&self, now: SystemTime) -> String {
@@ -147,15 +198,11 @@ impl Entry {
     }
 
     fn json(&self, took: Duration, now: SystemTime) -> String {
-        let since = now
-            .duration_since(SystemTime::UNIX_EPOCH)
-            .unwrap_or_default();
         let mut line = String::with_capacity(256);
         let _ = write!(
             line,
-            "{{\"time\":{}.{:03},\"client\":\"{}\",\"method\":",
-            since.as_secs(),
-            since.subsec_millis(),
+            "{{\"time\":{},\"client\":\"{}\",\"method\":",
+            seconds(now),
             self.client
         );
         quote(&mut line, self.method.as_str().as_bytes());
@@ -183,9 +230,20 @@ impl Entry {
         if self.broken_off {
             line.push_str(",\"broken_off\":true");
         }
+        if let Some(why) = self.refused {
+            let _ = write!(line, ",\"refused\":\"{}\"", why.name());
+        }
         line.push_str("}\n");
         line
     }
+}
+
+/// Since 1970, to the millisecond.
+fn seconds(time: SystemTime) -> String {
+    let since = time
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .unwrap_or_default();
+    format!("{}.{:03}", since.as_secs(), since.subsec_millis())
 }
 
 impl Drop for Entry {
@@ -231,6 +289,23 @@ mod tests {
         entry.add(12);
         entry.complete();
         entry.line(Duration::from_micros(1234), SystemTime::UNIX_EPOCH)
+    }
+
+    #[test]
+    fn what_is_refused_stays_on_its_line() {
+        let refused = Refused {
+            client: "192.0.2.7".parse().unwrap(),
+            why: Refusal::Malformed,
+            first: b"GE\x1b[2J\r\x00 \"\xff\x9b",
+        };
+        for (format, expected) in [
+            (LogFormat::Text, "192.0.2.7 [Thu, 01 Jan 1970 00:00:00 GMT] \"GE\\x1B[2J\\x0D\\x00 \\x22\\xFF\\x9B\" 400 refused: malformed\n"),
+            (LogFormat::Combined, "192.0.2.7 - - [01/Jan/1970:00:00:00 +0000] \"GE\\x1B[2J\\x0D\\x00 \\x22\\xFF\\x9B\" 400 0 \"-\" \"-\"\n"),
+            (LogFormat::Json, "{\"time\":0.000,\"client\":\"192.0.2.7\",\"request\":\"GE\\u001b[2J\\u000d\\u0000 \\\"ÿ\\u009b\",\"status\":400,\"refused\":\"malformed\"}\n"),
+        ] {
+            let line = AccessLog::new(format).refusal(&refused, SystemTime::UNIX_EPOCH);
+            assert_eq!(line, expected);
+        }
     }
 
     #[test]

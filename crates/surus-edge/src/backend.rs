@@ -10,7 +10,7 @@ use bytes::Bytes;
 use http::request::Parts;
 use http::{HeaderMap, StatusCode};
 
-use crate::{BoxError, Reply, RequestBody};
+use crate::{BoxError, Refusal, Reply, RequestBody};
 
 /// Sends an interim response (1xx) with these headers before the response proper; false if that cannot be done now.
 pub type SendInterim = Rc<dyn Fn(StatusCode, &HeaderMap) -> bool>;
@@ -118,6 +118,9 @@ pub trait Backend: 'static {
 
     /// Sees each of its responses before the edge adds its own.
     fn ended(&self, _response: &mut http::Response<Reply<Self::Body>>) {}
+
+    /// Counts what was refused without it.
+    fn refused(&self, _why: Refusal) {}
 
     /// Counts so many of its responses, which leave so long after their requests had come.
     fn answered(&self, _status: StatusCode, _times: u32, _took: Duration) {}

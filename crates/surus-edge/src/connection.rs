@@ -28,6 +28,7 @@ use tokio::net::TcpStream;
 
 use crate::flush::Flusher;
 use crate::output::{write_header, Output};
+use crate::refused::{first_line, Refusal};
 use crate::stall::Stall;
 use crate::turn::Turn;
 use crate::{Connection, Limits};
@@ -114,6 +115,11 @@ pub(crate) struct State {
     reader: Cell<Reader>,
     /// What follows the request in flight is none.
     is_last: Cell<bool>,
+    /// What was refused before there was a request.
+    refused: Cell<Option<Refusal>>,
+    /// The beginning of what has come and is no request yet, where a log will want it.
+    first: RefCell<Vec<u8>>,
+    notes_first: Cell<bool>,
     /// hyper has the connection.
     by_hyper: Cell<bool>,
     /// hyper is to give it back after this request.
@@ -158,6 +164,9 @@ impl State {
                 requests: Cell::new(0),
                 reader: Cell::new(Reader::Usual),
                 is_last: Cell::new(false),
+                refused: Cell::new(None),
+                first: RefCell::default(),
+                notes_first: Cell::new(false),
                 by_hyper: Cell::new(false),
                 lent: Cell::new(false),
                 flushed: Cell::new(true),
@@ -196,7 +205,35 @@ impl State {
         since.map_or(0, |since| now.wrapping_sub(since))
     }
 
+    /// What comes first is wanted if it is refused.
+    pub(crate) fn notes_first(&self) {
+        self.notes_first.set(true);
+    }
+
+    /// This has come, outside of a request.
+    pub(crate) fn note_first(&self, bytes: &[u8]) {
+        if self.notes_first.get() && self.first.borrow().is_empty() {
+            *self.first.borrow_mut() = first_line(bytes).to_vec();
+        }
+    }
+
+    /// What has come is refused. The first reason is the one.
+    pub(crate) fn refuse(&self, why: impl FnOnce(&[u8]) -> Refusal) {
+        if self.refused.get().is_none() {
+            self.refused.set(Some(why(&self.first.borrow())));
+        }
+    }
+
+    /// What was refused, and what it begins with.
+    pub(crate) fn refused(&self) -> Option<(Refusal, Vec<u8>)> {
+        let why = self.refused.take()?;
+        Some((why, self.first.take()))
+    }
+
     pub(crate) fn begin_request(&self) {
+        if self.notes_first.get() {
+            self.first.take();
+        }
         self.requests.set(self.requests.get() + 1);
         // Its head has come after all.
         self.header_timed_out.set(false);
@@ -245,6 +282,7 @@ impl State {
     /// The headers have not come in time; 408 is among the output.
     pub(crate) fn check_timeout(&self) -> io::Result<()> {
         if self.header_timed_out.get() {
+            self.refuse(|_| Refusal::Timeout);
             self.output.borrow_mut().push(REQUEST_TIMEOUT);
             return Err(io::ErrorKind::TimedOut.into());
         }
@@ -253,6 +291,7 @@ impl State {
 
     /// Answers 431 and closes, from within a read.
     pub(crate) fn refuse_head(&self) -> io::Error {
+        self.refuse(|_| Refusal::Head);
         self.linger.set(true);
         self.output.borrow_mut().push(HEADERS_TOO_LARGE);
         io::ErrorKind::InvalidData.into()

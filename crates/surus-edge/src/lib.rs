@@ -16,7 +16,7 @@
 //! - [`serving`]: the life of one connection; [`connection`]: its state; [`socket`]: its bytes; [`turn`]: its share of time
 //! - [`sweep`], [`stall`]: the timeouts of all of them, once a second; [`patience`]: those of bodies
 //! - [`buffers`], [`output`], [`flush`]: what is read, and what is written, gathered
-//! - [`service`]: a request's way to the backend; [`responding`]: its way back; [`refusal`]: where it ends before
+//! - [`service`]: a request's way to the backend; [`responding`]: its way back; [`refusal`], [`refused`]: where it ends before
 //! - [`wellformed`]: what is asked of a request beyond what hyper checks
 //! - [`proxies`], [`hops`], [`claims`]: who the client is, and headers that say so; [`hosts`]: which name it means
 //! - [`ids`], [`access_log`]: what its request is called, and what is noted of it
@@ -71,6 +71,7 @@ mod proxies;
 mod proxy_protocol;
 mod range;
 mod refusal;
+mod refused;
 mod reply;
 mod request_body;
 mod responding;
@@ -98,6 +99,7 @@ pub use hosts::HostName;
 pub use kept::{Kept, Piece};
 pub use limits::Limits;
 pub use proxies::{Network, Proxies, ProxyHeader};
+pub use refused::Refusal;
 pub use reply::{plain, Reply};
 pub use request_body::{BodyError, RequestBody, Trailers};
 pub use server::{serve, Drained, Edge, Intake};

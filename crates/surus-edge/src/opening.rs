@@ -6,6 +6,7 @@ use std::task::{ready, Context, Poll};
 
 use crate::connection::{Command, State};
 use crate::proxy_protocol::{parse, Parsed};
+use crate::refused::Refusal;
 use crate::socket::Socket;
 use crate::Connection;
 
@@ -41,7 +42,10 @@ pub(crate) async fn open(
                     }
                     break;
                 }
-                Parsed::Invalid => return Ok(None),
+                Parsed::Invalid => {
+                    state.refuse(|_| Refusal::ProxyProtocol);
+                    return Ok(None);
+                }
                 Parsed::Incomplete => {
                     if !more(socket, state).await? {
                         return Ok(None);

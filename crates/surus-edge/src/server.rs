@@ -23,6 +23,7 @@ use crate::connection::Command;
 use crate::flush::Flusher;
 use crate::high::lifted;
 use crate::http2;
+use crate::refused::{Refusal, Refused};
 use crate::serving;
 use crate::sweep::Table;
 use crate::{Backend, Connection, Limits, Settings};
@@ -91,6 +92,16 @@ impl<B: Backend> Edge<B> {
             table: Table::default(),
             flusher: Flusher::default(),
             refusals: Cell::new(0),
+        }
+    }
+}
+
+impl<B: Backend> Edge<B> {
+    /// Counts and logs what was refused before there was a request.
+    pub(crate) fn refused(&self, refused: &Refused<'_>) {
+        self.backend.refused(refused.why);
+        if let Some(log) = &self.settings.access_log {
+            log.refuse(refused);
         }
     }
 }
@@ -289,6 +300,11 @@ fn open<B: Backend>(
             .table
             .admit(peer.ip(), edge.limits.connections_per_address)
     {
+        edge.refused(&Refused {
+            client: peer.ip(),
+            why: Refusal::Full,
+            first: b"",
+        });
         return refuse(edge, stream);
     }
     // Fails only when the client has already gone, which the connection will find out by itself.

@@ -21,7 +21,10 @@ use crate::request_body::Verdict;
 use crate::responding::{Busy, Noted, Outgoing, Pending, Responding};
 use crate::server::Edge;
 use crate::wellformed::check;
-use crate::{plain, Answer, Backend, Connection, Later, Limits, Reply, RequestBody, Settings};
+use crate::{
+    plain, Answer, Backend, Connection, Health, Later, Limits, Refusal, Reply, RequestBody,
+    Settings,
+};
 
 /// The service of one connection.
 pub(crate) struct Service<B: Backend> {
@@ -87,7 +90,7 @@ impl<B: Backend> Service<B> {
         let forwarded = settings.proxies.client(client, &mut head.headers);
         let client = forwarded.as_ref().unwrap_or(client);
         let is_head = head.method == Method::HEAD;
-        let noted = Noted {
+        let mut noted = Noted {
             id: settings.request_ids.then(|| identify(&mut head.headers)),
             log: settings
                 .access_log
@@ -99,11 +102,33 @@ impl<B: Backend> Service<B> {
             is_head,
             busy,
         };
-        let begun = match malformed {
-            Some(status) => Begun::Now(refuse(&self.state, status)),
+        let begun = match malformed.or_else(|| self.refusal(head, body.as_ref())) {
+            Some(status) => {
+                self.note(status);
+                let why = Refusal::of(status);
+                if let Some(log) = &mut noted.log {
+                    log.refuse(why);
+                }
+                self.edge.backend.refused(why);
+                Begun::Now(refuse(&self.state, status))
+            }
             None => self.ask(client, head, body, verdict),
         };
         (noted, begun)
+    }
+
+    /// The status of what is well formed and not for the backend.
+    #[inline(always)]
+    fn refusal(&self, head: &Parts, body: Option<&RequestBody>) -> Option<StatusCode> {
+        let settings = &self.edge.settings;
+        if is_health(&settings.health, head) {
+            return None;
+        }
+        if !settings.allowed_hosts.is_empty() && !names_us(settings, head) {
+            return Some(StatusCode::MISDIRECTED_REQUEST);
+        }
+        let announced = body.map_or(0, |body| body.size_hint().lower());
+        (announced > self.edge.limits.body_bytes).then_some(StatusCode::PAYLOAD_TOO_LARGE)
     }
 
     #[inline(always)]
@@ -116,13 +141,6 @@ impl<B: Backend> Service<B> {
     ) -> Begun<B> {
         if let Some(answer) = answer_health(&self.edge, head) {
             return Begun::Now(answer);
-        }
-        if !self.edge.settings.allowed_hosts.is_empty() && !names_us(&self.edge.settings, head) {
-            return Begun::Now(refuse(&self.state, StatusCode::MISDIRECTED_REQUEST));
-        }
-        let announced = body.as_ref().map_or(0, |body| body.size_hint().lower());
-        if announced > self.edge.limits.body_bytes {
-            return Begun::Now(refuse(&self.state, StatusCode::PAYLOAD_TOO_LARGE));
         }
         let backend = &self.edge.backend;
         match backend.call(head, body, client) {
@@ -214,6 +232,11 @@ impl<B: Backend> hyper::service::Service<Request<Incoming>> for Service<B> {
             then: Box::new(responding),
         }
     }
+}
+
+fn is_health(health: &Health, head: &Parts) -> bool {
+    let path = Some(head.uri.path());
+    !health.is_off() && (path == health.live.as_deref() || path == health.ready.as_deref())
 }
 
 /// Whether the request is for a name that the server answers for: `Host`, and what a trusted proxy has left of another one.

@@ -15,6 +15,7 @@ use crate::flush::Flusher;
 use crate::http2::Serving;
 use crate::lane;
 use crate::opening::{self, Protocol};
+use crate::refused::{Refusal, Refused};
 use crate::server::Edge;
 use crate::service::Service;
 use crate::socket::Socket;
@@ -51,11 +52,15 @@ pub(crate) fn run<B: Backend>(
     async move {
         let mut socket = Socket::new(input, Rc::clone(&state), seat.edge.limits.header_bytes);
         let settings = &seat.edge.settings;
+        if settings.access_log.is_some() {
+            state.notes_first();
+        }
         let from = state.addresses.peer.ip();
         let opened = if settings.proxy_protocol
             && !settings.proxies.is_empty()
             && !settings.proxies.trusts(from)
         {
+            state.refuse(|_| Refusal::ProxyProtocol);
             Ok(None)
         } else {
             opening::open(&mut socket, &state, settings.proxy_protocol).await
@@ -67,6 +72,13 @@ pub(crate) fn run<B: Backend>(
             Ok(Some(Protocol::Http1)) => serve_http1(&seat.edge, socket, service, draining).await,
             Ok(Some(Protocol::Http2)) => Box::pin(serve_http2(&seat.edge, socket, service)).await,
         };
+        if let Some((why, first)) = state.refused() {
+            seat.edge.refused(&Refused {
+                client: state.client().peer.ip(),
+                why,
+                first: &first,
+            });
+        }
         if end == End::Closed {
             // What a client that does not read its response misses is its own affair.
             let _ = tokio::time::timeout(LINGER, state.close()).await;
@@ -167,7 +179,10 @@ async fn serve_http2<B: Backend>(
     let handshake = pin!(edge.http2.handshake(socket));
     let connection = match drive(handshake, &state, &edge.flusher, |_| {}).await {
         None => return End::Aborted,
-        Some(Err(_)) => return End::Closed,
+        Some(Err(error)) => {
+            note_error(&state, &error);
+            return End::Closed;
+        }
         Some(Ok(connection)) => connection,
     };
     let mut serving = Serving::new(connection, service);
@@ -177,8 +192,19 @@ async fn serve_http2<B: Backend>(
     let finish = |serving: Pin<&mut Serving<B>>| serving.get_mut().finish();
     match drive(pin!(serving), &state, &edge.flusher, finish).await {
         None => End::Aborted,
-        // Of an error the client has been told.
-        Some(Ok(()) | Err(_)) => End::Closed,
+        Some(Ok(())) => End::Closed,
+        // The client has been told.
+        Some(Err(error)) => {
+            note_error(&state, &error);
+            End::Closed
+        }
+    }
+}
+
+/// The client has broken the rules of HTTP/2, and is disconnected. Streams that are reset for it are not seen here.
+fn note_error(state: &State, error: &h2::Error) {
+    if error.is_library() {
+        state.refuse(|_| Refusal::Http2);
     }
 }
 
@@ -196,8 +222,11 @@ impl End {
             return End::Aborted;
         };
         // hyper has answered what it could not parse (400, 431), and left the rest of it unread.
-        if result.is_err_and(|error| error.is_parse()) {
-            state.linger.set(true);
+        if let Err(error) = result {
+            if error.is_parse() {
+                state.refuse(|first| Refusal::of_hyper(&error, first));
+                state.linger.set(true);
+            }
         }
         End::Closed
     }

@@ -82,7 +82,10 @@ impl Socket {
             buffers::give(std::mem::take(&mut self.first));
         }
         match polled {
-            Poll::Ready(Ok(1..)) => self.state.has_read(),
+            Poll::Ready(Ok(1..)) => {
+                self.state.note_first(&self.first);
+                self.state.has_read();
+            }
             Poll::Pending => self.state.turn.begin(),
             _ => {}
         }
@@ -152,6 +155,9 @@ impl AsyncRead for Socket {
         let before = buf.filled().len();
         let polled = self.poll_bounded(cx, buf);
         if buf.filled().len() > before {
+            if self.state.phase.get() != Phase::Busy {
+                self.state.note_first(&buf.filled()[before..]);
+            }
             self.state.has_read();
             let this = &mut *self;
             if let Some(frames) = &mut this.frames {

@@ -9,6 +9,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 
 use crate::connection::{Command, Phase, State};
+use crate::refused::Refusal;
 use crate::Limits;
 
 /// How long an idle client of HTTP/2 may take to answer when it is told that another one wants its place, in seconds.
@@ -161,6 +162,7 @@ fn judge(state: &State, now: u32, limits: &Limits) {
         return state.order(Command::Abort);
     }
     if state.owes_head_for(now) > header_timeout {
+        state.refuse(|_| Refusal::Timeout);
         return state.order(Command::Abort);
     }
     match state.phase.get() {

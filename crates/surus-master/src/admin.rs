@@ -284,6 +284,19 @@ pub(crate) fn metrics(status: &Value, tallies: &[Tally]) -> String {
         "Responses, by worker and class of their status.",
         responses.collect(),
     );
+    let refusals = seats().flat_map(|(seat, tally)| {
+        let line = move |(why, count)| {
+            let labels = format!("{{worker=\"{seat}\",reason=\"{why}\"}}");
+            (labels, count as f64)
+        };
+        tally.refusals().map(line).collect::<Vec<_>>()
+    });
+    family(
+        "surus_refused_total",
+        "counter",
+        "What the edge has refused without the application, by worker and reason.",
+        refusals.collect(),
+    );
     let gauges = [
         (
             "surus_requests_in_flight",

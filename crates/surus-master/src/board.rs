@@ -10,7 +10,23 @@ use serde_json::{json, Value};
 const BUCKETS: usize = 104;
 /// Responses by their first digit, then the sum of latencies in microseconds, then the buckets.
 const CLASSES: usize = 6;
-const CELLS: usize = CLASSES + 1 + BUCKETS;
+const CELLS: usize = CLASSES + 1 + BUCKETS + REFUSALS.len();
+
+/// What the edge refuses without asking the application, by its names for that; the last one is for all others.
+const REFUSALS: [&str; 12] = [
+    "malformed",
+    "tls",
+    "http2",
+    "proxy_protocol",
+    "timeout",
+    "target_too_long",
+    "head_too_large",
+    "body_too_large",
+    "not_implemented",
+    "host",
+    "too_many_connections",
+    "other",
+];
 
 /// Upper bounds of the histogram that Prometheus gets, in seconds.
 const BOUNDS: [f64; 12] = [
@@ -58,6 +74,21 @@ impl Tally {
         buckets[bucket(micros)].fetch_add(times, Relaxed);
     }
 
+    /// Something was refused for this reason.
+    pub fn refuse(&self, why: &str) {
+        let at = REFUSALS.iter().position(|name| *name == why);
+        let at = at.unwrap_or(REFUSALS.len() - 1);
+        if let Some(cell) = self.0.get(CLASSES + 1 + BUCKETS + at) {
+            cell.fetch_add(1, Relaxed);
+        }
+    }
+
+    /// `(reason, count)` of what was refused.
+    pub(crate) fn refusals(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
+        let refusals = REFUSALS.into_iter().enumerate();
+        refusals.map(|(at, name)| (name, self.get(CLASSES + 1 + BUCKETS + at)))
+    }
+
     fn get(&self, index: usize) -> u64 {
         self.0.get(index).map_or(0, |cell| cell.load(Relaxed))
     }
@@ -81,7 +112,10 @@ impl Tally {
     }
 
     pub(crate) fn json(&self) -> Value {
+        let refused = self.refusals().filter(|(_, count)| *count > 0);
+        let refused: Value = refused.map(|(why, count)| (why, json!(count))).collect();
         json!({
+            "refused": refused,
             "requests_total": self.total(),
             "responses": {
                 "2xx": self.get(2), "3xx": self.get(3), "4xx": self.get(4), "5xx": self.get(5),

@@ -14,6 +14,7 @@ mod long_files;
 mod pipeline;
 mod protocol;
 mod queue;
+mod refused;
 mod resting;
 mod slow;
 mod slow_readers;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::header::{HeaderValue, CONNECTION, CONTENT_TYPE};
 use http::{Response, StatusCode};
-use surus_edge::{Answer, Backend, Connection, Reply, RequestBody};
+use surus_edge::{Answer, Backend, Connection, Refusal, Reply, RequestBody};
 use surus_master::Tally;
 
 /// What every request of a worker goes through on its way to PHP.
@@ -70,6 +70,10 @@ impl<B: Backend> Backend for Counted<B> {
             let close = HeaderValue::from_static("close");
             response.headers_mut().insert(CONNECTION, close);
         }
+    }
+
+    fn refused(&self, why: Refusal) {
+        self.tally.refuse(why.name());
     }
 
     fn answered(&self, status: StatusCode, times: u32, took: Duration) {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use http::header::{HeaderMap, HeaderName, HeaderValue, CONTENT_LENGTH};
 use http::{Method, Response, StatusCode};
 use surus_edge::{
-    plain, serve_file, serve_file_with, Answer, Backend, CachedDisk, Connection, Reply,
+    plain, serve_file, serve_file_with, Answer, Backend, CachedDisk, Connection, Refusal, Reply,
     RequestBody, Site,
 };
 
@@ -74,6 +74,10 @@ impl<B: Backend> Backend for Files<B> {
 
     fn ended(&self, response: &mut Response<Reply<B::Body>>) {
         self.inner.ended(response);
+    }
+
+    fn refused(&self, why: Refusal) {
+        self.inner.refused(why);
     }
 
     fn answered(&self, status: StatusCode, times: u32, took: Duration) {

@@ -1,0 +1,114 @@
+//! What is refused before there is a request: who has sent it, and why. It is counted, and has its line in the access log,
+//! where programs look that lock such clients out (fail2ban).
+
+use std::net::IpAddr;
+
+use http::StatusCode;
+
+/// Why something is refused without the backend.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// What has come is no request.
+    Malformed,
+    /// It is the beginning of TLS.
+    Tls,
+    /// It breaks the rules of HTTP/2.
+    Http2,
+    /// It is no header of the PROXY protocol, or does not come from a proxy.
+    ProxyProtocol,
+    /// The rest of the head has not come in time.
+    Timeout,
+    /// The target is too long.
+    Target,
+    /// The head is too large.
+    Head,
+    /// The body is announced as too large.
+    Body,
+    /// A method or a transfer coding that is not known.
+    Unknown,
+    /// It is for another host.
+    Host,
+    /// There are too many connections.
+    Full,
+}
+
+impl Refusal {
+    /// The status of the answer, or what it would be.
+    pub fn status(self) -> StatusCode {
+        match self {
+            Refusal::Malformed | Refusal::Tls | Refusal::Http2 | Refusal::ProxyProtocol => {
+                StatusCode::BAD_REQUEST
+            }
+            Refusal::Timeout => StatusCode::REQUEST_TIMEOUT,
+            Refusal::Target => StatusCode::URI_TOO_LONG,
+            Refusal::Head => StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
+            Refusal::Body => StatusCode::PAYLOAD_TOO_LARGE,
+            Refusal::Unknown => StatusCode::NOT_IMPLEMENTED,
+            Refusal::Host => StatusCode::MISDIRECTED_REQUEST,
+            Refusal::Full => StatusCode::SERVICE_UNAVAILABLE,
+        }
+    }
+
+    /// In logs and metrics.
+    pub fn name(self) -> &'static str {
+        match self {
+            Refusal::Malformed => "malformed",
+            Refusal::Tls => "tls",
+            Refusal::Http2 => "http2",
+            Refusal::ProxyProtocol => "proxy_protocol",
+            Refusal::Timeout => "timeout",
+            Refusal::Target => "target_too_long",
+            Refusal::Head => "head_too_large",
+            Refusal::Body => "body_too_large",
+            Refusal::Unknown => "not_implemented",
+            Refusal::Host => "host",
+            Refusal::Full => "too_many_connections",
+        }
+    }
+
+    /// That of a request which is answered with this status.
+    pub(crate) fn of(status: StatusCode) -> Self {
+        match status {
+            StatusCode::PAYLOAD_TOO_LARGE => Refusal::Body,
+            StatusCode::NOT_IMPLEMENTED | StatusCode::METHOD_NOT_ALLOWED => Refusal::Unknown,
+            StatusCode::MISDIRECTED_REQUEST => Refusal::Host,
+            StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE => Refusal::Head,
+            _ => Refusal::Malformed,
+        }
+    }
+
+    /// hyper's error for what it could not parse.
+    pub(crate) fn of_hyper(error: &hyper::Error, first: &[u8]) -> Self {
+        if error.is_parse_too_large() {
+            // It is not told in another way.
+            return match error.to_string().contains("URI") {
+                true => Refusal::Target,
+                false => Refusal::Head,
+            };
+        }
+        match first {
+            [0x16, 0x03, ..] => Refusal::Tls,
+            _ => Refusal::Malformed,
+        }
+    }
+}
+
+/// Bytes of what has come that are kept for the log.
+const FIRST: usize = 200;
+
+/// The first line of what has come, or its beginning.
+pub(crate) fn first_line(bytes: &[u8]) -> &[u8] {
+    let bytes = &bytes[..bytes.len().min(FIRST)];
+    let end = bytes.iter().position(|&byte| byte == b'\n');
+    let line = &bytes[..end.unwrap_or(bytes.len())];
+    line.strip_suffix(b"\r").unwrap_or(line)
+}
+
+/// Of a connection that was refused something.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Refused<'a> {
+    pub(crate) client: IpAddr,
+    pub(crate) why: Refusal,
+    /// Its first line; empty if it is not known.
+    pub(crate) first: &'a [u8],
+}
