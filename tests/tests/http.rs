@@ -138,6 +138,22 @@ fn only_known_proxies_say_who_the_client_is() {
     );
     let six = [("Host", "x"), ("X-Forwarded-For", "[2001:db8::1]:5000")];
     assert_eq!(ask("/behind", &six)[0], "2001:db8::1");
+    for (list, client) in [
+        ("6.6.6.6, 2001:db8::a:1", "2001:db8::a:1"),
+        ("6.6.6.6, ::ffff:203.0.113.9", "203.0.113.9"),
+        ("6.6.6.6, 203.0.113.9:80, ::ffff:10.1.2.3", "203.0.113.9"),
+        ("6.6.6.6, unknown, 10.1.2.3", "10.1.2.3"),
+    ] {
+        let list = [("Host", "x"), ("X-Forwarded-For", list)];
+        assert_eq!(ask("/behind", &list)[0], client);
+    }
+    // Of two lists the proxies' elements belong together.
+    let chain = [
+        ("Host", "x"),
+        ("X-Forwarded-For", "203.0.113.9, 10.1.2.3"),
+        ("X-Forwarded-Proto", "https, http"),
+    ];
+    assert_eq!(ask("/behind", &chain)[1], "https");
     let junk = [
         ("Host", "x"),
         ("X-Forwarded-For", "203.0.113.9, <script>"),

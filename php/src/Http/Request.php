@@ -132,7 +132,7 @@ final class Request extends NativeRequest
         return $this->scheme() . '://' . $this->host() . $this->uri();
     }
 
-    /** The client's address; behind a proxy only with {@see \Surus\Middleware\TrustedProxies}. */
+    /** The client's address; behind a proxy only with the server's `trusted_proxies` or {@see \Surus\Middleware\TrustedProxies}. */
     public function ip(): string
     {
         return $this->forwarded['ip'] ?? parent::ip();

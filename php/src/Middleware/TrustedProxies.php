@@ -64,7 +64,7 @@ final class TrustedProxies implements Middleware
         // Of several proxies the nearest one's word, which is the last.
         $hosts = self::list($request, 'x-forwarded-host');
         $host = $hosts === [] ? '' : $hosts[count($hosts) - 1];
-        if (preg_match('/^[a-z0-9._-]+(?::\d+)?$|^\[[0-9a-f:.]+\](?::\d+)?$/Di', $host) === 1) {
+        if ($host !== '') {
             $values['host'] = $host;
         }
         $request->forwarded($values);
