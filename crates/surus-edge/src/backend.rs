@@ -124,4 +124,7 @@ pub trait Backend: 'static {
 
     /// Counts so many of its responses, which leave so long after their requests had come.
     fn answered(&self, _status: StatusCode, _times: u32, _took: Duration) {}
+
+    /// Most of many connections have gone: the allocator may keep what they took.
+    fn give_back_memory(&self) {}
 }

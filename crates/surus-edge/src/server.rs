@@ -140,7 +140,9 @@ pub async fn serve<B: Backend>(
     }
     let sweeping = Rc::clone(&edge);
     let sweep = spawn_local(unconstrained(async move {
-        sweeping.table.sweep(&sweeping.limits).await
+        let table = &sweeping.table;
+        let give_back = || sweeping.backend.give_back_memory();
+        table.sweep(&sweeping.limits, give_back).await
     }));
 
     let sending = Rc::clone(&edge);

@@ -15,12 +15,17 @@ use crate::Limits;
 /// How long an idle client of HTTP/2 may take to answer when it is told that another one wants its place, in seconds.
 const GOODBYE: u32 = 5;
 
+/// When most of so many connections have gone, memory is given back.
+const CROWD: usize = 256;
+
 /// The open connections of an edge, and its clock.
 #[derive(Debug, Default)]
 pub(crate) struct Table {
     slots: RefCell<Vec<Option<Rc<State>>>>,
     free: RefCell<Vec<usize>>,
     open: Cell<usize>,
+    /// The most that were open since memory was last given back.
+    peak: Cell<usize>,
     clock: Rc<Cell<u32>>,
     /// Open connections by address, if there is a bound.
     addresses: RefCell<HashMap<IpAddr, usize>>,
@@ -47,6 +52,7 @@ impl Table {
         });
         slots[key] = Some(state);
         self.open.set(self.open.get() + 1);
+        self.peak.set(self.peak.get().max(self.open.get()));
         if self.open.get() == 1 {
             self.changed.notify_waiters();
         }
@@ -136,9 +142,13 @@ impl Table {
     }
 
     /// To be run without tokio's budget for cooperation, which a look at many connections would exhaust.
-    pub(crate) async fn sweep(&self, limits: &Limits) {
+    pub(crate) async fn sweep(&self, limits: &Limits, give_back: impl Fn()) {
         loop {
             let changed = self.changed.notified();
+            if self.peak.get() >= CROWD && self.open() < self.peak.get() / 4 {
+                self.peak.set(self.open());
+                give_back();
+            }
             if self.open() == 0 {
                 changed.await;
                 continue;

@@ -71,7 +71,7 @@ pub use php_classes::{php_sources, NATIVE_STUBS};
 pub use pipe::{Pace, Pipe};
 pub use relief::Wanted;
 pub use request::{Interim, Limits, Request, RequestBody, Script};
-pub use room::{bodies_on_disk, Room};
+pub use room::{bodies_on_disk, give_back_memory, Room};
 pub use self_test::SelfTest;
 pub use shared::shared_counters;
 pub use task::{giving_up, has_given_up};

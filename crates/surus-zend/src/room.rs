@@ -55,6 +55,12 @@ pub fn bodies_on_disk() -> Rc<Cell<u64>> {
     BODIES.with(Rc::clone)
 }
 
+/// Gives the system what the allocator keeps of memory that is free: what lies below the last piece that is not.
+pub fn give_back_memory() {
+    // SAFETY: it takes the allocator's own locks, and moves nothing that is in use.
+    unsafe { libc::malloc_trim(0) };
+}
+
 /// True if so many bytes more are too many for memory.
 pub(crate) fn is_short_of_memory(more: usize) -> bool {
     let limit = BOUNDS.with_borrow(|bounds| bounds.memory);

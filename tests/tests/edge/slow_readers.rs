@@ -283,3 +283,18 @@ fn who_reads_is_not_ended_for_those_who_do_not() {
         drop(slow);
     }
 }
+
+/// What many clients took at a time is the system's again when they have gone.
+#[test]
+fn memory_goes_back_after_a_load() {
+    for mode in Mode::ALL {
+        let mut server = bounded(mode, "64M", "4G");
+        get(&server, "/").expect(200);
+        let before = server.process().memory();
+        let clients = readers(&server, 500);
+        wait_for_answers(&server, 501);
+        let peak = growth(&mut server, before);
+        drop(clients);
+        wait_for("memory is kept", || growth(&mut server, before) < peak / 2);
+    }
+}

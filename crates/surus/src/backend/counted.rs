@@ -80,6 +80,10 @@ impl<B: Backend> Backend for Counted<B> {
         self.tally.count(status.as_u16(), times, took);
         self.requests.set(self.requests.get() + u64::from(times));
     }
+
+    fn give_back_memory(&self) {
+        surus_zend::give_back_memory();
+    }
 }
 
 fn page<B>(error: &str) -> Response<Reply<B>> {

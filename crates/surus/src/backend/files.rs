@@ -83,6 +83,10 @@ impl<B: Backend> Backend for Files<B> {
     fn answered(&self, status: StatusCode, times: u32, took: Duration) {
         self.inner.answered(status, times, took);
     }
+
+    fn give_back_memory(&self) {
+        self.inner.give_back_memory();
+    }
 }
 
 /// `X-Sendfile: PATH` in a response: the server sends that file in place of PHP, with ranges and all.
