@@ -326,6 +326,36 @@ namespace Surus\Internal {
     {
     }
 
+    /** Puts a database connection back to its beginning; false: it cannot be; null: the engine knows no way for its class. */
+    function reset_connection(object $connection): ?bool
+    {
+    }
+
+    /** Whether an idle connection is still open; null where only its server could tell. */
+    function is_alive(object $connection): ?bool
+    {
+    }
+
+    /** Another number for each request that runs at a time; 0 outside of requests. */
+    function request_number(): int
+    {
+    }
+
+    /** A place for one wait. */
+    function ticket(): int
+    {
+    }
+
+    /** Waits at the place until it is called; false: it was not in time; null: nothing can wait here. */
+    function wait_for_call(int $ticket, float $seconds): ?bool
+    {
+    }
+
+    /** Ends the wait at the place, or the one that comes. */
+    function call_ticket(int $ticket): void
+    {
+    }
+
     /** A header of the running request, in any case; null if there is none. */
     function request_header(string $name): ?string
     {
