@@ -4,8 +4,8 @@
 //!
 //! - [`sink`]: one log, its lines that wait, and who writes them
 //! - [`place`]: what is written to: standard output, standard error or a file
-//! - [`line`]: how a line of the server's own looks; [`clock`]: its time
-//! - [`dropped`]: how many lines were dropped, in memory that all processes of a server share
+//! - [`mod@line`]: how a line of the server's own looks; [`clock`]: its time
+//! - [`mod@dropped`]: how many lines were dropped, in memory that all processes of a server share
 //!
 //! ```text
 //! command line   the caller writes, and waits
