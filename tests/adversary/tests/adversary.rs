@@ -7,7 +7,13 @@ use std::process::Command;
 const ADVERSARY: &str = env!("CARGO_BIN_EXE_surus-adversary");
 
 /// What is to be mended yet: each goes from here with its mend.
-const NOT_YET: &[&str] = &["memcached.persistent", "memcached.many"];
+const NOT_YET: &[&str] = &[
+    "memcached.persistent",
+    "memcached.many",
+    // A reply that is cut off after one byte ends the process.
+    "redis",
+    "system.session_redis",
+];
 const BREAKING: &[&str] = &[
     "backend-kill",
     "server-kill",
