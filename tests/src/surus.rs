@@ -6,6 +6,7 @@ use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use command_fds::{CommandFdExt, FdMapping};
@@ -224,8 +225,19 @@ impl Surus {
     }
 
     /// The log so far.
+    ///
+    /// The server writes it a little later than things happen: it is read once it has stopped growing.
     pub fn log(&self) -> String {
-        self.process.stderr()
+        let mut log = self.process.stderr();
+        for _ in 0..50 {
+            sleep(Duration::from_millis(100));
+            let now = self.process.stderr();
+            if now.len() == log.len() {
+                break;
+            }
+            log = now;
+        }
+        log
     }
 
     /// What a command such as `surus reload` makes of this server: its exit code, and what it wrote to both outputs.

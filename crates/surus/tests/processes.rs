@@ -312,7 +312,8 @@ fn requests_are_logged_on_demand() {
         .spawn()
         .unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    assert!(lines.next().unwrap().unwrap().starts_with("surus ready"));
+    // Before it there may be warnings: that PHP runs as root, for one.
+    assert!(lines.any(|line| line.unwrap().contains("surus ready")));
     let mut client = Client(TcpStream::connect(&listen).unwrap());
     client.send();
     client.body();

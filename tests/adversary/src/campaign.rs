@@ -145,7 +145,16 @@ impl<'a> Campaign<'a> {
             tally: &mut tally,
         };
         let mut offences = calm.repeat(&self.operations, self.options.repeat).await;
-        offences.extend(calm.descriptors(descriptors).await);
+        let persistent = self
+            .operations
+            .iter()
+            .filter(|it| it.is_persistent())
+            .count();
+        let kept = match mode {
+            Mode::Coroutine => persistent * self.options.concurrency as usize,
+            Mode::Classic | Mode::Process => 0,
+        };
+        offences.extend(calm.descriptors(descriptors, kept).await);
         let grown = server.memory();
         println!(
             "{:28} {}, descriptors {descriptors} -> {}, memory {} -> {} MB",

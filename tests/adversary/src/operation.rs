@@ -156,6 +156,11 @@ pub(crate) const OPERATIONS: &[Operation] = &[
 pub(crate) const NOISE: Operation = alone("system.noise", 1);
 
 impl Operation {
+    /// True if its connections outlive their requests.
+    pub(crate) fn is_persistent(&self) -> bool {
+        matches!(self.handle, Handle::Persistent)
+    }
+
     /// True if `name` is the operation's or its extension's.
     pub(crate) fn is(&self, name: &str) -> bool {
         self.name == name || self.name.split('.').next() == Some(name)

@@ -59,7 +59,9 @@ impl Site {
         wait_for("not all requests are logged", || {
             let output = self.server.process().stdout();
             let parsed = output.lines().map(serde_json::from_str);
-            lines = parsed.filter_map(Result::ok).collect();
+            let parsed = parsed.filter_map(Result::ok);
+            let is_request = |line: &serde_json::Value| line.get("status").is_some();
+            lines = parsed.filter(is_request).collect();
             lines.len() >= count
         });
         lines

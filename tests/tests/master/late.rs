@@ -102,7 +102,9 @@ fn an_interrupted_wait_leaves_the_server_alone() {
     kill(Pid::from_raw(command.id() as i32), Signal::SIGINT).expect("SIGINT");
     command.wait().expect("its end");
     assert_eq!(get(&server), "old");
-    assert!(server.status()["reloads"]["waits_for"].is_string());
+    wait_for("it does not say what it waits for", || {
+        server.status()["reloads"]["waits_for"].is_string()
+    });
     folder.file("go", "");
     wait_for("it is not reloaded", || get(&server) == "new");
 }
