@@ -291,10 +291,15 @@ impl State {
 
     /// Answers 431 and closes, from within a read.
     pub(crate) fn refuse_head(&self) -> io::Error {
-        self.refuse(|_| Refusal::Head);
-        self.linger.set(true);
-        self.output.borrow_mut().push(HEADERS_TOO_LARGE);
+        self.turn_away(Refusal::Head, HEADERS_TOO_LARGE);
         io::ErrorKind::InvalidData.into()
+    }
+
+    /// Answers this to what has come or will come; the connection is to be closed.
+    pub(crate) fn turn_away(&self, why: Refusal, answer: &[u8]) {
+        self.refuse(|_| why);
+        self.linger.set(true);
+        self.output.borrow_mut().push(answer);
     }
 
     pub(crate) fn reader(&self) -> Reader {

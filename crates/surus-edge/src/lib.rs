@@ -9,7 +9,7 @@
 //!              drain         connection, timeouts       access log                 backend's own stream
 //! ```
 //!
-//! - [`server`]: the accept loops, the bound on connections, the drain; [`limits`], [`settings`]: what it is told
+//! - [`server`]: the accept loops, the bound on connections, the drain; [`crowd`]: those of one address; [`limits`], [`settings`]: what it is told
 //! - [`opening`], [`proxy_protocol`]: the first bytes of a connection decide what it speaks
 //! - [`lane`]: plain requests of HTTP/1 that are answered at once; everything else of it goes through hyper
 //! - [`http2`]: HTTP/2, on the `h2` crate
@@ -24,7 +24,7 @@
 //! - [`input`], [`direct`]: where request bodies come from
 //! - [`spool`], [`kept`]: request bodies read to their end first, in memory or in a file; [`spare`]: those files;
 //!   [`splice`]: the way there past this process; [`form`]: the files of forms, apart
-//! - [`site`]: which file or script a path of a classic site means; [`hidden`]: which are not for clients; [`path`], [`fs`]: what
+//! - [`site`]: which file or script a path of a classic site means; [`hidden`], [`backups`]: which are not for clients; [`path`], [`fs`]: what
 //!   both build on
 //! - [`files`], [`mime`], [`conditional`], [`range`]: static files as replies
 //! - [`high`]: its descriptors keep out of PHP's way
@@ -37,11 +37,13 @@
 
 mod access_log;
 mod backend;
+mod backups;
 mod buffers;
 mod claims;
 mod compress;
 mod conditional;
 mod connection;
+mod crowd;
 mod date;
 mod direct;
 mod encoding;

@@ -9,8 +9,11 @@ use crate::patience::Allowance;
 pub struct Limits {
     /// Open client connections. One more takes the place of an idle one, or is answered 503 with `Retry-After` and closed.
     pub connections: usize,
-    /// The same from one address; zero is no bound. A proxy in front has one address for everybody.
+    /// The same from one address, of IPv6 from one network of 64 bits; zero is no bound. An idle one gives way. Those of
+    /// trusted proxies are not counted, but those of whom the PROXY protocol names.
     pub connections_per_address: usize,
+    /// Whether this machine's own are counted: they are a proxy's, or a benchmark's.
+    pub counts_loopback: bool,
     /// Bytes of request line and headers together (431). hyper wants at least 8192.
     pub header_bytes: usize,
     /// Headers of one request (431).
@@ -49,7 +52,8 @@ impl Default for Limits {
     fn default() -> Self {
         Limits {
             connections: 16_384,
-            connections_per_address: 0,
+            connections_per_address: 2048,
+            counts_loopback: false,
             header_bytes: 64 * 1024,
             header_count: 100,
             body_bytes: 8 * 1024 * 1024,

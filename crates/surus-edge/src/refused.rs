@@ -30,6 +30,8 @@ pub enum Refusal {
     Host,
     /// There are too many connections.
     Full,
+    /// There are too many from one address.
+    Crowd,
 }
 
 impl Refusal {
@@ -45,7 +47,7 @@ impl Refusal {
             Refusal::Body => StatusCode::PAYLOAD_TOO_LARGE,
             Refusal::Unknown => StatusCode::NOT_IMPLEMENTED,
             Refusal::Host => StatusCode::MISDIRECTED_REQUEST,
-            Refusal::Full => StatusCode::SERVICE_UNAVAILABLE,
+            Refusal::Full | Refusal::Crowd => StatusCode::SERVICE_UNAVAILABLE,
         }
     }
 
@@ -63,6 +65,7 @@ impl Refusal {
             Refusal::Unknown => "not_implemented",
             Refusal::Host => "host",
             Refusal::Full => "too_many_connections",
+            Refusal::Crowd => "too_many_of_one_address",
         }
     }
 

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::future::{poll_fn, Future};
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::OwnedFd;
 use std::pin::pin;
 use std::rc::Rc;
@@ -20,6 +20,7 @@ use tokio::task::coop::unconstrained;
 use tokio::task::{spawn_local, JoinHandle};
 
 use crate::connection::Command;
+use crate::crowd::{Crowd, Place};
 use crate::flush::Flusher;
 use crate::high::lifted;
 use crate::http2;
@@ -38,7 +39,7 @@ const LAST_REQUESTS: Duration = Duration::from_millis(500);
 /// Bytes that the kernel takes for a connection before it has sent them.
 const UNSENT: u32 = 128 * 1024;
 
-const OVERLOADED: &[u8] =
+pub(crate) const OVERLOADED: &[u8] =
     b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\nconnection: close\r\n\
 content-type: text/plain; charset=utf-8\r\ncontent-length: 19\r\n\r\nService Unavailable";
 
@@ -56,6 +57,7 @@ pub struct Edge<B> {
     pub(crate) http: http1::Builder,
     pub(crate) http2: h2::server::Builder,
     pub(crate) table: Table,
+    crowd: Rc<Crowd>,
     pub(crate) flusher: Flusher,
     refusals: Cell<usize>,
 }
@@ -90,6 +92,7 @@ impl<B: Backend> Edge<B> {
             draining: Cell::new(false),
             http,
             table: Table::default(),
+            crowd: Rc::default(),
             flusher: Flusher::default(),
             refusals: Cell::new(0),
         }
@@ -97,6 +100,13 @@ impl<B: Backend> Edge<B> {
 }
 
 impl<B: Backend> Edge<B> {
+    /// A place for a connection of this client's, unless it has too many.
+    pub(crate) fn admit(&self, client: IpAddr) -> Result<Option<Place>, ()> {
+        let gives_way = |network| self.table.shed_idle_of(network);
+        let proxies = &self.settings.proxies;
+        self.crowd.admit(client, &self.limits, proxies, gives_way)
+    }
+
     /// Counts and logs what was refused before there was a request.
     pub(crate) fn refused(&self, refused: &Refused<'_>) {
         self.backend.refused(refused.why);
@@ -296,17 +306,24 @@ fn open<B: Backend>(
     let Some(local) = listener.address.or_else(|| stream.local_addr().ok()) else {
         return;
     };
-    let full = edge.table.open() >= edge.limits.connections && !edge.table.shed_idle();
-    if full
-        || !edge
-            .table
-            .admit(peer.ip(), edge.limits.connections_per_address)
-    {
+    let refused = |why| {
         edge.refused(&Refused {
             client: peer.ip(),
-            why: Refusal::Full,
+            why,
             first: b"",
         });
+    };
+    // Where the PROXY protocol is spoken, its header says whose connection it is.
+    let place = match edge.settings.proxy_protocol {
+        true => Ok(None),
+        false => edge.admit(peer.ip()),
+    };
+    let Ok(place) = place else {
+        refused(Refusal::Crowd);
+        return refuse(edge, stream);
+    };
+    if edge.table.open() >= edge.limits.connections && !edge.table.shed_idle() {
+        refused(Refusal::Full);
         return refuse(edge, stream);
     }
     // Fails only when the client has already gone, which the connection will find out by itself.
@@ -318,6 +335,7 @@ fn open<B: Backend>(
         Rc::clone(edge),
         stream,
         Connection::new(peer, local),
+        place,
         draining,
     ));
 }

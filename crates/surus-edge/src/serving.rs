@@ -11,12 +11,13 @@ use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 
 use crate::connection::{Command, State};
+use crate::crowd::Place;
 use crate::flush::Flusher;
 use crate::http2::Serving;
 use crate::lane;
 use crate::opening::{self, Protocol};
 use crate::refused::{Refusal, Refused};
-use crate::server::Edge;
+use crate::server::{Edge, OVERLOADED};
 use crate::service::Service;
 use crate::socket::Socket;
 use crate::{Backend, Connection};
@@ -28,6 +29,8 @@ const LINGER: Duration = Duration::from_secs(5);
 struct Seat<B> {
     edge: Rc<Edge<B>>,
     key: usize,
+    /// Among the connections of its address.
+    place: Option<Place>,
 }
 
 impl<B> Drop for Seat<B> {
@@ -41,13 +44,15 @@ pub(crate) fn run<B: Backend>(
     edge: Rc<Edge<B>>,
     stream: TcpStream,
     addresses: Connection,
+    place: Option<Place>,
     draining: bool,
 ) -> impl Future<Output = ()> {
     let (input, output) = stream.into_split();
     let state = State::new(addresses, output, edge.table.clock());
-    let seat = Seat {
+    let mut seat = Seat {
         key: edge.table.insert(Rc::clone(&state)),
         edge,
+        place,
     };
     async move {
         let mut socket = Socket::new(input, Rc::clone(&state), seat.edge.limits.header_bytes);
@@ -64,6 +69,19 @@ pub(crate) fn run<B: Backend>(
             Ok(None)
         } else {
             opening::open(&mut socket, &state, settings.proxy_protocol).await
+        };
+        let opened = match (opened, state.proxied.get()) {
+            (Ok(Some(protocol)), Some(client)) => match seat.edge.admit(client.peer.ip()) {
+                Ok(place) => {
+                    seat.place = place;
+                    Ok(Some(protocol))
+                }
+                Err(()) => {
+                    state.turn_away(Refusal::Crowd, OVERLOADED);
+                    Ok(None)
+                }
+            },
+            (opened, _) => opened,
         };
         let service = Service::new(Rc::clone(&seat.edge), Rc::clone(&state));
         let end = match opened {

@@ -1,7 +1,6 @@
 //! The timeouts of every connection of an edge, judged once a second. Without connections the sweep sleeps for good.
 
 use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
 use std::net::IpAddr;
 use std::rc::Rc;
 use std::time::Duration;
@@ -9,6 +8,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 
 use crate::connection::{Command, Phase, State};
+use crate::crowd::network;
 use crate::refused::Refusal;
 use crate::Limits;
 
@@ -27,10 +27,8 @@ pub(crate) struct Table {
     /// The most that were open since memory was last given back.
     peak: Cell<usize>,
     clock: Rc<Cell<u32>>,
-    /// Open connections by address, if there is a bound.
-    addresses: RefCell<HashMap<IpAddr, usize>>,
     /// Where the search for an idle connection has ended.
-    shed: Cell<usize>,
+    looked: Cell<usize>,
     /// Signalled when the first connection opens and when the last one closes.
     changed: Notify,
 }
@@ -61,8 +59,7 @@ impl Table {
 
     pub(crate) fn remove(&self, key: usize) {
         let removed = self.slots.borrow_mut()[key].take();
-        if let Some(state) = removed {
-            self.leave(state.addresses.peer.ip());
+        if removed.is_some() {
             self.free.borrow_mut().push(key);
             self.open.set(self.open.get() - 1);
             if self.open.get() == 0 {
@@ -71,47 +68,31 @@ impl Table {
         }
     }
 
-    /// Counts one more connection from an address, unless there are `limit`. Zero: they are not counted.
-    pub(crate) fn admit(&self, address: IpAddr, limit: usize) -> bool {
-        if limit == 0 {
-            return true;
-        }
-        let mut addresses = self.addresses.borrow_mut();
-        let open = addresses.entry(address).or_default();
-        if *open >= limit {
-            return false;
-        }
-        *open += 1;
-        true
-    }
-
-    fn leave(&self, address: IpAddr) {
-        let mut addresses = self.addresses.borrow_mut();
-        if let Some(open) = addresses.get_mut(&address) {
-            *open -= 1;
-            if *open == 0 {
-                addresses.remove(&address);
-            }
-        }
-    }
-
     /// Closes a connection that has been idle for a second or more, to make room for one that wants something. Looks
     /// at a bounded number of them.
     pub(crate) fn shed_idle(&self) -> bool {
-        const LOOKS: usize = 64;
+        self.shed(64, |_| true)
+    }
+
+    /// The same, of this network of clients.
+    pub(crate) fn shed_idle_of(&self, wanted: IpAddr) -> bool {
+        self.shed(1024, |state| network(state.client().peer.ip()) == wanted)
+    }
+
+    fn shed(&self, looks: usize, is_meant: impl Fn(&State) -> bool) -> bool {
         let slots = self.slots.borrow();
-        let start = self.shed.get();
-        for look in 0..LOOKS.min(slots.len()) {
+        let start = self.looked.get();
+        for look in 0..looks.min(slots.len()) {
             let key = (start + look) % slots.len();
             let Some(state) = &slots[key] else { continue };
             let age = self.clock.get().wrapping_sub(state.since.get());
-            if state.is_idle() && age > 1 && !state.is_closing() {
+            if state.is_idle() && age > 1 && !state.is_closing() && is_meant(state) {
                 state.dismiss();
-                self.shed.set(key + 1);
+                self.looked.set(key + 1);
                 return true;
             }
         }
-        self.shed.set(start + LOOKS);
+        self.looked.set(start + looks);
         false
     }
 

@@ -13,7 +13,7 @@ const CLASSES: usize = 6;
 const CELLS: usize = CLASSES + 1 + BUCKETS + REFUSALS.len();
 
 /// What the edge refuses without asking the application, by its names for that; the last one is for all others.
-const REFUSALS: [&str; 12] = [
+const REFUSALS: [&str; 13] = [
     "malformed",
     "tls",
     "http2",
@@ -25,6 +25,7 @@ const REFUSALS: [&str; 12] = [
     "not_implemented",
     "host",
     "too_many_connections",
+    "too_many_of_one_address",
     "other",
 ];
 

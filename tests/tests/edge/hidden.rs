@@ -8,7 +8,7 @@ use surus_tests::temp::TempDir;
 use surus_tests::waiting::wait_for;
 
 /// What an installation leaves in its folder.
-const HIDDEN: [&str; 24] = [
+const HIDDEN: [&str; 40] = [
     "surus.toml",
     "site.toml",
     "composer.json",
@@ -19,6 +19,22 @@ const HIDDEN: [&str; 24] = [
     "config.php~",
     "config.php.1",
     "config.phps",
+    "config.php.old",
+    "config.php.bak2",
+    "config.php.copy",
+    "config.php.tmp",
+    "config.php.swp",
+    "config.php.dpkg-dist",
+    "config.php.rpmsave",
+    "config.php5",
+    "config.phtml.txt",
+    "config.phar",
+    "dump.tar.gz",
+    "backup.zip",
+    "error.log.2026-11-23",
+    "error.log.1.gz",
+    "error_log-20261123",
+    "example.com.key",
     "config.inc",
     "settings.ini",
     "site.bak/page.html",
@@ -43,9 +59,11 @@ const SCRIPTS: [&str; 4] = [
     "site.bak/run.php",
 ];
 
-const SERVED: [&str; 4] = [
+const SERVED: [&str; 6] = [
     "plugin/vendor/a.js",
     "style.css",
+    "release-1.2.tar.gz",
+    "page.php.html",
     "build/manifest.json",
     ".well-known/stellar.toml",
 ];

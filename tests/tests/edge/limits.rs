@@ -83,39 +83,6 @@ fn idle_connections_of_http_2_give_way() {
 }
 
 #[test]
-fn connections_of_one_address_are_bounded() {
-    // Wherever it is said.
-    for place in ["file", "flag", "environment"] {
-        let options = match place {
-            "file" => server(Mode::Coroutine, "[server]\nmax_connections_per_address = 2"),
-            "flag" => server(Mode::Coroutine, "")
-                .argument("--set")
-                .argument("max_connections_per_address=2"),
-            _ => server(Mode::Coroutine, "").env("SURUS_MAX_CONNECTIONS_PER_ADDRESS", "2"),
-        };
-        check_connections_of_one_address(&options.start());
-    }
-}
-
-fn check_connections_of_one_address(server: &Surus) {
-    let open = |number: u8| {
-        let mut connection = Connection::open_from([127, 0, 0, number].into(), server.address())?;
-        connection.write(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")?;
-        let response = connection.response("GET")?;
-        io::Result::Ok((connection, response))
-    };
-    let first = open(5).expect("a connection");
-    let second = open(5).expect("a connection");
-    assert_eq!((first.1.status, second.1.status), (200, 200));
-    expect_busy(&open(5).expect("an answer").1);
-    assert_eq!(open(6).expect("a connection").1.status, 200);
-    drop(first);
-    wait_for("its place is not free", || {
-        open(5).expect("an answer").1.status == 200
-    });
-}
-
-#[test]
 fn headers_are_bounded() {
     let server = server(
         Mode::Coroutine,

@@ -3,6 +3,7 @@
 
 mod compression;
 mod conformance;
+mod crowds;
 mod fairness;
 mod files;
 mod framing;

@@ -173,7 +173,7 @@ fn connections_that_there_is_no_room_for_are_in_the_log() {
     let line = line(&mut server, "refused");
     assert!(
         line.starts_with("127.0.0.1 [")
-            && line.ends_with("] \"-\" 503 refused: too_many_connections"),
+            && line.ends_with("] \"-\" 503 refused: too_many_of_one_address"),
         "{line}"
     );
     drop(held);

@@ -12,13 +12,19 @@ use surus_zend::Room;
 
 use super::entry::absolute;
 use super::tables::{App, IniValue, Log, LogAs, SaidIn, Server};
-use super::units::{Size, Span};
+use super::units::{PerAddress, Size, Span};
 use super::wrong::Wrong;
 use super::{at_least_one, fill, ConfigError};
 
 /// The limits of each worker's edge. `max_body` of zero is no limit, as it is for PHP.
-pub(super) fn limits(server: &mut Server, max_body: Size, wrong: &mut Wrong) -> Limits {
+pub(super) fn limits(
+    server: &mut Server,
+    max_body: Size,
+    workers: usize,
+    wrong: &mut Wrong,
+) -> Limits {
     let default = Limits::default();
+    let per_address = fill(&mut server.max_connections_per_address, PerAddress::Auto);
     let header = fill(&mut server.max_header, Size(default.header_bytes as u64));
     Limits {
         connections: at_least_one(
@@ -27,10 +33,8 @@ pub(super) fn limits(server: &mut Server, max_body: Size, wrong: &mut Wrong) -> 
             "server.max_connections",
             wrong,
         ),
-        connections_per_address: fill(
-            &mut server.max_connections_per_address,
-            default.connections_per_address,
-        ),
+        connections_per_address: per_address.count(workers),
+        counts_loopback: per_address != PerAddress::Auto,
         header_bytes: usize::try_from(header.0).unwrap_or(usize::MAX),
         header_count: at_least_one(
             &mut server.max_headers,

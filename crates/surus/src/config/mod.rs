@@ -170,7 +170,8 @@ fn finish(
         wrong.note("app.processes", "processes must be at least 1");
     }
     let max_body = wrong.take_of("php.post_max_size", edge::body_limit(&mut app, &mut php));
-    let edge = edge::limits(&mut server, max_body.unwrap_or(Size(0)), &mut wrong);
+    let body = max_body.unwrap_or(Size(0));
+    let edge = edge::limits(&mut server, body, workers.count(), &mut wrong);
     let spool = edge::spool(&mut app);
     let sendfile = wrong.take_of("app.sendfile", edge::folders(&mut app.sendfile));
     let public = wrong.take_of("app.public", edge::folder(&mut app.public));

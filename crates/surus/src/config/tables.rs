@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::units::{Mode, Size, Span, Workers};
+use super::units::{Mode, PerAddress, Size, Span, Workers};
 
 /// A table whose keys are known by name.
 pub(crate) trait Keys {
@@ -63,7 +63,7 @@ table! {
         /// Client connections per worker.
         max_connections: usize,
         /// The same from one address; zero: no limit.
-        max_connections_per_address: usize,
+        max_connections_per_address: PerAddress,
         /// Request line and headers.
         max_header: Size,
         /// Number of headers.

@@ -168,6 +168,53 @@ impl fmt::Display for Workers {
     }
 }
 
+/// How many connections one address may have, in each worker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PerAddress {
+    /// Many, and this machine's own are not counted.
+    Auto,
+    /// Whoever it is. Zero: any number.
+    Count(usize),
+}
+
+impl PerAddress {
+    const EXPECTED: &'static str = "\"auto\" or a number (0: no bound)";
+    /// Of all workers together, by the kernel's fair shares.
+    const MANY: usize = 2048;
+    /// Of one worker at least.
+    const FEW: usize = 128;
+
+    pub(crate) fn count(self, workers: usize) -> usize {
+        match self {
+            PerAddress::Auto => (Self::MANY / workers.max(1)).max(Self::FEW),
+            PerAddress::Count(count) => count,
+        }
+    }
+}
+
+by_text!(PerAddress);
+
+impl FromStr for PerAddress {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.parse() {
+            _ if text == "auto" => Ok(PerAddress::Auto),
+            Ok(count) => Ok(PerAddress::Count(count)),
+            Err(_) => Err(format!("{text:?} is not {}", Self::EXPECTED)),
+        }
+    }
+}
+
+impl fmt::Display for PerAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PerAddress::Auto => f.write_str("auto"),
+            PerAddress::Count(count) => write!(f, "{count}"),
+        }
+    }
+}
+
 /// How PHP runs.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
@@ -226,6 +273,18 @@ mod tests {
         }
         assert_eq!(Size(8 << 20).to_string(), "8M");
         assert_eq!(Size(1000).to_string(), "1000");
+    }
+
+    #[test]
+    fn connections_of_one_address() {
+        assert_eq!("auto".parse(), Ok(PerAddress::Auto));
+        assert_eq!("9".parse(), Ok(PerAddress::Count(9)));
+        for wrong in ["", "-1", "many", "1.5"] {
+            assert!(wrong.parse::<PerAddress>().is_err(), "{wrong}");
+        }
+        let counts = [1, 4, 100].map(|workers| PerAddress::Auto.count(workers));
+        assert_eq!(counts, [2048, 512, 128]);
+        assert_eq!(PerAddress::Count(7).count(4), 7);
     }
 
     #[test]
