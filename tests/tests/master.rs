@@ -13,6 +13,8 @@ mod doors;
 mod ends;
 #[path = "master/failures.rs"]
 mod failures;
+#[path = "master/hardening.rs"]
+mod hardening;
 #[path = "master/late.rs"]
 mod late;
 #[path = "master/load.rs"]

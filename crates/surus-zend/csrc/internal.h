@@ -176,6 +176,14 @@ void surus_children_enter_worker(void);
 void surus_process_functions_prepare(void);
 void surus_process_functions_start(void);
 
+/* ---- restrictions.c ---- */
+/* While extensions start: what is disabled is there until it is applied. */
+void surus_restrictions_hold(void);
+/* After everything that needs PHP's functions. What cannot be disabled is an error. */
+int surus_restrictions_apply(char *error, size_t error_size);
+/* For the self-test, in a child of the master: all functions are there again. */
+void surus_restrictions_lift(void);
+
 /* ---- internal_functions.c ---- */
 extern const zend_function_entry surus_internal_functions[];
 

@@ -35,6 +35,7 @@ static void on_error(int type, zend_string *file, uint32_t line, zend_string *me
 
 static PHP_MINIT_FUNCTION(surus)
 {
+	surus_restrictions_hold();
 	zend_observer_error_register(on_error);
 	surus_register_request_class();
 	surus_register_response_class();
@@ -285,7 +286,10 @@ int surus_engine_start(const char *ini, char *error, size_t error_size)
 	rename_sapi(final_name);
 	surus_interrupts_start();
 	surus_overflow_start();
-	return surus_isolates_start(error, error_size);
+	if (surus_isolates_start(error, error_size) != 0) {
+		return -1;
+	}
+	return surus_restrictions_apply(error, error_size);
 }
 
 void surus_engine_enter_worker(uint64_t slice_us)

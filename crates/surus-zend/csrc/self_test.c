@@ -53,12 +53,15 @@ void surus_prepare_self_test(const char *script, size_t length)
 	text_length = length;
 	next_compile = zend_compile_file;
 	zend_compile_file = compile_script;
+	surus_restrictions_lift();
 	/* What a site may be bounded by, or have run with each request. */
 	static const char *const settings[][2] = {
 		{"open_basedir", ""}, {"auto_prepend_file", ""}, {"auto_append_file", ""}, {"memory_limit", "128M"},
 		{"max_execution_time", "0"}, {"output_buffering", "0"}, {"output_handler", ""}, {"zlib.output_compression", "0"},
 		{"session.auto_start", "0"}, {"arg_separator.input", "&"}, {"variables_order", "EGPCS"}, {"max_input_vars", "1000"},
-		{"zend.enable_gc", "1"}, {"mbstring.encoding_translation", "0"},
+		{"zend.enable_gc", "1"}, {"mbstring.encoding_translation", "0"}, {"display_errors", "0"}, {"error_prepend_string", ""},
+		{"error_append_string", ""}, {"zend.script_encoding", ""}, {"input_encoding", ""}, {"hard_timeout", "0"},
+		{"max_input_nesting_level", "64"}, {"unserialize_callback_func", ""}, {"short_open_tag", "0"}, {"precision", "14"},
 	};
 	for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
 		zend_ini_entry *entry = zend_hash_str_find_ptr(EG(ini_directives), settings[i][0], strlen(settings[i][0]));

@@ -40,6 +40,9 @@
 #define SURUS_SAPI_EXTRA
 #endif
 
+/* disable_classes and its function end with 8.4. */
+#define SURUS_HAS_DISABLE_CLASSES (PHP_VERSION_ID < 80500)
+
 /* Newest releases unwind the request that hit its memory limit instead of leaving it by longjmp, and keep a mark that
  * lets no more PHP code run. The mark belongs to that request. */
 #ifdef ZEND_HAS_OOM
