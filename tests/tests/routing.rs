@@ -3,6 +3,8 @@
 
 #[path = "routing/around.rs"]
 mod around;
+#[path = "routing/development.rs"]
+mod development;
 #[path = "routing/errors.rs"]
 mod errors;
 #[path = "routing/mistakes.rs"]

@@ -34,6 +34,8 @@ pub struct Config {
     pub program: Program,
     /// The master that this one replaces.
     pub predecessor: Option<Predecessor>,
+    /// A version that does not boot is shown to clients (development); else the old one goes on.
+    pub shows_errors: bool,
     /// What `status` says of this server beside what the master knows.
     pub about: Value,
 }

@@ -25,7 +25,10 @@ static void on_error(int type, zend_string *file, uint32_t line, zend_string *me
 	const int fatal = E_ERROR | E_PARSE | E_CORE_ERROR | E_COMPILE_ERROR | E_USER_ERROR | E_RECOVERABLE_ERROR;
 	bool handled = Z_TYPE(EG(user_error_handler)) != IS_UNDEF && (type & EG(user_error_handler_error_reporting) & (E_USER_ERROR | E_RECOVERABLE_ERROR));
 	mend_output_stack();
-	if (!(type & fatal) || handled || !surus_running || surus_running->work != SURUS_RUN_CLASSIC) {
+	if (!(type & fatal) || handled || !surus_running) {
+		return;
+	}
+	if (surus_running->work != SURUS_RUN_CLASSIC && surus_running->work != SURUS_RUN_CALL) {
 		return;
 	}
 	if (!SG(headers_sent) && SG(sapi_headers).http_response_code == 200 && zend_ini_long("display_errors", sizeof "display_errors" - 1, 1)) {

@@ -4,13 +4,12 @@ use std::cell::{Cell, RefCell};
 use std::path::PathBuf;
 use std::rc::Rc;
 
-use bytes::Bytes;
-use http::header::{HeaderValue, CONTENT_TYPE};
-use http::{Response, StatusCode};
+use http::Response;
 use surus_master::{Channel, Order, Report, Seat};
 use surus_zend::{Engine, Request, ResponseBody, Script};
 
 use crate::backend::{self, Isolates};
+use crate::broken;
 use crate::config::{Config, Entry};
 use crate::dev::{self, Watcher};
 use crate::process::{self, Line, News, Runs};
@@ -156,13 +155,8 @@ fn watching(reporter: Rc<Reporter>, files: impl Fn() -> Vec<PathBuf>) -> impl Fn
 struct Broken(String);
 
 impl Runs for Broken {
-    async fn run(&self, _: Request, _: Option<Script>) -> Response<ResponseBody> {
-        let page = Bytes::from(dev::page(&self.0));
-        let mut response = Response::new(ResponseBody::full(page));
-        *response.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
-        let html = HeaderValue::from_static("text/html; charset=utf-8");
-        response.headers_mut().insert(CONTENT_TYPE, html);
-        response
+    async fn run(&self, request: Request, _: Option<Script>) -> Response<ResponseBody> {
+        broken::response(&self.0, &request.headers).map(ResponseBody::full)
     }
 
     fn unfinished(&self) -> usize {

@@ -91,21 +91,6 @@ pub(crate) async fn watch<B: Php>(
     }
 }
 
-/// The error as a page that looks for the fix by itself.
-pub(crate) fn page(error: &str) -> String {
-    let error = error
-        .replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;");
-    format!(
-        "<!doctype html><meta charset=\"utf-8\"><meta http-equiv=\"refresh\" content=\"1\">\
-         <title>The application does not boot</title>\
-         <body style=\"font: 16px/1.5 system-ui, sans-serif; margin: 2rem\">\
-         <h1>The application does not boot</h1><pre style=\"white-space: pre-wrap\">{error}</pre>\
-         <p>This page goes away with the error: the next change is looked at when it is saved."
-    )
-}
-
 fn scripts(folder: &Path, depth: usize, files: &mut BTreeSet<PathBuf>) {
     let Ok(entries) = fs::read_dir(folder) else {
         return;

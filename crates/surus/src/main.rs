@@ -4,7 +4,7 @@
 //! - `config/`: flags, environment and surus.toml become one resolved configuration
 //! - `serve.rs`: the master's side of `surus serve`; `preflight.rs`: what it looks at first; `worker.rs`: a worker's life; `orders.rs`: what its master asks of it;
 //!   `alone.rs`: the life of a process of PHP's own; `event_loop.rs`: what they all run on
-//! - `dev.rs`: reloads for developers; `recycle.rs`: an isolate that has served for long enough is replaced
+//! - `dev.rs`: reloads for developers; `broken.rs`: what they see of code that does not boot; `recycle.rs`: an isolate that has served for long enough is replaced
 //! - `control.rs`: `surus status`, `reload`, `upgrade`, `stop`; `table.rs`: a status for people
 //! - `backend/`: PHP as the edge's backend, one file per mode
 //! - `process/`: PHP in processes with one request at a time
@@ -17,6 +17,7 @@
 
 mod alone;
 mod backend;
+mod broken;
 mod cli;
 mod config;
 mod control;

@@ -124,6 +124,7 @@ fn serve(
         control: Some(control::door(config.master.control.as_deref())),
         program,
         predecessor,
+        shows_errors: config.dev,
         about: about(config, listeners.addresses()),
     };
     let outcome = surus_master::run(

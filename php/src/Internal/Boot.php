@@ -59,7 +59,7 @@ final class Boot
 
     private readonly mixed $fallback;
 
-    private function __construct(private readonly App $app, bool $dev)
+    private function __construct(private readonly App $app, private readonly bool $dev)
     {
         [$this->container, $this->middleware, $this->fallback, $this->errorHandlers] = $app->parts();
         $this->planner = new Planner($this->container);
@@ -74,6 +74,9 @@ final class Boot
     {
         $this->container->check();
         $this->listen();
+        if ($this->dev) {
+            $this->errors->suggest(new NearestRoutes($this->app));
+        }
         $rows = [];
         $preflights = new Preflights($this->pipeline);
         foreach ($this->app->declared() as $route) {
@@ -89,8 +92,8 @@ final class Boot
         $seen = $this->middleware !== [];
         if ($this->fallback !== null) {
             $rows[] = $this->row($this->single('404', $this->fallback, ''), [], '');
-        } elseif ($seen || $this->errors->has(404)) {
-            $rows[] = $this->row($this->single('404', static fn (Request $request): never => throw new HttpException(404), ''), [], '');
+        } elseif ($seen || $this->dev || $this->errors->has(404)) {
+            $rows[] = $this->row($this->single('404', static fn (Request $request): never => throw new NoRoute(404), ''), [], '');
         }
         if ($seen || $this->errors->has(405)) {
             $rows[] = $this->row($this->single('405', static fn (Request $request): never => throw new HttpException(405), ''), [], '');

@@ -29,6 +29,14 @@ final class Errors
     ) {
     }
 
+    /** What a 404 of development suggests. */
+    private ?NearestRoutes $nearest = null;
+
+    public function suggest(NearestRoutes $nearest): void
+    {
+        $this->nearest = $nearest;
+    }
+
     /** Whether the application answers this status itself. */
     public function has(int $status): bool
     {
@@ -113,8 +121,10 @@ final class Errors
     {
         $headers = $exception instanceof HttpException ? $exception->getHeaders() : [];
         $html = $request->prefers('application/json', 'text/html') === 'text/html';
+        // Of a route that is there the exception says itself what is wrong.
+        $nearest = $exception instanceof NoRoute ? $this->nearest?->of($request) ?? [] : [];
         if ($this->dev && $html) {
-            return Response::html(ErrorPage::of($exception, $request, $status), $status, $headers);
+            return ErrorPage::of($exception, $request, $status, $nearest, $headers);
         }
         $detail = $exception instanceof HttpException || $exception instanceof InvalidJson ? $exception->getMessage() : '';
         if ($html) {
@@ -124,8 +134,12 @@ final class Errors
             return Response::html("<!doctype html><title>$title</title><h1>$title</h1><p>$detail</p>", $status, $headers);
         }
         $members = $detail === '' ? [] : ['detail' => $detail];
-        if ($this->dev) {
+        // What a client is told on purpose needs no trace.
+        if ($this->dev && !($exception instanceof HttpException && $status < 500)) {
             $members = ['exception' => $exception::class, 'detail' => $exception->getMessage(), 'trace' => (string) $exception];
+        }
+        if ($nearest !== []) {
+            $members['routes'] = $nearest;
         }
         if ($exception instanceof HttpException) {
             $members += $exception->members;

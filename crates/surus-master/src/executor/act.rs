@@ -83,6 +83,9 @@ impl Master<'_> {
     fn reloaded(&mut self, result: Result<(), String>) {
         match &result {
             Ok(()) => surus_log::say!("reloaded"),
+            Err(error) if self.config.shows_errors => {
+                surus_log::say!("not reloaded, requests are answered with the error until the code boots: {error}");
+            }
             Err(error) => surus_log::say!("not reloaded, the old version goes on: {error}"),
         }
         self.reloads.note(&result);

@@ -2,8 +2,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::time::Duration;
 
-use bytes::Bytes;
-use http::header::{HeaderValue, CONNECTION, CONTENT_TYPE};
+use http::header::{HeaderValue, CONNECTION};
 use http::{Response, StatusCode};
 use surus_edge::{Answer, Backend, Connection, Refusal, Reply, RequestBody};
 use surus_master::Tally;
@@ -60,7 +59,9 @@ impl<B: Backend> Backend for Counted<B> {
         connection: &Connection,
     ) -> Answer<B::Body> {
         match self.broken() {
-            Some(error) => Answer::Now(page(&error)),
+            Some(error) => {
+                Answer::Now(crate::broken::response(&error, &head.headers).map(Reply::Bytes))
+            }
             None => self.inner.call(head, body, connection),
         }
     }
@@ -84,13 +85,4 @@ impl<B: Backend> Backend for Counted<B> {
     fn give_back_memory(&self) {
         surus_zend::give_back_memory();
     }
-}
-
-fn page<B>(error: &str) -> Response<Reply<B>> {
-    let text = crate::dev::page(error);
-    let mut response = Response::new(Reply::Bytes(Bytes::from(text)));
-    *response.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
-    let html = HeaderValue::from_static("text/html; charset=utf-8");
-    response.headers_mut().insert(CONTENT_TYPE, html);
-    response
 }
