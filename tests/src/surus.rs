@@ -247,7 +247,8 @@ impl Surus {
 
     /// A command without a server.
     pub fn run(arguments: &[&str]) -> (Option<i32>, String) {
-        run(arguments, Path::new("/nonexistent"))
+        let nowhere = TempDir::new("nowhere");
+        run(arguments, nowhere.path())
     }
 
     /// PHP's version as a number: 80236.

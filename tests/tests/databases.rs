@@ -54,11 +54,17 @@ fn rows_are_their_own(server: &Surus, path: &str, field: &str) {
     assert!(open <= 120, "{open} connections");
 }
 
+fn a_missing_row_is_not_found(server: &Surus, path: &str) {
+    let answer = Request::get(&format!("/{path}/99999999")).send(server.address());
+    assert_eq!(answer.expect(404).json()["status"], 404, "{}", server.log());
+}
+
 #[test]
 fn doctrine() {
     let folder = TempDir::new("doctrine");
     let server = server("Doctrine", &folder);
     rows_are_their_own(&server, "notes", "text");
+    a_missing_row_is_not_found(&server, "notes");
     together(40, |number| {
         let said = json(&server, "GET", &format!("/echo/e{number}"));
         assert_eq!(said["text"], format!("e{number}"));
@@ -70,4 +76,5 @@ fn eloquent() {
     let folder = TempDir::new("eloquent");
     let server = server("Eloquent", &folder);
     rows_are_their_own(&server, "tasks", "name");
+    a_missing_row_is_not_found(&server, "tasks");
 }

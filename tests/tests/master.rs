@@ -21,6 +21,8 @@ mod late;
 mod load;
 #[path = "master/logs.rs"]
 mod logs;
+#[path = "master/permitted.rs"]
+mod permitted;
 #[path = "master/recycle.rs"]
 mod recycle;
 #[path = "master/reload.rs"]

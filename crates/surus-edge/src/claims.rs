@@ -132,6 +132,21 @@ fn last(
         .filter(|_| is_right(said))
 }
 
+/// The port that the client has connected to, as far as [`correct`]ed headers say.
+pub(crate) fn port(headers: &HeaderMap, by: ProxyHeader, host: Option<&str>) -> Option<u16> {
+    const PORT: HeaderName = HeaderName::from_static("x-forwarded-port");
+    const HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
+    let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
+    let (port, host) = match by {
+        ProxyHeader::Forwarded => (None, host),
+        ProxyHeader::XForwarded | ProxyHeader::None => (text(PORT), text(HOST)),
+    };
+    let of_host = host.filter(|host| is_host(host.as_bytes()));
+    let of_host = of_host.and_then(|host| host.rsplit_once(':'));
+    let number = |text: &str| text.parse().ok().filter(|&port: &u16| port > 0);
+    port.and_then(number).or_else(|| number(of_host?.1))
+}
+
 fn is_port(text: &[u8]) -> bool {
     let text = std::str::from_utf8(text).unwrap_or_default();
     text.bytes().all(|byte| byte.is_ascii_digit()) && text.parse::<u16>().is_ok()

@@ -122,10 +122,12 @@ impl Proxies {
             ProxyHeader::XForwarded | ProxyHeader::None => x_forwarded(headers),
         };
         let mut client = connection.clone();
+        let mut scheme_port = None;
         // From the nearest proxy outwards, as long as who speaks is trusted. What nobody can make sense of ends it.
         for hop in &hops {
             if let Some(https) = hop.https {
                 client.https = https;
+                scheme_port = Some(if https { 443 } else { 80 });
             }
             let Some(peer) = hop.client else { break };
             client.peer = peer;
@@ -135,6 +137,11 @@ impl Proxies {
         }
         let host = hops.first().and_then(|hop| hop.host.clone());
         claims::correct(headers, self.header, &client, host.as_deref());
+        // Where the client has connected to, which is not where its proxy has.
+        let said = claims::port(headers, self.header, host.as_deref());
+        if let Some(port) = said.or(scheme_port) {
+            client.local.set_port(port);
+        }
         Some(client)
     }
 }
@@ -208,6 +215,66 @@ mod tests {
         let (client, https, left) = x("203.0.113.9", &claim);
         assert_eq!((client.as_str(), https), ("203.0.113.9", false));
         assert_eq!(left, ["accept: */*"]);
+    }
+
+    fn port(header: ProxyHeader, given: &[(&str, &str)]) -> u16 {
+        let mut headers = HeaderMap::new();
+        for (name, value) in given {
+            let name: HeaderName = name.parse().unwrap();
+            headers.append(name, HeaderValue::from_str(value).unwrap());
+        }
+        let connection = connection("10.1.1.1");
+        let client = proxies(header).client(&connection, &mut headers);
+        client.unwrap().local.port()
+    }
+
+    #[test]
+    fn the_port_is_the_clients() {
+        const FOR: (&str, &str) = ("x-forwarded-for", "192.0.2.1");
+        for (given, expected) in [
+            (&[][..], 80),
+            (&[("x-forwarded-proto", "https")], 443),
+            (&[("x-forwarded-proto", "http")], 80),
+            (
+                &[
+                    ("x-forwarded-host", "a.example:8443"),
+                    ("x-forwarded-proto", "https"),
+                ],
+                8443,
+            ),
+            (
+                &[
+                    ("x-forwarded-host", "[::1]"),
+                    ("x-forwarded-proto", "https"),
+                ],
+                443,
+            ),
+            (
+                &[("x-forwarded-host", "a:8443"), ("x-forwarded-port", "9443")],
+                9443,
+            ),
+            (&[("x-forwarded-port", "1, 9443")], 9443),
+            (
+                &[("x-forwarded-port", "0"), ("x-forwarded-proto", "https")],
+                443,
+            ),
+            (
+                &[("x-forwarded-port", "x"), ("x-forwarded-proto", "https")],
+                443,
+            ),
+            (&[("forwarded", "for=1.1.1.1;host=\"a:1\";proto=https")], 80),
+        ] {
+            let all = [&[FOR], given].concat();
+            assert_eq!(port(ProxyHeader::XForwarded, &all), expected, "{given:?}");
+        }
+        for (value, expected) in [
+            ("for=192.0.2.1", 80),
+            ("for=192.0.2.1;proto=https", 443),
+            ("for=192.0.2.1;proto=https;host=\"a:8443\"", 8443),
+        ] {
+            let given = [("forwarded", value), ("x-forwarded-port", "1")];
+            assert_eq!(port(ProxyHeader::Forwarded, &given), expected, "{value}");
+        }
     }
 
     #[test]

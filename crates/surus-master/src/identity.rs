@@ -39,6 +39,11 @@ impl Identity {
         })
     }
 
+    /// The user's.
+    pub fn name(&self) -> &str {
+        self.name.to_str().unwrap_or_default()
+    }
+
     /// For good. Groups first: afterwards nobody could.
     pub(crate) fn assume(&self) -> io::Result<()> {
         if Uid::effective().is_root() {

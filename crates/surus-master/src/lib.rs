@@ -43,7 +43,7 @@ pub use config::Config;
 pub use control::{ask, Door, Request};
 pub use executor::{run, Failure};
 pub use identity::Identity;
-pub use listen::{bind, BindError, Inherited, Listeners};
+pub use listen::{bind, can_listen, BindError, Inherited, Listeners};
 pub use look::Recycle;
 pub use protocol::{Order, Report, Stamp};
 pub use seat::{Channel, Seat};

@@ -90,6 +90,22 @@ impl BindError {
     }
 }
 
+impl BindError {
+    /// What has the address in a configuration.
+    pub fn key(&self) -> &'static str {
+        match self.flag {
+            "--listen" => "server.listen",
+            _ => "server.admin",
+        }
+    }
+
+    /// The address, if somebody listens on it already.
+    pub fn taken(&self) -> Option<SocketAddr> {
+        let is_taken = self.error.kind() == io::ErrorKind::AddrInUse;
+        is_taken.then_some(self.address)
+    }
+}
+
 impl fmt::Display for BindError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let address = self.address;
@@ -214,6 +230,23 @@ pub fn bind(
         listeners.addresses.push(address);
     }
     Ok(listeners)
+}
+
+/// Which of these could not be listened on now. They are not.
+pub fn can_listen(addresses: &[SocketAddr], admin: Option<SocketAddr>) -> Vec<BindError> {
+    let of_listen = addresses.iter().filter_map(|&address| {
+        let error = probe(address).err()?;
+        Some(BindError {
+            address,
+            error,
+            flag: "--listen",
+        })
+    });
+    let of_admin = admin.and_then(|address| {
+        let error = probe(address).err()?;
+        Some(BindError::of_admin(address, error))
+    });
+    of_listen.chain(of_admin).collect()
 }
 
 /// A socket for one more worker. Where the first one does not share its port, it is shared itself.

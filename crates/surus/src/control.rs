@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{self, IsTerminal};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -149,6 +150,23 @@ pub(crate) fn find(arguments: &ControlArgs) -> Result<PathBuf, String> {
     }
 }
 
+/// Whether a running server of this site, which would be replaced, listens on this address.
+pub(crate) fn listens(chosen: Option<&Path>, site: &Path, address: SocketAddr) -> bool {
+    let text = Value::from(address.to_string());
+    let sockets = sockets(&folder());
+    let mut all = chosen
+        .into_iter()
+        .chain(sockets.iter().map(PathBuf::as_path));
+    all.any(|socket| {
+        let Ok(status) = ask(socket, Request::Status, PROMPT) else {
+            return false;
+        };
+        let listening = status["listen"].as_array().into_iter().flatten();
+        let source = status["path"].as_str().map(Path::new);
+        source == Some(site) && listening.chain([&status["admin"]]).any(|it| *it == text)
+    })
+}
+
 fn full(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
@@ -230,7 +248,23 @@ fn command(
 }
 
 fn unreachable(socket: &Path, error: &io::Error) -> ExitCode {
-    misconfigured(&format!("{}: {error}", socket.display()))
+    let why = match error.kind() {
+        io::ErrorKind::NotFound => {
+            "no server has its control socket here: see `control` in surus.toml, or find it with --pid".to_owned()
+        }
+        io::ErrorKind::PermissionDenied => format!(
+            "this socket is not permitted to user {}: only the server's own user and root may use it",
+            nix::unistd::Uid::effective()
+        ),
+        io::ErrorKind::ConnectionRefused => {
+            "nobody listens here: the server has ended, or this is no control socket".to_owned()
+        }
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
+            "there is no answer: the server has come to a stop, or this is no control socket".to_owned()
+        }
+        _ => error.to_string(),
+    };
+    misconfigured(&format!("{}: {why}", socket.display()))
 }
 
 pub(crate) fn status(arguments: &StatusArgs) -> ExitCode {

@@ -12,14 +12,14 @@ use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::time::{FormatTime, SystemTime};
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
 use tracing_subscriber::registry::LookupSpan;
-use tracing_subscriber::EnvFilter;
+
+use crate::levels;
 
 /// `SURUS_LOG` filters, by level or by target: `warn`, `php=debug`. Without it everything from `info` up is logged,
 /// but not what clients do to HTTP/2: each could fill the log with it. `SURUS_LOG_FORMAT=json` makes an object of each line.
 /// `is_file`: standard error is not where they go.
 pub(crate) fn start(is_file: bool) {
-    let filter =
-        EnvFilter::try_from_env("SURUS_LOG").unwrap_or_else(|_| EnvFilter::new("info,h2=error"));
+    let (filter, wrong) = levels::filter(&std::env::var("SURUS_LOG").unwrap_or_default());
     let lines = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(|| ErrorLog)
@@ -28,6 +28,9 @@ pub(crate) fn start(is_file: bool) {
     match format() {
         Format::Json => lines.event_format(Json).init(),
         Format::Text => lines.init(),
+    }
+    for why in wrong {
+        surus_log::say!("SURUS_LOG: {why}");
     }
     let asked_for = std::env::var("SURUS_LOG_FORMAT").unwrap_or_default();
     if !matches!(asked_for.as_str(), "" | "text" | "json") {

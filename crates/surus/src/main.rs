@@ -2,13 +2,13 @@
 //!
 //! - `cli.rs`: the command line
 //! - `config/`: flags, environment and surus.toml become one resolved configuration
-//! - `serve.rs`: the master's side of `surus serve`; `preflight.rs`: what it looks at first; `worker.rs`: a worker's life; `orders.rs`: what its master asks of it;
+//! - `serve.rs`: the master's side of `surus serve`; `preflight.rs`, `permitted.rs`: what it looks at first; `inspect.rs`: the same for `surus check`; `worker.rs`: a worker's life; `orders.rs`: what its master asks of it;
 //!   `alone.rs`: the life of a process of PHP's own; `event_loop.rs`: what they all run on
 //! - `dev.rs`: reloads for developers; `broken.rs`: what they see of code that does not boot; `recycle.rs`: an isolate that has served for long enough is replaced
 //! - `control.rs`: `surus status`, `reload`, `upgrade`, `stop`; `table.rs`: a status for people
 //! - `backend/`: PHP as the edge's backend, one file per mode
 //! - `process/`: PHP in processes with one request at a time
-//! - `log.rs`: where log lines go
+//! - `log.rs`: where log lines go; `levels.rs`: which of them
 //! - `describe.rs`: `surus routes` and `surus openapi`; `project.rs`: `surus new`; `stubs.rs`: `surus stubs`
 //! - `php.rs`: `surus php`; `internals.rs`: `surus internals`
 
@@ -24,10 +24,13 @@ mod control;
 mod describe;
 mod dev;
 mod event_loop;
+mod inspect;
 mod internals;
+mod levels;
 mod log;
 mod open_files;
 mod orders;
+mod permitted;
 mod php;
 mod preflight;
 mod process;
@@ -74,13 +77,7 @@ fn main() -> ExitCode {
             surus_log::finish(surus_log::LAST_LINES);
             code
         }
-        Command::Check(arguments) => match Config::resolve(&arguments) {
-            Ok(config) => {
-                print(&config.to_toml());
-                ExitCode::SUCCESS
-            }
-            Err(error) => misconfigured(&error),
-        },
+        Command::Check(arguments) => inspect::run(&arguments),
         Command::New(arguments) => project::run(&arguments),
         Command::Routes(arguments) => match Config::resolve(&arguments) {
             Ok(config) => describe::routes(&config),

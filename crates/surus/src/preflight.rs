@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use nix::sys::resource::{getrlimit, Resource};
 use surus_master::in_child_as;
@@ -9,7 +10,7 @@ use surus_zend::Engine;
 
 use crate::config::Config;
 use crate::open_files;
-use crate::serve::Refusal;
+use crate::permitted;
 
 /// Files that a server has open before its first connection.
 const FEWEST_FILES: usize = 64;
@@ -18,29 +19,65 @@ const FEWEST_FILES: usize = 64;
 const SMALLEST_STACK: u64 = 256 * 1024;
 
 /// The settings for PHP.
-pub(crate) fn check(config: &Config) -> Result<Vec<(String, String)>, Refusal> {
-    files(config)?;
-    stack()?;
-    memory_manager()?;
-    spool(config)?;
-    superuser(config);
+///
+/// # Errors
+/// All that is in the way of a start.
+pub(crate) fn check(config: &Config) -> Result<Vec<(String, String)>, Vec<String>> {
     let mut ini = config.ini.clone();
-    if !ini.iter().any(|(name, _)| name == LOCK_FOLDER) {
-        ini.extend(lock_folder()?);
+    let locks = match ini.iter().any(|(name, _)| name == LOCK_FOLDER) {
+        true => Ok(None),
+        false => lock_folder(),
+    };
+    let locks = locks.map(|folder| ini.extend(folder));
+    let looks = [
+        files(config),
+        stack(),
+        memory_manager(),
+        spool(config),
+        locks,
+    ];
+    let mut wrong: Vec<String> = looks.into_iter().filter_map(Result::err).collect();
+    wrong.extend(permitted::check(config));
+    superuser(config);
+    time_limit(config);
+    match wrong.is_empty() {
+        true => Ok(ini),
+        false => Err(wrong),
     }
-    Ok(ini)
+}
+
+/// Both bound a request: the shorter one ends it.
+fn time_limit(config: &Config) {
+    const NAME: &str = "max_execution_time";
+    let given = config.ini.iter().rfind(|(name, _)| name == NAME);
+    let seconds = given.and_then(|(_, value)| value.trim().parse::<u64>().ok());
+    let (Some(seconds), Some(timeout)) = (seconds, config.app.request_timeout) else {
+        return;
+    };
+    let timeout_in_s = timeout.as_secs_f64();
+    let why = match seconds {
+        0 => format!(
+            "[php] {NAME} = 0: request_timeout ({timeout_in_s} s) still ends requests; request_timeout = 0 is no limit"
+        ),
+        _ if Duration::from_secs(seconds) > timeout => format!(
+            "[php] {NAME} = {seconds}: request_timeout ({timeout_in_s} s) ends requests before; set request_timeout = \
+             \"{seconds}s\" or more as well"
+        ),
+        _ => return,
+    };
+    tracing::warn!("{}", config.say("php.max_execution_time", &why));
 }
 
 /// Fewer connections than the default are no matter for a warning as long as they are many.
-fn files(config: &Config) -> Result<(), Refusal> {
+fn files(config: &Config) -> Result<(), String> {
     const MANY: usize = 1024;
     const MEND: &str = "raise it (ulimit -Hn, LimitNOFILE= of systemd)";
     let wanted = config.edge.connections;
     let allowed = open_files::connections(wanted);
     if open_files::connections(FEWEST_FILES) < FEWEST_FILES / 2 {
-        return Err(Refusal::misconfigured(format!(
+        return Err(format!(
             "the limit of open files is below {FEWEST_FILES}, too low to serve: {MEND}"
-        )));
+        ));
     }
     let is_asked_for = wanted != surus_edge::Limits::default().connections;
     if allowed < wanted && (is_asked_for || allowed < MANY) {
@@ -53,30 +90,30 @@ fn files(config: &Config) -> Result<(), Refusal> {
 }
 
 /// The engine starts on the stack that the shell has given.
-fn stack() -> Result<(), Refusal> {
+fn stack() -> Result<(), String> {
     match getrlimit(Resource::RLIMIT_STACK) {
-        Ok((soft, _)) if soft < SMALLEST_STACK => Err(Refusal::misconfigured(format!(
+        Ok((soft, _)) if soft < SMALLEST_STACK => Err(format!(
             "the limit of the stack is {soft} bytes, too low to run PHP: raise it (ulimit -s 8192, LimitSTACK= of systemd)"
-        ))),
+        )),
         _ => Ok(()),
     }
 }
 
 /// Isolates have heaps of their own, which are those of PHP's memory manager.
-fn memory_manager() -> Result<(), Refusal> {
+fn memory_manager() -> Result<(), String> {
     match std::env::var("USE_ZEND_ALLOC") {
         Ok(value) if !value.trim_start_matches('0').starts_with(|c: char| c.is_ascii_digit()) => {
-            Err(Refusal::misconfigured(format!(
+            Err(format!(
                 "the environment variable USE_ZEND_ALLOC={value} switches PHP's memory manager off, which keeps the memory \
                  of requests apart and bounds it: unset it"
-            )))
+            ))
         }
         _ => Ok(()),
     }
 }
 
 /// Where long bodies go, for those who write them.
-fn spool(config: &Config) -> Result<(), Refusal> {
+fn spool(config: &Config) -> Result<(), String> {
     let folder = &config.app.spool.folder;
     let identity = config.master.identity.as_ref();
     let tried = in_child_as(identity, &|| match tempfile::tempfile_in(folder) {
@@ -87,9 +124,9 @@ fn spool(config: &Config) -> Result<(), Refusal> {
         Ok(Ok(wrong)) if wrong.is_empty() => return Ok(()),
         Ok(Ok(wrong) | Err(wrong)) => wrong,
         Err(error) => {
-            return Err(Refusal::misconfigured(format!(
+            return Err(format!(
                 "cannot start a process: {error}; raise the limit of processes (ulimit -u, TasksMax= of systemd)"
-            )));
+            ));
         }
     };
     let message = format!(
@@ -97,9 +134,10 @@ fn spool(config: &Config) -> Result<(), Refusal> {
         folder.display()
     );
     if *folder != std::env::temp_dir() {
-        return Err(Refusal::misconfigured(format!(
+        let message = config.say("app.spool_folder", &message);
+        return Err(format!(
             "{message}; make the folder, for the user that workers run as, or name another one"
-        )));
+        ));
     }
     tracing::warn!(
         "{message}; long request bodies and responses will fail: set spool_folder to a folder that can be written to, \
@@ -146,7 +184,7 @@ const NEARLY: f64 = 0.94;
 const LOCK_FOLDER: &str = "opcache.lockfile_path";
 
 /// OPcache makes a file in /tmp, or ends the process. Another folder, where that one is read-only.
-fn lock_folder() -> Result<Option<(String, String)>, Refusal> {
+fn lock_folder() -> Result<Option<(String, String)>, String> {
     let is_writable = |folder: &Path| tempfile::tempfile_in(folder).is_ok();
     if is_writable(Path::new("/tmp")) {
         return Ok(None);
@@ -156,7 +194,7 @@ fn lock_folder() -> Result<Option<(String, String)>, Refusal> {
         .find(|folder| is_writable(folder));
     match found.as_deref().and_then(Path::to_str) {
         Some(folder) => Ok(Some((LOCK_FOLDER.to_owned(), folder.to_owned()))),
-        None => Err(Refusal::misconfigured(
+        None => Err(String::from(
             "no file can be written in /tmp, $TMPDIR, /dev/shm or /run, and OPcache needs one for its locks: have a tmpfs \
              on /tmp (docker run --tmpfs /tmp), or name a folder: --set php.opcache.lockfile_path=FOLDER",
         )),

@@ -15,7 +15,8 @@ use crate::cli::ServeArgs;
 use crate::config::{Config, PROCESSES};
 use crate::process::{Line, SLEEP};
 use crate::{
-    control, dev, event_loop, log, open_files, preflight, worker, BOOT_FAILED, MISCONFIGURED,
+    control, dev, event_loop, inspect, log, open_files, preflight, worker, BOOT_FAILED,
+    MISCONFIGURED,
 };
 
 /// What workers get on top of their own drain before they are killed: to end what PHP still has to do.
@@ -75,7 +76,8 @@ fn serve(
     let _ = SigSet::from(Signal::SIGUSR1).thread_block();
     logs(config).map_err(Refusal::misconfigured)?;
     open_files::raise();
-    let ini = preflight::check(config)?;
+    let ini = preflight::check(config)
+        .map_err(|wrong| Refusal::misconfigured(wrong.join("\nsurus: ")))?;
     let program = Program::this()
         .map_err(|error| Refusal::failed(format!("cannot tell which program this is: {error}")))?;
     // Before the fork, so that extensions are loaded once and the OPcache is shared.
@@ -195,6 +197,7 @@ fn about(config: &Config, addresses: &[SocketAddr]) -> Value {
         "mode": config.app.entry.mode().to_string(),
         "path": config.app.source,
         "listen": listen,
+        "admin": config.master.admin.as_ref().map(|desk| desk.address.to_string()),
     })
 }
 
@@ -205,8 +208,10 @@ fn logs(config: &Config) -> Result<(), String> {
         (Log::Access, "access_log_file", &config.access_log_file),
     ] {
         if let Some(path) = path {
-            surus_log::open(log, path)
-                .map_err(|error| format!("cannot open {key} {}: {error}", path.display()))?;
+            surus_log::open(log, path).map_err(|error| {
+                let why = inspect::cannot_open(key, path, &error);
+                config.say(&format!("server.{key}"), &why)
+            })?;
         }
     }
     log::start(config.error_log.is_some());

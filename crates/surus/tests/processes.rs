@@ -448,11 +448,11 @@ fn wrong_usage_ends_with_2() {
         ("php EMPTY", "empty is a folder, not a script"),
         (
             "status --pid 999999999",
-            "no server with the process id 999999999 was found in /nonexistent",
+            "no server with the process id 999999999 was found in FOLDER:",
         ),
         (
             "stop /var/www",
-            "no server of /var/www was found in /nonexistent",
+            "no server of /var/www was found in FOLDER:",
         ),
         ("top --every 0", "\"0\" is no number from 0.1 to 3600"),
         ("top --every nan", "\"nan\" is no number from 0.1 to 3600"),
@@ -475,11 +475,12 @@ fn wrong_usage_ends_with_2() {
             .collect();
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let mut command = surus(&words);
-        let output = command.env("RUNTIME_DIRECTORY", "/nonexistent").output();
+        let output = command.env("RUNTIME_DIRECTORY", &folder.0).output();
         let output = output.unwrap();
         let log = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{arguments}: {log}");
-        assert!(log.contains(says), "{arguments}: {log}");
+        let says = says.replace("FOLDER", folder.0.to_str().unwrap());
+        assert!(log.contains(&says), "{arguments}: {log}");
     }
 }
 
@@ -533,11 +534,17 @@ fn what_may_not_be_read_is_named() {
 #[test]
 fn a_reader_that_leaves_is_no_error() {
     let folder = Folder::with("app.php", HELLO);
-    let mut child = surus(&["check", folder.0.to_str().unwrap()])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut child = surus(&[
+        "check",
+        folder.0.to_str().unwrap(),
+        "--dev",
+        "--listen",
+        "127.0.0.1:0",
+    ])
+    .stdout(Stdio::piped())
+    .stderr(Stdio::piped())
+    .spawn()
+    .unwrap();
     drop(child.stdout.take());
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(0));

@@ -80,6 +80,25 @@ fn one_header_of_proxies_counts() {
     }
 }
 
+/// As behind nginx with php-fpm: `SERVER_PORT` is where the client has connected to.
+#[test]
+fn the_port_is_that_of_the_proxy() {
+    for mode in Mode::ALL {
+        let server = server(mode, PROXY).start();
+        let port = |headers: &[(&str, &str)]| seen(&server, headers)["SERVER_PORT"].clone();
+        let own = server.address().port().to_string();
+        assert_eq!(port(&[]), own, "{mode:?}");
+        assert_eq!(port(&[("X-Forwarded-Proto", "https")]), "443");
+        assert_eq!(port(&[("X-Forwarded-Proto", "http")]), "80");
+        let given = [("X-Forwarded-Proto", "https"), ("X-Forwarded-Port", "8443")];
+        assert_eq!(port(&given), "8443");
+        assert_eq!(port(&[("X-Forwarded-Host", "a.example:8080")]), "8080");
+        let outside = "GET /vars HTTP/1.1\r\nHost: a\r\nX-Forwarded-Port: 1\r\nX-Forwarded-Proto: https\r\n\r\n";
+        let vars = from_outside(&server, outside).expect(200).json();
+        assert_eq!(vars["SERVER_PORT"], own);
+    }
+}
+
 #[test]
 fn who_is_no_proxy_is_not_believed() {
     for mode in Mode::ALL {

@@ -68,6 +68,7 @@ fn everything_wrong_is_told_at_once() {
                 .args([command, &path])
                 .args(arguments)
                 .env("SURUS_WRKERS", "3")
+                .env("RUNTIME_DIRECTORY", folder.path())
                 .output()
                 .expect("the command");
             let told = String::from_utf8_lossy(&output.stderr).into_owned();

@@ -285,6 +285,8 @@ fn an_admin_listener_that_others_reach_needs_a_token() {
     let (code, text) = Surus::run(&[
         "check",
         folder.path().to_str().expect("a path"),
+        "--listen",
+        "127.0.0.1:0",
         "--set",
         &format!("admin_token={token}"),
         "--set",

@@ -155,7 +155,7 @@ fn a_wrong_name_is_answered_with_the_right_one_and_secrets_are_not_printed() {
     folder.file("app.php", "<?php return fn () => 'hello';");
     folder.file("surus.toml", "[server]\nwokers = 2\n");
     let folder_name = folder.path().to_str().unwrap();
-    let check = || Surus::run(&["check", folder_name]);
+    let check = || Surus::run(&["check", folder_name, "--listen", "127.0.0.1:0"]);
     let (code, text) = check();
     assert_eq!(code, Some(2), "{text}");
     assert!(text.contains("is `workers` meant?"), "{text}");
@@ -202,7 +202,7 @@ fn a_value_comes_from_the_nearest_source_and_says_so() {
     let check = |name: &str| {
         Command::new(binary())
             .args(["check", folder.path().to_str().unwrap()])
-            .args(["--set", "keep_alive=9s"])
+            .args(["--set", "keep_alive=9s", "--listen", "127.0.0.1:0"])
             .env(name, "8s")
             .output()
             .unwrap()

@@ -11,6 +11,7 @@ use surus_edge::{
 use surus_zend::Room;
 
 use super::entry::absolute;
+use super::list::List;
 use super::tables::{App, IniValue, Log, LogAs, SaidIn, Server};
 use super::units::{PerAddress, Size, Span};
 use super::wrong::Wrong;
@@ -101,27 +102,31 @@ pub(super) fn room(app: &mut App, spool: &SpoolLimits) -> Room {
 }
 
 /// Folders, all of which exist, without symbolic links.
-pub(super) fn folders(paths: &mut Option<Vec<PathBuf>>) -> Result<Vec<PathBuf>, ConfigError> {
-    for path in paths.iter_mut().flatten() {
+pub(super) fn folders(paths: &mut Option<List<PathBuf>>) -> Result<Vec<PathBuf>, ConfigError> {
+    for path in paths.iter_mut().flat_map(|list| &mut list.0) {
         *path = absolute(path)?;
     }
-    Ok(paths.clone().unwrap_or_default())
+    Ok(paths.clone().unwrap_or_default().0)
 }
 
 /// The same of one that need not be given.
 pub(super) fn folder(path: &mut Option<PathBuf>) -> Result<Option<PathBuf>, ConfigError> {
     if let Some(path) = path {
         *path = absolute(path)?;
+        if !path.is_dir() {
+            let path = path.display();
+            return Err(ConfigError::new(format!("{path}: it is not a folder")));
+        }
     }
     Ok(path.clone())
 }
 
 /// Which files are not served; the configuration never is, whatever its name.
 pub(super) fn hidden(
-    patterns: &mut Option<Vec<String>>,
+    patterns: &mut Option<List<String>>,
     file: &Path,
 ) -> Result<Hidden, ConfigError> {
-    let patterns = fill(patterns, Vec::new());
+    let patterns = fill(patterns, List::default()).0;
     let hidden = Hidden::with(patterns.iter().map(String::as_str))
         .map_err(|error| ConfigError::new(format!("hidden: {error}")))?;
     Ok(match file.file_name().and_then(|name| name.to_str()) {
@@ -164,7 +169,7 @@ pub(super) fn settings(server: &mut Server, app: &mut App, wrong: &mut Wrong) ->
         Log::As(LogAs::Common) => Some(LogFormat::Common),
         Log::As(LogAs::Combined) => Some(LogFormat::Combined),
     };
-    let networks = fill(&mut server.trusted_proxies, Vec::new());
+    let networks = fill(&mut server.trusted_proxies, List::default()).0;
     let mut proxies = Vec::new();
     for text in &networks {
         match text.parse() {
@@ -176,7 +181,7 @@ pub(super) fn settings(server: &mut Server, app: &mut App, wrong: &mut Wrong) ->
         }
     }
     let mut hosts = Vec::new();
-    for text in &fill(&mut app.allowed_hosts, Vec::new()) {
+    for text in &fill(&mut app.allowed_hosts, List::default()).0 {
         match text.parse() {
             Ok(host) => hosts.push(host),
             Err(error) => wrong.note("app.allowed_hosts", format!("allowed_hosts: {error}")),

@@ -1,5 +1,6 @@
 //! What is served: which script or folder, and in which mode.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use super::file::parent;
@@ -42,6 +43,21 @@ pub(super) fn entry(
     if kind.is_file() && path.extension().is_some_and(|extension| extension == "php") {
         app.script = Some(path.clone());
         app.root = None;
+    }
+    match (&app.script, &app.root) {
+        (Some(script), _) if script.is_dir() => {
+            return Err(ConfigError::new(format!(
+                "script: {} is a folder; root = \"…\" names the folder of a classic site",
+                script.display()
+            )));
+        }
+        (None, Some(root)) if root.is_file() => {
+            return Err(ConfigError::new(format!(
+                "root: {} is a file; script = \"…\" names a script",
+                root.display()
+            )));
+        }
+        _ => {}
     }
     let found = match (&app.script, &app.root) {
         (Some(script), _) => discover::script(script, app.mode),
@@ -134,6 +150,11 @@ fn named(path: &Path) -> Result<PathBuf, ConfigError> {
 }
 
 pub(super) fn absolute(path: &Path) -> Result<PathBuf, ConfigError> {
-    path.canonicalize()
-        .map_err(|error| ConfigError::new(format!("{}: {error}", path.display())))
+    path.canonicalize().map_err(|error| {
+        let why = match error.kind() {
+            io::ErrorKind::NotFound => "there is no such file or folder".to_owned(),
+            _ => error.to_string(),
+        };
+        ConfigError::new(format!("{}: {why}", path.display()))
+    })
 }

@@ -44,7 +44,7 @@ pub(super) fn read(
         let names: Vec<&str> = parsed.app.keys().map(String::as_str).collect();
         let names = names.join(", ");
         return Err(ConfigError::new(format!(
-            "one application can be served, not several: {names}"
+            "one application can be served, not several: {names}. Give each a file and a server of its own"
         )));
     }
     let base = parent(&file);
@@ -67,7 +67,7 @@ pub(super) fn read(
         {
             *path = base.join(&path);
         }
-        for path in app.sendfile.iter_mut().flatten() {
+        for path in app.sendfile.iter_mut().flat_map(|list| &mut list.0) {
             *path = base.join(&path);
         }
     }

@@ -9,9 +9,11 @@ use std::collections::BTreeMap;
 use serde::de::DeserializeOwned;
 use toml::{Table, Value};
 
-use super::nearest::{nearest, plain};
+use super::hints::typed;
+use super::list::Listen;
+use super::nearest::nearest;
 use super::places::Lines;
-use super::tables::{App, File, Ini, IniValue, Isolates, Keys, Listen, Server};
+use super::tables::{App, File, Ini, IniValue, Isolates, Keys, Server};
 use super::wrong::Wrong;
 use super::ConfigError;
 use crate::cli::ServeArgs;
@@ -146,8 +148,10 @@ fn setting(setting: &str) -> Result<Layer, ConfigError> {
         return Ok(layer);
     }
     let bare = key.strip_prefix("server.").or(key.strip_prefix("app."));
-    keyed(&name, bare.unwrap_or(key), value)?
-        .ok_or_else(|| unknown(&name, &format!("--set {}", near_key(key))))
+    let bare = bare.unwrap_or(key);
+    let last = bare.rsplit('.').next().unwrap_or(bare);
+    keyed(&name, bare, value)?
+        .ok_or_else(|| unknown(&name, &format!("--set {}", near_key(bare, last))))
 }
 
 /// `None` for variables that are none of ours.
@@ -202,8 +206,11 @@ fn keys() -> impl Iterator<Item = String> {
     keys.map(|key| (*key).to_owned()).chain(isolates)
 }
 
-fn near_key(wrong: &str) -> String {
-    nearest(wrong, keys()).unwrap_or_default()
+/// `last`: what is behind the name of an application, which flags do without.
+fn near_key(wrong: &str, last: &str) -> String {
+    let is_key = keys().any(|key| key == last);
+    let near = is_key.then(|| last.to_owned());
+    near.or_else(|| nearest(wrong, keys())).unwrap_or_default()
 }
 
 fn near_variable(wrong: &str) -> String {
@@ -217,7 +224,7 @@ fn near_variable(wrong: &str) -> String {
 /// A layer with this one key; `None` if there is no such key.
 fn keyed(name: &str, key: &str, text: &str) -> Result<Option<Layer>, ConfigError> {
     let wrong = |error: toml::de::Error| {
-        ConfigError::new(format!("{name}: {}", plain(error.message().trim_end())))
+        ConfigError::new(format!("{name}: {}", typed(error.message().trim_end())))
     };
     let mut layer = Layer::named(name);
     if Server::KEYS.contains(&key) {

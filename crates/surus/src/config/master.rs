@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use surus_master::{Desk, Identity, Recycle};
 
-use super::tables::{Listen, Server};
+use super::list::Listen;
+use super::tables::Server;
 use super::units::{Size, Span};
 use super::wrong::Wrong;
 use super::{fill, positive, ConfigError};

@@ -2,7 +2,7 @@
 //!
 //! `tables.rs` is what can be written, `units.rs` how values are written, `layers.rs` where they come from, `file.rs` the
 //! file, `entry.rs` what is served, `discover.rs` the case without a file, `edge.rs` what is the edge's, `master.rs` the
-//! master's; `nearest.rs` has the right name for a wrong one, `wrong.rs` collects what is wrong, `places.rs` where that was said,
+//! master's; `nearest.rs` has the right name for a wrong one, `hints.rs` its right place, `list.rs` is how several values are written, `wrong.rs` collects what is wrong, `places.rs` where that was said,
 //! `printed.rs` what is printed.
 //! This file puts them together and checks what no single table can know.
 
@@ -12,7 +12,9 @@ mod entry;
 mod file;
 #[cfg(test)]
 mod fuzz;
+mod hints;
 mod layers;
+mod list;
 mod master;
 mod nearest;
 mod places;
@@ -21,18 +23,19 @@ mod tables;
 mod units;
 mod wrong;
 
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::cli::ServeArgs;
 pub(crate) use entry::Entry;
 use layers::{Environment, Layer};
+use list::Listen;
 use master::Master;
 use places::Places;
 use printed::{Printed, Sources};
 use surus_zend::{IsolateLimits, Room};
-use tables::{Isolates, Listen};
+use tables::Isolates;
 pub(crate) use units::{Mode, Workers};
 use units::{Size, Span};
 pub(crate) use wrong::ConfigError;
@@ -56,6 +59,8 @@ pub(crate) struct Config {
     pub(crate) dev: bool,
     /// The same, as a surus.toml.
     printed: Printed,
+    /// Where each key was said.
+    places: Places,
 }
 
 #[derive(Clone, Debug)]
@@ -126,6 +131,11 @@ impl Config {
         finish(arguments, &base, name, &layers, arguments.dev || dev)
     }
 
+    /// What is wrong with a key such as `server.listen`, with the place where it was said.
+    pub(crate) fn say(&self, key: &str, message: &str) -> String {
+        self.places.say(key, message)
+    }
+
     /// A complete surus.toml, in which each line says where its value comes from.
     pub(crate) fn to_toml(&self) -> String {
         self.printed.to_toml()
@@ -146,6 +156,9 @@ fn finish(
     let mut wrong = Wrong::with(Places::of(layers));
     let listening = wrong.take_of("server.listen", addresses(&listen));
     let master = master::settings(&mut server, &mut wrong);
+    for (key, why) in twice(listening.as_deref(), &master) {
+        wrong.note(key, why);
+    }
     let settings = edge::settings(&mut server, &mut app, &mut wrong);
     let server_name = edge::server_name(&app, &settings.allowed_hosts, &mut wrong);
 
@@ -166,6 +179,9 @@ fn finish(
         app.processes.get_or_insert(PROCESSES);
     }
     note_found(arguments, &mut sources);
+    if server.access_log_file.is_some() {
+        sources.default_server("access_log", "access_log_file");
+    }
     if app.processes == Some(0) {
         wrong.note("app.processes", "processes must be at least 1");
     }
@@ -269,6 +285,7 @@ fn finish(
             php,
             sources,
         },
+        places: Places::of(layers),
     })
 }
 
@@ -306,18 +323,33 @@ fn at_least_one(key: &mut Option<usize>, default: usize, name: &str, wrong: &mut
     count
 }
 
+/// Addresses that are said more than once.
+fn twice(listening: Option<&[SocketAddr]>, master: &Master) -> Vec<(&'static str, String)> {
+    let all = listening.unwrap_or_default();
+    let is_chosen = |address: &&SocketAddr| address.port() != 0;
+    let mut wrong = Vec::new();
+    for (at, address) in all.iter().enumerate().filter(|(_, it)| is_chosen(it)) {
+        if all[..at].contains(address) {
+            wrong.push(("server.listen", format!("listen: {address} is there twice")));
+        }
+    }
+    let admin = master.admin.as_ref().map(|desk| desk.address);
+    if let Some(address) = admin
+        .as_ref()
+        .filter(is_chosen)
+        .filter(|it| all.contains(it))
+    {
+        let why = format!("admin: {address} is what listen has: give it a port of its own");
+        wrong.push(("server.admin", why));
+    }
+    wrong
+}
+
 fn addresses(listen: &Listen) -> Result<Vec<SocketAddr>, ConfigError> {
     let mut addresses = Vec::new();
     for text in listen.iter() {
-        let wrong = |why: &str| ConfigError::new(format!("cannot listen on {text:?}: {why}"));
-        if let Ok(port) = text.trim_start_matches(':').parse::<u16>() {
-            addresses.push(SocketAddr::from(([127, 0, 0, 1], port)));
-            continue;
-        }
-        let mut resolved = text
-            .to_socket_addrs()
-            .map_err(|_| wrong("not ADDRESS:PORT, and no port up to 65535"))?;
-        addresses.push(resolved.next().ok_or_else(|| wrong("no such address"))?);
+        let wrong = |why| ConfigError::new(format!("cannot listen on {text:?}: {why}"));
+        addresses.push(list::address(text).map_err(wrong)?);
     }
     if addresses.is_empty() {
         return Err(ConfigError::new("there is no address to listen on"));

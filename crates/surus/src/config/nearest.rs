@@ -1,5 +1,7 @@
 //! Names that were meant, and names whose values are nobody's business.
 
+use super::hints::{place, typed};
+
 /// The name that was meant, if one is near.
 pub(super) fn nearest(wrong: &str, names: impl IntoIterator<Item = String>) -> Option<String> {
     let near = |name: &String| strsim::jaro_winkler(wrong, name);
@@ -17,38 +19,18 @@ pub(super) fn suggest(error: &str) -> String {
             }
         }
         let (Some(wrong), Some(at)) = (wrong(line), line.find(", expected")) else {
-            return plain(line);
+            return typed(line);
         };
         let names = quoted(&line[at..]).into_iter().map(str::to_owned);
+        if let Some(place) = place(wrong) {
+            return format!("{}: {place}", &line[..at]);
+        }
         match nearest(wrong, names) {
             Some(name) => format!("{}; is `{name}` meant?", &line[..at]),
             None => line.to_owned(),
         }
     });
     lines.collect::<Vec<_>>().join("\n")
-}
-
-/// The types by names that do not come from the program's text.
-pub(super) fn plain(error: &str) -> String {
-    for (theirs, ours) in [
-        (
-            "expected usize",
-            "expected a whole number, without quotes and not negative",
-        ),
-        (
-            "expected u64",
-            "expected a whole number, without quotes and not negative",
-        ),
-        (
-            "expected a boolean",
-            "expected true or false, without quotes",
-        ),
-    ] {
-        if let Some(error) = error.strip_suffix(theirs) {
-            return format!("{error}{ours}");
-        }
-    }
-    error.to_owned()
 }
 
 fn wrong(line: &str) -> Option<&str> {

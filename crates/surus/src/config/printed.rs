@@ -64,6 +64,13 @@ impl Sources {
             .or_insert_with(|| name.to_owned());
     }
 
+    /// The same of a key of the server's.
+    pub(super) fn default_server(&mut self, key: &str, name: &str) {
+        self.server
+            .entry(key.to_owned())
+            .or_insert_with(|| name.to_owned());
+    }
+
     pub(super) fn default_php(&mut self, key: &str, name: &str) {
         self.php
             .entry(key.to_owned())

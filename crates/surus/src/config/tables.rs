@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use super::list::{List, Listen};
 use super::units::{Mode, PerAddress, Size, Span, Workers};
 
 /// A table whose keys are known by name.
@@ -46,7 +47,7 @@ table! {
         /// Where the log goes; else to standard error.
         error_log: PathBuf,
         /// Addresses and networks of proxies whose Forwarded and X-Forwarded-* count.
-        trusted_proxies: Vec<String>,
+        trusted_proxies: List<String>,
         /// The header in which they say who the client is.
         forwarded: SaidIn,
         /// Connections begin with a header of the PROXY protocol.
@@ -113,7 +114,7 @@ table! {
         /// What `SERVER_NAME` is for PHP.
         server_name: String,
         /// Names that requests may be for.
-        allowed_hosts: Vec<String>,
+        allowed_hosts: List<String>,
         max_requests_in_flight: usize,
         /// Requests that wait for their turn.
         max_queue: usize,
@@ -138,11 +139,11 @@ table! {
         /// Where both are.
         spool_folder: PathBuf,
         /// Folders of which PHP may have files sent with an X-Sendfile header.
-        sendfile: Vec<PathBuf>,
+        sendfile: List<PathBuf>,
         /// Files that a coroutine application has served without PHP.
         public: PathBuf,
         /// Names and paths of files that are not served, beside those that never are unless they stand here with a `!`.
-        hidden: Vec<String>,
+        hidden: List<String>,
         isolates: Isolates,
     }
 }
@@ -162,26 +163,6 @@ table! {
     }
 }
 
-/// One address or several.
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Eq)]
-#[serde(
-    untagged,
-    expecting = "expected an address such as \"127.0.0.1:8080\" or a list of them"
-)]
-pub(crate) enum Listen {
-    One(String),
-    Many(Vec<String>),
-}
-
-impl Listen {
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &String> {
-        match self {
-            Listen::One(address) => std::slice::from_ref(address).iter(),
-            Listen::Many(addresses) => addresses.iter(),
-        }
-    }
-}
-
 /// Where proxies say who the client is.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
@@ -195,7 +176,7 @@ pub(crate) enum SaidIn {
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(
     untagged,
-    expecting = "expected true, false, \"text\", \"json\", \"common\" or \"combined\""
+    expecting = "expected true, false, \"text\", \"json\", \"common\" or \"combined\" (a path is access_log_file's)"
 )]
 pub(crate) enum Log {
     Switch(bool),

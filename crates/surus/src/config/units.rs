@@ -55,7 +55,10 @@ impl FromStr for Span {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("{text:?} is not {}", Self::EXPECTED);
+        let wrong = || {
+            let meant = meant(text, &["s", "m", "h", "d"]);
+            format!("{text:?} is not {}{meant}", Self::EXPECTED)
+        };
         let digits = text.bytes().take_while(u8::is_ascii_digit).count();
         let (number, unit) = text.split_at(digits);
         let millis: u64 = match unit.trim() {
@@ -71,6 +74,30 @@ impl FromStr for Span {
         Ok(Span(Duration::from_millis(
             number.checked_mul(millis).ok_or_else(wrong)?,
         )))
+    }
+}
+
+/// A number whose unit is missing, or written at length: how it is written here, as a question. Of `units` the first one is
+/// meant where there is none, and the one with the same letter else.
+fn meant(text: &str, units: &[&str]) -> String {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let (number, unit) = text.split_at(digits);
+    let unit = unit.trim().to_ascii_lowercase();
+    let is_word = unit.bytes().all(|byte| byte.is_ascii_alphabetic());
+    let Ok(number) = number.parse::<u64>() else {
+        return String::new();
+    };
+    let known = match unit.chars().next() {
+        None => units.first(),
+        Some(letter) => units
+            .iter()
+            .find(|known| known.to_ascii_lowercase().starts_with(letter)),
+    };
+    match known.filter(|_| is_word) {
+        Some(&"d") => format!("; is \"{}h\" meant?", number.saturating_mul(24)),
+        Some(&"T") => format!("; is \"{}G\" meant?", number.saturating_mul(1024)),
+        Some(unit) => format!("; is \"{number}{unit}\" meant?"),
+        None => String::new(),
     }
 }
 
@@ -98,7 +125,10 @@ impl FromStr for Size {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("{text:?} is not {}", Self::EXPECTED);
+        let wrong = || {
+            let meant = meant(text, &["M", "K", "G", "T"]);
+            format!("{text:?} is not {}{meant}", Self::EXPECTED)
+        };
         let digits = text.bytes().take_while(u8::is_ascii_digit).count();
         let (number, unit) = text.split_at(digits);
         let shift = match unit.trim() {
@@ -260,6 +290,31 @@ mod tests {
         }
         assert_eq!(Span(Duration::from_millis(1500)).to_string(), "1500ms");
         assert_eq!(Span(Duration::from_secs(90)).to_string(), "90s");
+    }
+
+    #[test]
+    fn what_was_meant_is_said() {
+        for (text, meant) in [
+            ("30", "; is \"30s\" meant?"),
+            ("30sec", "; is \"30s\" meant?"),
+            ("5 minutes", "; is \"5m\" meant?"),
+            ("2d", "; is \"48h\" meant?"),
+        ] {
+            let error = text.parse::<Span>().unwrap_err();
+            assert!(error.ends_with(meant), "{error}");
+        }
+        for (text, meant) in [
+            ("8MB", "; is \"8M\" meant?"),
+            ("8 MiB", "; is \"8M\" meant?"),
+            ("1t", "; is \"1024G\" meant?"),
+        ] {
+            let error = text.parse::<Size>().unwrap_err();
+            assert!(error.ends_with(meant), "{error}");
+        }
+        for text in ["", "1.5s", "-1s", "1x", "1 s s"] {
+            let error = text.parse::<Span>().unwrap_err();
+            assert!(error.ends_with(Span::EXPECTED), "{error}");
+        }
     }
 
     #[test]

@@ -44,6 +44,131 @@ fn mistakes_are_named() {
     assert!(folder.serve("{} --workers 0", &[]).is_err());
 }
 
+/// Whoever comes from nginx or php-fpm, or writes a key into the wrong table, is told where it belongs.
+#[test]
+fn keys_in_the_wrong_place_are_led_to_the_right_one() {
+    for (text, parts) in [
+        (
+            "workers = 2",
+            &["line 1", "`workers`: it is a key of [server]"][..],
+        ),
+        (
+            "[app.a]\nlisten = \"1\"",
+            &["line 2", "`listen`: it is a key of [server]"],
+        ),
+        (
+            "[server]\nroot = \".\"",
+            &["line 2", "`root`: it is a key of [app.NAME]"],
+        ),
+        (
+            "[app]\nroot = \".\"",
+            &["line 2", "a table with a name of your choice: [app.NAME]"],
+        ),
+        ("[[app]]\nroot = \".\"", &["line 1", "single brackets"]),
+        ("[server]\nmax = 3", &["`max`: it is a key of isolates"]),
+        (
+            "[app.a]\nupload_max_filesize = \"9M\"",
+            &["those stand below [php]"],
+        ),
+        ("[app.a]\nopcache.enable = 1", &["those stand below [php]"]),
+        (
+            "[app.a]\nclient_max_body_size = \"9M\"",
+            &["that is max_body of [app.NAME] here"],
+        ),
+        (
+            "[server]\npm.max_children = 5",
+            &["`pm`: that is workers of [server]"],
+        ),
+        (
+            "[server]\nuser = www-data",
+            &["line 2", "text stands in quotes"],
+        ),
+        ("[server]\nuser = 33", &["expected text in quotes"]),
+        (
+            "[server]\nworkers = 2\nworkers = 3",
+            &["line 3", "there already"],
+        ),
+        ("[server]\nerror_log = true", &["expected a path in quotes"]),
+        (
+            "[server]\naccess_log = \"a.log\"",
+            &["a path is access_log_file's"],
+        ),
+        (
+            "[app.a]\nisolates = 5",
+            &["expected a table such as { max = 8 }"],
+        ),
+        ("[app.a]\nrequest_timeout = 30", &["is \"30s\" meant?"]),
+        ("[app.a]\nmax_body = \"8MB\"", &["is \"8M\" meant?"]),
+        (
+            "[app.a]\nroot = \"app.php\"",
+            &["line 2", "is a file; script = "],
+        ),
+        (
+            "[app.a]\nscript = \".\"",
+            &["line 2", "is a folder; root = "],
+        ),
+        (
+            "[app.a]\npublic = \"app.php\"",
+            &["line 2", "it is not a folder"],
+        ),
+        (
+            "[app.a]\nroot = \"none\"",
+            &["line 2", "there is no such file or folder"],
+        ),
+        ("[server]\nlisten = \"*:80\"", &["line 2", "\"0.0.0.0:80\""]),
+        (
+            "[server]\nlisten = \"/run/a.sock\"",
+            &["line 2", "listens on TCP"],
+        ),
+        (
+            "[server]\nlisten = \"http://a:80/\"",
+            &["without http://, \"a:80\""],
+        ),
+        ("[server]\nlisten = \"localhost\"", &["\"localhost:8080\""]),
+        ("[server]\nlisten = \"a:1, b:2\"", &["several are a list"]),
+        (
+            "[server]\nlisten = \"no.invalid:80\"",
+            &["no address of the name \"no.invalid\""],
+        ),
+        ("[app.a]\n[app.b]", &["not several: a, b. Give each"]),
+    ] {
+        let folder = Folder::with(&[("app.php", ""), ("surus.toml", text)]);
+        let error = folder.serve("{}", &[]).unwrap_err();
+        for part in parts {
+            assert!(error.contains(part), "{text}: no {part:?} in\n{error}");
+        }
+    }
+    let folder = Folder::with(&[("app.php", "")]);
+    let error = folder
+        .serve("{} --set app.shop.mode=classic", &[])
+        .unwrap_err();
+    assert!(error.contains("is `--set mode` meant?"), "{error}");
+}
+
+/// One of a list needs no brackets, a port no quotes.
+#[test]
+fn one_value_is_a_list() {
+    let text = "[server]\nlisten = 8099\ntrusted_proxies = \"10.0.0.0/8\"\n[app.a]\nallowed_hosts = \"a.example\"\n\
+        hidden = \"*.x\"\nsendfile = \".\"";
+    let folder = Folder::with(&[("app.php", ""), ("surus.toml", text)]);
+    let config = folder.serve("{}", &[]).unwrap();
+    assert_eq!(config.listen, ["127.0.0.1:8099".parse().unwrap()]);
+    assert_eq!(config.settings.proxies.networks.len(), 1);
+    assert_eq!(config.settings.allowed_hosts.len(), 1);
+    assert_eq!(
+        config.app.sendfile,
+        [folder.path("").canonicalize().unwrap()]
+    );
+    assert_eq!(
+        line(&config, "hidden").split(" #").next(),
+        Some("hidden = [\"*.x\"]")
+    );
+    let two = folder
+        .serve("{}", &[("SURUS_LISTEN", "[8098, \"[::1]:8098\"]")])
+        .unwrap();
+    assert_eq!(two.listen.len(), 2);
+}
+
 #[test]
 fn unknown_names_are_refused_wherever_they_stand() {
     let folder = Folder::with(&[("app.php", "")]);

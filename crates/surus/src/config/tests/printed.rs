@@ -62,6 +62,21 @@ fn every_value_says_where_it_comes_from() {
 }
 
 #[test]
+fn what_a_key_brings_about_is_said_to_come_from_it() {
+    let folder = Folder::with(&[("app.php", "")]);
+    let config = folder.serve("{} --set access_log_file=a.log", &[]).unwrap();
+    assert_eq!(
+        line(&config, "access_log"),
+        "access_log = true # access_log_file"
+    );
+    let off = folder.serve("{} --set access_log_file=a.log --set access_log=false", &[]);
+    assert_eq!(
+        line(&off.unwrap(), "access_log"),
+        "access_log = false # --set access_log"
+    );
+}
+
+#[test]
 fn every_key_can_be_set_everywhere() {
     let folder = Folder::with(&[("app.php", "")]);
     let shown = folder.serve("{}", &[]).unwrap().to_toml();

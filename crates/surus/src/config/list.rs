@@ -1,0 +1,117 @@
+//! Several values of a key, of which one may be written without brackets.
+
+use std::net::SocketAddr;
+
+use serde::de::{Deserializer, Error};
+use serde::{Deserialize, Serialize};
+
+/// `["a", "b"]`, or `"a"`.
+#[derive(Clone, Debug, Default, Serialize, PartialEq, Eq)]
+#[serde(transparent)]
+pub(crate) struct List<T>(pub(crate) Vec<T>);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for List<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(
+            untagged,
+            expecting = "expected text in quotes, or a list of that: [\"a\", \"b\"]"
+        )]
+        enum Written<T> {
+            One(T),
+            Many(Vec<T>),
+        }
+        Ok(List(match Written::deserialize(deserializer)? {
+            Written::One(value) => vec![value],
+            Written::Many(values) => values,
+        }))
+    }
+}
+
+/// Addresses to listen on, as they are written: `"127.0.0.1:8080"`, `8080`, or a list of them.
+#[derive(Clone, Debug, Serialize, PartialEq, Eq)]
+#[serde(untagged)]
+pub(crate) enum Listen {
+    One(String),
+    Many(Vec<String>),
+}
+
+impl Listen {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &String> {
+        match self {
+            Listen::One(address) => std::slice::from_ref(address).iter(),
+            Listen::Many(addresses) => addresses.iter(),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Listen {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Address {
+            Port(u16),
+            Text(String),
+        }
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Written {
+            One(Address),
+            Many(Vec<Address>),
+        }
+        let text = |address| match address {
+            Address::Port(port) => port.to_string(),
+            Address::Text(text) => text,
+        };
+        match Written::deserialize(deserializer) {
+            Ok(Written::One(address)) => Ok(Listen::One(text(address))),
+            Ok(Written::Many(addresses)) => {
+                Ok(Listen::Many(addresses.into_iter().map(text).collect()))
+            }
+            Err(_) => Err(D::Error::custom(
+                "expected an address such as \"127.0.0.1:8080\", a port, or a list of them",
+            )),
+        }
+    }
+}
+
+/// One address of a list, or what is to be written instead.
+pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
+    use std::net::ToSocketAddrs;
+    if let Ok(port) = text.trim_start_matches(':').parse::<u16>() {
+        return Ok(SocketAddr::from(([127, 0, 0, 1], port)));
+    }
+    let found = text.to_socket_addrs().ok().and_then(|mut all| all.next());
+    found.ok_or_else(|| mend(text))
+}
+
+fn mend(text: &str) -> String {
+    let wrong = "not ADDRESS:PORT, and no port up to 65535";
+    if let Some((scheme @ ("http" | "https" | "tcp"), rest)) = text.split_once("://") {
+        let rest = rest.trim_end_matches('/');
+        return format!("{wrong}: without {scheme}://, {rest:?}");
+    }
+    if text.starts_with("unix:") || text.contains('/') {
+        return format!(
+            "{wrong}: Surus listens on TCP; a proxy on this machine reaches it at \"127.0.0.1:8080\""
+        );
+    }
+    if let Some(port) = text.strip_prefix("*:") {
+        return format!("{wrong}: every address is \"0.0.0.0:{port}\", or \"[::]:{port}\"");
+    }
+    if text.contains(',') || text.contains(' ') {
+        return format!("{wrong}: several are a list: [\"127.0.0.1:8080\", \"[::1]:8080\"]");
+    }
+    match text.rsplit_once(':') {
+        None if !text.bytes().all(|byte| byte.is_ascii_digit()) => {
+            format!(
+                "{wrong}: {:?}, if a port is all that is missing",
+                format!("{text}:8080")
+            )
+        }
+        Some((host, port)) if port.parse::<u16>().is_ok() => {
+            format!("there is no address of the name {host:?}")
+        }
+        _ => wrong.to_owned(),
+    }
+}
