@@ -1,6 +1,9 @@
 //! A persistent connection is clean for its next user, and one that is dead is not handed out.
 #![forbid(unsafe_code)]
 
+#[path = "persistent/unread.rs"]
+mod unread;
+
 use std::thread;
 use std::time::Duration;
 
@@ -24,7 +27,7 @@ struct Site {
 impl Site {
     fn new(mode: Mode, driver: &str) -> Self {
         let port = match driver {
-            "pdo_pgsql" | "pgsql" => Postgres::shared().port(),
+            "pdo_pgsql" | "pgsql" | "unread" => Postgres::shared().port(),
             "redis" | "stream" => Redis::shared().port(),
             "memcached" => Memcached::shared().port(),
             _ => MariaDb::shared().port(),

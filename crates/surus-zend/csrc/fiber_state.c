@@ -7,6 +7,7 @@
  */
 #include "fiber_state.h"
 #include "fiber_internal.h"
+#include "persistent.h"
 
 #include "ext/standard/php_filestat.h"
 
@@ -182,6 +183,7 @@ void surus_fiber_state_free(surus_task *task)
 		zend_try {
 			surus_parts_free(state->parts);
 			free_output(&state->values.output.handlers);
+			surus_pgsql_before_close(&state->values.EG_persistent_list);
 			zend_hash_graceful_reverse_destroy(&state->values.EG_persistent_list);
 			zval_ptr_dtor(&state->values.EG_user_error_handler);
 			zval_ptr_dtor(&state->values.EG_user_exception_handler);

@@ -1,6 +1,7 @@
 /* Which classes and functions of extensions use a connection, and what is known of it. An extension need not be loaded,
  * and is asked for by name. */
 #include "handles.h"
+#include "libpq.h"
 
 #include <dlfcn.h>
 
@@ -119,7 +120,9 @@ static void pgsql_end(zend_object *object)
 {
 	void *(*run)(void *connection, const char *query) = dlsym(RTLD_DEFAULT, "PQexec");
 	void (*clear)(void *result) = dlsym(RTLD_DEFAULT, "PQclear");
-	if (run && clear) {
+	/* It would wait for what is left of an answer, however long that takes. */
+	surus_libpq_settle(pgsql_connection(object));
+	if (run && clear && libpq_begun(pgsql_connection(object))) {
 		clear(run(pgsql_connection(object), "ROLLBACK"));
 	}
 }

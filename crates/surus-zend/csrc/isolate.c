@@ -9,6 +9,7 @@
 
 #include "checked_heap.h"
 #include "hidden.h"
+#include "persistent.h"
 
 #include "Zend/zend_globals.h"
 #include "Zend/zend_ini_scanner.h"
@@ -224,6 +225,7 @@ void surus_isolate_free(surus_isolate *isolate, bool clean)
 	surus_isolate_enter(isolate);
 	if (clean) {
 		zend_try {
+			surus_pgsql_before_close(&EG(persistent_list));
 			zend_hash_graceful_reverse_destroy(&EG(persistent_list));
 		} zend_end_try();
 		for (size_t i = 0; i < region_count; i++) {

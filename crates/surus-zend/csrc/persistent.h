@@ -46,6 +46,8 @@ int surus_pdo_is_alive(surus_pdo_handle *handle);
 typedef struct pg_conn PGconn;
 void surus_pgsql_start(void);
 void surus_pgsql_clean(surus_task *task);
+/* Before a list of persistent connections is closed: no closing waits. */
+void surus_pgsql_before_close(HashTable *list);
 bool surus_libpq_load(void);
 /* Whether this is the connection that was last made ready by a driver. */
 bool surus_libpq_was_seen(const void *candidate);

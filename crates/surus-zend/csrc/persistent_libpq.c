@@ -3,62 +3,10 @@
  *
  * pgsql gives libpq a pointer to an object of the request for what the server notes. The connection outlives the object:
  * when that goes, so does the pointer. */
-#include "persistent.h"
+#include "libpq.h"
 
-#include <dlfcn.h>
 #include <poll.h>
-#include <sys/socket.h>
 #include <time.h>
-
-/* libpq-fe.h, of which nothing else is wanted. */
-typedef struct pg_result PGresult;
-typedef void (*notice_processor)(void *, const char *);
-enum { STATUS_OK = 0 };
-enum { TRANSACTION_IDLE = 0, TRANSACTION_ACTIVE = 1, TRANSACTION_UNKNOWN = 4 };
-enum { RESULT_COMMAND_OK = 1 };
-enum { DEFAULT_VERBOSITY = 1, CONTEXT_OF_ERRORS = 1 };
-
-#define LIBPQ_FUNCTIONS(X)                                                      \
-	X(int, PQstatus, (const PGconn *))                                          \
-	X(int, PQtransactionStatus, (const PGconn *))                               \
-	X(int, PQsocket, (const PGconn *))                                          \
-	X(int, PQsetnonblocking, (PGconn *, int))                                   \
-	X(int, PQsendQuery, (PGconn *, const char *))                               \
-	X(int, PQconsumeInput, (PGconn *))                                          \
-	X(int, PQisBusy, (PGconn *))                                                \
-	X(PGresult *, PQgetResult, (PGconn *))                                      \
-	X(int, PQresultStatus, (const PGresult *))                                  \
-	X(void, PQclear, (PGresult *))                                              \
-	X(void, PQuntrace, (PGconn *))                                              \
-	X(int, PQsetErrorVerbosity, (PGconn *, int))                                \
-	X(int, PQsetErrorContextVisibility, (PGconn *, int))                        \
-	X(notice_processor, PQsetNoticeProcessor, (PGconn *, notice_processor, void *))
-
-static struct {
-	bool loaded;
-#define DECLARE(type, name, arguments) type(*name) arguments;
-	LIBPQ_FUNCTIONS(DECLARE)
-#undef DECLARE
-} pq;
-
-/* A server that does not answer to a reset in this time is left alone. */
-#define PATIENCE_MS 2000
-
-bool surus_libpq_load(void)
-{
-	if (pq.loaded) {
-		return true;
-	}
-	void *library = dlopen("libpq.so.5", RTLD_LAZY | RTLD_NOLOAD);
-	if (!library) {
-		return false;
-	}
-	bool all = true;
-#define FIND(type, name, arguments) all = (pq.name = (type(*) arguments)dlsym(library, #name)) && all;
-	LIBPQ_FUNCTIONS(FIND)
-#undef FIND
-	return pq.loaded = all;
-}
 
 /* ---- resetting ---- */
 
@@ -69,7 +17,7 @@ static bool is_done(PGconn *connection)
 	clock_gettime(CLOCK_MONOTONIC, &begun);
 	while (pq.PQisBusy(connection)) {
 		clock_gettime(CLOCK_MONOTONIC, &now);
-		long left = PATIENCE_MS - (now.tv_sec - begun.tv_sec) * 1000 - (now.tv_nsec - begun.tv_nsec) / 1000000;
+		long left = SURUS_PATIENCE_MS - (now.tv_sec - begun.tv_sec) * 1000 - (now.tv_nsec - begun.tv_nsec) / 1000000;
 		struct pollfd state = {.fd = pq.PQsocket(connection), .events = POLLIN};
 		if (left <= 0 || poll(&state, 1, (int)left) <= 0 || !pq.PQconsumeInput(connection)) {
 			return false;
@@ -81,7 +29,7 @@ static bool is_done(PGconn *connection)
 	/* The end of the answer has come with it, or comes now. */
 	while (good && pq.PQisBusy(connection)) {
 		struct pollfd state = {.fd = pq.PQsocket(connection), .events = POLLIN};
-		good = poll(&state, 1, PATIENCE_MS) > 0 && pq.PQconsumeInput(connection);
+		good = poll(&state, 1, SURUS_PATIENCE_MS) > 0 && pq.PQconsumeInput(connection);
 	}
 	return good && pq.PQgetResult(connection) == NULL && pq.PQstatus(connection) == STATUS_OK
 		&& pq.PQtransactionStatus(connection) == TRANSACTION_IDLE;
@@ -89,7 +37,8 @@ static bool is_done(PGconn *connection)
 
 bool surus_libpq_reset_begin(PGconn *connection)
 {
-	if (!surus_libpq_load() || pq.PQstatus(connection) != STATUS_OK) {
+	if (!surus_libpq_load() || pq.PQstatus(connection) != STATUS_OK
+		|| (pq.PQpipelineStatus && pq.PQpipelineStatus(connection) != 0)) {
 		return false;
 	}
 	pq.PQuntrace(connection);
@@ -108,7 +57,11 @@ bool surus_libpq_reset_begin(PGconn *connection)
 
 bool surus_libpq_reset_end(PGconn *connection)
 {
-	return is_done(connection);
+	bool done = is_done(connection);
+	/* What the last user was told of channels that he listened to. */
+	for (PGnotify *told; (told = pq.PQnotifies(connection)); pq.PQfreemem(told)) {
+	}
+	return done;
 }
 
 bool surus_libpq_is_alive(PGconn *connection)
@@ -176,10 +129,15 @@ static void *handle_of(const zend_object *object)
 	return (char *)object - object->handlers->offset;
 }
 
+static PGconn *connection_of(const zend_object *object)
+{
+	return *(PGconn *const *)handle_of(object);
+}
+
 static void forget_target(const zend_object *object)
 {
 	const void *handle = handle_of(object);
-	PGconn *connection = *(PGconn *const *)handle;
+	PGconn *connection = connection_of(object);
 	notices *known = connection ? notices_of(connection, false) : NULL;
 	if (!known) {
 		return;
@@ -197,8 +155,17 @@ static zend_object_free_obj_t real_free;
 
 static void around_free(zend_object *object)
 {
+	surus_libpq_settle(connection_of(object));
 	forget_target(object);
 	real_free(object);
+}
+
+static void watch_free(const zend_object *object)
+{
+	if (!real_free) {
+		real_free = object->handlers->free_obj;
+		((zend_object_handlers *)object->handlers)->free_obj = around_free;
+	}
 }
 
 static bool is_kept(const void *connection)
@@ -231,10 +198,6 @@ static void note_link(const zend_object *object, const surus_kept *before, size_
 	}
 	known->objects = is_new ? 1 : known->objects + 1;
 	known->target = handle;
-	if (!real_free) {
-		real_free = object->handlers->free_obj;
-		((zend_object_handlers *)object->handlers)->free_obj = around_free;
-	}
 	surus_kept_use(SURUS_KEPT_PGSQL, connection);
 }
 
@@ -253,7 +216,18 @@ static ZEND_NAMED_FUNCTION(around_pconnect)
 	}
 	real_pconnect(INTERNAL_FUNCTION_PARAM_PASSTHRU);
 	if (Z_TYPE_P(return_value) == IS_OBJECT) {
+		watch_free(Z_OBJ_P(return_value));
 		note_link(Z_OBJ_P(return_value), before, count);
+	}
+}
+
+static zif_handler real_connect;
+
+static ZEND_NAMED_FUNCTION(around_connect)
+{
+	real_connect(INTERNAL_FUNCTION_PARAM_PASSTHRU);
+	if (Z_TYPE_P(return_value) == IS_OBJECT) {
+		watch_free(Z_OBJ_P(return_value));
 	}
 }
 
@@ -265,16 +239,50 @@ static ZEND_NAMED_FUNCTION(around_close)
 	if (real_free && ZEND_NUM_ARGS() > 0 && Z_TYPE_P(ZEND_CALL_ARG(execute_data, 1)) == IS_OBJECT) {
 		zend_object *object = Z_OBJ_P(ZEND_CALL_ARG(execute_data, 1));
 		if (object->handlers->free_obj == around_free) {
+			surus_libpq_settle(connection_of(object));
 			forget_target(object);
 		}
 	}
 	real_close(INTERNAL_FUNCTION_PARAM_PASSTHRU);
 }
 
+static void for_each_link(HashTable *list, void (*visit)(PGconn *connection))
+{
+	zend_resource *resource;
+	if (!link_type || !surus_libpq_load()) {
+		return;
+	}
+	ZEND_HASH_FOREACH_PTR(list, resource) {
+		if (resource->type == link_type) {
+			visit(resource->ptr);
+		}
+	} ZEND_HASH_FOREACH_END();
+}
+
+void surus_pgsql_before_close(HashTable *list)
+{
+	for_each_link(list, surus_libpq_sever);
+}
+
+/* At the end of a request pgsql reads what is left on each connection that it keeps. */
+static zend_result (*real_end)(INIT_FUNC_ARGS);
+
+static zend_result around_end(INIT_FUNC_ARGS)
+{
+	for_each_link(&EG(persistent_list), surus_libpq_settle);
+	return real_end(INIT_FUNC_ARGS_PASSTHRU);
+}
+
 void surus_pgsql_start(void)
 {
 	link_type = zend_fetch_list_dtor_id("pgsql link persistent");
 	if (link_type) {
+		zend_module_entry *module = zend_hash_str_find_ptr(&module_registry, "pgsql", sizeof "pgsql" - 1);
+		if (module && module->request_shutdown_func) {
+			real_end = module->request_shutdown_func;
+			module->request_shutdown_func = around_end;
+		}
+		real_connect = surus_replace(NULL, "pg_connect", around_connect);
 		real_pconnect = surus_replace(NULL, "pg_pconnect", around_pconnect);
 		real_close = surus_replace(NULL, "pg_close", around_close);
 	}
@@ -305,6 +313,7 @@ void surus_pgsql_clean(surus_task *task)
 	}
 	for (size_t i = 0; i < used; i++) {
 		if (!begun[i] || !surus_libpq_reset_end(kept[i].resource->ptr)) {
+			surus_libpq_sever(kept[i].resource->ptr); /* pgsql would read it to its end */
 			surus_kept_close(&kept[i]);
 		}
 	}
