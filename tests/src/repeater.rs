@@ -51,6 +51,12 @@ fn answer(mut stream: &TcpStream) -> io::Result<()> {
             stream.write_all(value.as_bytes())?;
             continue;
         }
+        if let Some(key) = line.strip_prefix("set ") {
+            lines.next().transpose()?;
+            wait(key.split('_').next().unwrap_or_default());
+            stream.write_all(b"STORED\r\n")?;
+            continue;
+        }
         let Some(path) = line.strip_prefix("GET /") else {
             let (delay, word) = line.split_once(' ').unwrap_or(("0", &line));
             wait(delay);

@@ -14,6 +14,7 @@ use surus_tests::mariadb::MariaDb;
 use surus_tests::memcached::Memcached;
 use surus_tests::postgres::Postgres;
 use surus_tests::redis::Redis;
+use surus_tests::repeater::Repeater;
 use surus_tests::surus::{Mode, Surus};
 use surus_tests::waiting::wait_for;
 
@@ -236,6 +237,7 @@ modes! {
             assert_eq!(site.ask(&format!("step=use&token={token}"))["token"], token);
         }
     };
+    memcached_cut_off_works_for_the_next: |mode| memcached_cut_off(mode);
     a_stream_gives_nobody_the_answer_of_another: |mode| {
         let site = Site::new(mode, "stream");
         for round in 0..5 {
@@ -269,6 +271,26 @@ fn cut_off(mode: Mode, driver: &str) {
         "{}",
         site.server.log()
     );
+}
+
+/// Connections are refused to a request that is cut off: that is no fault of the server, which is not left alone.
+fn memcached_cut_off(mode: Mode) {
+    let site = Site::new(mode, "memcached");
+    let slow = format!("driver=memcached&port={}", Repeater::shared().port());
+    let address = site.server.address();
+    for round in 0..5 {
+        let mut client = Connection::open(address).expect("a connection");
+        let cut = Request::get(&format!("/?{slow}&step=cut"));
+        client.write(&cut.bytes(address)).expect("send it");
+        thread::sleep(Duration::from_millis(100));
+        drop(client);
+        site.server.wait_for_in_flight(0);
+        for number in 0..3 {
+            let token = format!("mine{round}{number}");
+            let used = Request::get(&format!("/?{slow}&step=slow&token={token}")).send(address);
+            assert_eq!(used.text(), json!({"token": token}).to_string(), "{mode:?}");
+        }
+    }
 }
 
 fn notices(mode: Mode) {

@@ -35,6 +35,7 @@ void surus_persistent_start(void)
 	surus_mysqli_start();
 	surus_redis_start();
 	surus_streams_start();
+	surus_memcached_start();
 }
 
 bool surus_is_readable(int descriptor)
@@ -155,7 +156,8 @@ static void clean(surus_task *task)
 
 bool surus_persistent_end(surus_task *task)
 {
-	if (task->used.kinds == 0) {
+	volatile bool was_cut = task->cancel != SURUS_CANCEL_NONE && zend_hash_num_elements(&EG(persistent_list)) > 0;
+	if (task->used.kinds == 0 && !was_cut) {
 		return true;
 	}
 	volatile bool whole = true;
@@ -170,6 +172,9 @@ bool surus_persistent_end(surus_task *task)
 	}
 	zend_try {
 		clean(task);
+		if (was_cut) {
+			surus_memcached_close_sessions();
+		}
 	} zend_catch {
 		whole = false;
 	} zend_end_try();

@@ -73,10 +73,19 @@ bool surus_mysqlnd_reset(void *connection, const char *user, const char *passwor
 void surus_redis_start(void);
 void surus_redis_clean(surus_task *task);
 
-/* ---- persistent_stream.c: pfsockopen(), memcached ---- */
+/* ---- persistent_stream.c: pfsockopen() ---- */
 void surus_streams_start(void);
 void surus_streams_clean(surus_task *task);
+
+/* ---- persistent_memcached.c ---- */
+void surus_memcached_start(void);
 void surus_memcached_clean(surus_task *task);
+/* After a request that was cut off. */
+void surus_memcached_close_sessions(void);
+/* Of an object of Memcached: whether an answer is still to be fetched. */
+bool surus_memcached_is_owed(const zend_object *object);
+/* It connects anew when it is used next. */
+void surus_memcached_reconnect(const zend_object *object);
 
 /* Puts a function in the place of an internal function or method and returns what was there; NULL: there is none. */
 zif_handler surus_replace(const char *class_name, const char *name, zif_handler with);
