@@ -5,6 +5,7 @@
 //! postgres, mariadb,      the services that PHP scripts wait for
 //! redis, memcached,
 //! ldap, slow
+//! dam                     a proxy that holds packets back
 //! wordpress               Debian's WordPress laid out in a folder of its own
 //! http, browser, parallel clients: one exchange, a user with cookies, many at once
 //! http2                   a client that sends the frames it is told to
@@ -18,6 +19,7 @@
 #![forbid(unsafe_code)]
 
 pub mod browser;
+pub mod dam;
 pub mod http;
 pub mod http2;
 pub mod ldap;

@@ -1,5 +1,6 @@
 /* The server API module: how PHP's output, headers, request data and log reach Rust. */
 #include "internal.h"
+#include "mysqlnd_wiped.h"
 
 #include "Zend/zend_observer.h"
 #include "Zend/zend_signal.h"
@@ -282,6 +283,7 @@ int surus_engine_start(const char *ini, char *error, size_t error_size)
 		surus_persistent_start();
 		surus_handles_start();
 	}
+	surus_mysqlnd_start();
 	surus_superglobals_start();
 	surus_form_files_start();
 	surus_application_start();

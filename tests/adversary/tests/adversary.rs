@@ -11,9 +11,6 @@ const NOT_YET: &[&str] = &[
     // In the column `reset` some wait for their deadline.
     "redis",
     "system.session_redis",
-    // A worker dies in mysqlnd when an execute() is cut off, which is not traced yet.
-    "pdo_mysql.prepared",
-    "pdo_mysql.persistent_prepared",
 ];
 const BREAKING: &[&str] = &[
     "backend-kill",
