@@ -13,6 +13,8 @@ mod router;
 #[path = "../../crates/surus/src/config"]
 mod config {
     pub(crate) mod fuzz;
+    mod hints;
+    mod list;
     mod nearest;
     mod tables;
     mod units;

@@ -10,7 +10,7 @@
 //! http, browser, parallel clients: one exchange, a user with cookies, many at once
 //! http2                   a client that sends the frames it is told to
 //! process, watchdog,      child processes and folders that end with the test, however it ends
-//! temp, ports
+//! temp, ports, system_v
 //! waiting                 for what another process does
 //! ```
 //!
@@ -33,8 +33,10 @@ pub mod process;
 pub mod redis;
 pub mod reference;
 pub mod repeater;
+mod serving;
 pub mod slow;
 pub mod surus;
+pub mod system_v;
 pub mod temp;
 pub mod waiting;
 mod watchdog;

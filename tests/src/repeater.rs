@@ -1,10 +1,12 @@
 //! A server, inside the test binary, whose answers repeat a word of the question after some time. Connections stay open.
 
 use std::io::{self, BufRead, BufReader, Write};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::sync::OnceLock;
 use std::thread;
 use std::time::Duration;
+
+use crate::serving::serve;
 
 /// A line comes in pieces, so that a reader waits for each.
 const BETWEEN: Duration = Duration::from_millis(10);
@@ -28,15 +30,9 @@ impl Repeater {
     }
 
     fn start() -> Self {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("listen");
-        let address = listener.local_addr().expect("the address");
-        thread::spawn(move || {
-            for stream in listener.incoming().flatten() {
-                // A client that leaves early is nothing to this server.
-                thread::spawn(move || answer(&stream).ok());
-            }
-        });
-        Self { address }
+        Self {
+            address: serve(answer),
+        }
     }
 }
 

@@ -1,10 +1,12 @@
 //! A slow HTTP server, inside the test binary, for PHP scripts to wait for.
 
 use std::io::{self, BufRead, BufReader, Write};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::sync::OnceLock;
 use std::thread;
 use std::time::Duration;
+
+use crate::serving::serve;
 
 /// Answers `GET /MILLISECONDS/TEXT` after that time with `slow TEXT`.
 #[derive(Debug)]
@@ -24,15 +26,9 @@ impl SlowServer {
     }
 
     fn start() -> Self {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("listen");
-        let address = listener.local_addr().expect("the address");
-        thread::spawn(move || {
-            for stream in listener.incoming().flatten() {
-                // A client that leaves early is nothing to this server.
-                thread::spawn(move || answer(&stream).ok());
-            }
-        });
-        Self { address }
+        Self {
+            address: serve(answer),
+        }
     }
 }
 

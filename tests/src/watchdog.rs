@@ -2,7 +2,7 @@
 //!
 //! Rust drops no `static`, and a killed process drops nothing at all. So one shell per test binary reads
 //! from a pipe what there is to clean up. When the pipe closes, the test binary has ended: the shell
-//! stops the process groups that are left, then removes the folders that are left.
+//! stops the process groups that are left, then removes the folders, queues and semaphores that are left.
 //!
 //! This is used instead of `PR_SET_PDEATHSIG` because that one follows the thread that started the child
 //! (a test's thread ends long before its binary) and reaches no grandchildren.
@@ -18,7 +18,7 @@ use nix::unistd::Pid;
 
 /// Waits at most 5 s for groups to obey their signal, then kills them.
 const SCRIPT: &str = r#"
-groups= dirs=
+groups= dirs= keys=
 without() { # ITEM LIST...
     item=$1; shift
     for each in "$@"; do case $each in "$item"|"$item":*) ;; *) printf ' %s' "$each" ;; esac; done
@@ -27,8 +27,10 @@ while read -r what value signal; do
     case $what in
         group) groups="$groups $value:$signal" ;;
         dir) dirs="$dirs $value" ;;
+        key) keys="$keys $value" ;;
         group-gone) groups=$(without "$value" $groups) ;;
         dir-gone) dirs=$(without "$value" $dirs) ;;
+        key-gone) keys=$(without "$value" $keys) ;;
     esac
 done
 alive() { # a leader that only waits to be reaped has ended
@@ -44,6 +46,7 @@ while [ $tries -gt 0 ]; do
 done
 for each in $groups; do kill -s KILL -- "-${each%:*}"; done
 [ -z "$dirs" ] || rm -rf -- $dirs
+for each in $keys; do ipcrm -Q "$each"; ipcrm -S "$each"; done
 "#;
 
 fn tell(line: &str) {
@@ -73,6 +76,15 @@ pub(crate) fn group(group: Pid, signal: Signal) {
 
 pub(crate) fn group_gone(group: Pid) {
     tell(&format!("group-gone {group}"));
+}
+
+/// A key of queues and semaphores to remove.
+pub(crate) fn key(key: u32) {
+    tell(&format!("key {key}"));
+}
+
+pub(crate) fn key_gone(key: u32) {
+    tell(&format!("key-gone {key}"));
 }
 
 /// A folder to remove; its path has no white space.

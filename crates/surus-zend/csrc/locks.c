@@ -241,15 +241,20 @@ void surus_locks_end(surus_task *task)
 
 /* ---- what libraries call ---- */
 
-EXPORTED int pthread_mutex_lock(pthread_mutex_t *mutex)
-{
-	return take(mutex, LIBC(pthread_mutex_lock), LIBC(pthread_mutex_trylock), true);
-}
+/* One that waits, and the one of the same lock that does not. */
+#define LOCKS(type, name, try, is_exclusive) \
+	EXPORTED int name(type *lock) \
+	{ \
+		return take(lock, LIBC(name), LIBC(try), is_exclusive); \
+	} \
+	EXPORTED int try(type *lock) \
+	{ \
+		return try_to_take(lock, LIBC(try), is_exclusive); \
+	}
 
-EXPORTED int pthread_mutex_trylock(pthread_mutex_t *mutex)
-{
-	return try_to_take(mutex, LIBC(pthread_mutex_trylock), true);
-}
+LOCKS(pthread_mutex_t, pthread_mutex_lock, pthread_mutex_trylock, true)
+LOCKS(pthread_rwlock_t, pthread_rwlock_rdlock, pthread_rwlock_tryrdlock, false)
+LOCKS(pthread_rwlock_t, pthread_rwlock_wrlock, pthread_rwlock_trywrlock, true)
 
 EXPORTED int pthread_mutex_unlock(pthread_mutex_t *mutex)
 {
@@ -259,26 +264,6 @@ EXPORTED int pthread_mutex_unlock(pthread_mutex_t *mutex)
 EXPORTED int pthread_mutex_destroy(pthread_mutex_t *mutex)
 {
 	return destroy(mutex, LIBC(pthread_mutex_destroy));
-}
-
-EXPORTED int pthread_rwlock_rdlock(pthread_rwlock_t *lock)
-{
-	return take(lock, LIBC(pthread_rwlock_rdlock), LIBC(pthread_rwlock_tryrdlock), false);
-}
-
-EXPORTED int pthread_rwlock_wrlock(pthread_rwlock_t *lock)
-{
-	return take(lock, LIBC(pthread_rwlock_wrlock), LIBC(pthread_rwlock_trywrlock), false);
-}
-
-EXPORTED int pthread_rwlock_tryrdlock(pthread_rwlock_t *lock)
-{
-	return try_to_take(lock, LIBC(pthread_rwlock_tryrdlock), false);
-}
-
-EXPORTED int pthread_rwlock_trywrlock(pthread_rwlock_t *lock)
-{
-	return try_to_take(lock, LIBC(pthread_rwlock_trywrlock), false);
 }
 
 EXPORTED int pthread_rwlock_unlock(pthread_rwlock_t *lock)

@@ -49,6 +49,20 @@ fn one(mode: Mode) -> String {
     format!("[server]\naccess_log = true\n[app.app]\n{processes}\n")
 }
 
+/// Both of its outputs go into a pipe: who may read it, one more writer, and the server.
+fn into_a_pipe(options: Options) -> (OwnedFd, OwnedFd, Surus) {
+    let (reader, writer) = pipe2(OFlag::O_CLOEXEC).unwrap();
+    let more = || writer.try_clone().unwrap();
+    let server = options.output(more()).errors(more()).start();
+    (reader, writer, server)
+}
+
+/// The same of its standard error, which nobody else writes to.
+fn errors_into_a_pipe(options: Options) -> (OwnedFd, Surus) {
+    let (reader, writer) = pipe2(OFlag::O_CLOEXEC).unwrap();
+    (reader, options.errors(writer).start())
+}
+
 fn ask(server: &Surus, query: &str) {
     let request = Request::get(&format!("/?{query}"));
     assert_eq!(request.send(server.address()).expect(200).text(), "ok");
@@ -104,12 +118,8 @@ fn a_full_disk_stops_nothing() {
 fn a_closed_pipe_stops_nothing() {
     for mode in Mode::ALL {
         let folder = TempDir::new("closed");
-        let (reader, writer) = pipe2(OFlag::O_CLOEXEC).unwrap();
-        let server = site(&folder, mode)
-            .config("[server]\naccess_log = true\n")
-            .output(writer.try_clone().unwrap())
-            .errors(writer)
-            .start();
+        let options = site(&folder, mode).config("[server]\naccess_log = true\n");
+        let (reader, _, server) = into_a_pipe(options);
         drop(reader);
         for _ in 0..20 {
             ask(&server, "own=1");
@@ -125,13 +135,8 @@ fn a_closed_pipe_stops_nothing() {
 fn a_pipe_that_nobody_reads_stops_nothing() {
     for mode in Mode::ALL {
         let folder = TempDir::new("unread");
-        let (reader, writer) = pipe2(OFlag::O_CLOEXEC).unwrap();
-        let shared = writer.try_clone().unwrap();
-        let server = site(&folder, mode)
-            .config(&one(mode))
-            .output(writer.try_clone().unwrap())
-            .errors(writer)
-            .start();
+        let options = site(&folder, mode).config(&one(mode));
+        let (reader, shared, server) = into_a_pipe(options);
         // More than a pipe and what waits in memory hold.
         for _ in 0..8 {
             ask(&server, "lines=300");
@@ -155,11 +160,8 @@ fn a_pipe_that_nobody_reads_stops_nothing() {
 fn what_is_missing_is_said_where_it_is_missing() {
     for mode in Mode::ALL {
         let folder = TempDir::new("missing");
-        let (reader, writer) = pipe2(OFlag::O_CLOEXEC).unwrap();
-        let mut server = site(&folder, mode)
-            .config(&one(mode))
-            .errors(writer)
-            .start();
+        let options = site(&folder, mode).config(&one(mode));
+        let (reader, mut server) = errors_into_a_pipe(options);
         for name in 0..8 {
             ask(&server, &format!("lines=300&name={name}"));
         }
@@ -417,8 +419,7 @@ fn all_lines_are_json_where_that_is_asked_for() {
 fn what_is_logged_last_is_written() {
     for mode in Mode::ALL {
         let folder = TempDir::new("last");
-        let (reader, writer) = pipe2(OFlag::O_CLOEXEC).unwrap();
-        let mut server = site(&folder, mode).errors(writer).start();
+        let (reader, mut server) = errors_into_a_pipe(site(&folder, mode));
         let reading = std::thread::spawn(move || {
             let mut all = String::new();
             File::from(reader).read_to_string(&mut all).unwrap();
@@ -437,8 +438,7 @@ fn what_is_logged_last_is_written() {
 fn what_php_writes_itself_waits_by_itself() {
     for mode in Mode::ISOLATES {
         let folder = TempDir::new("own");
-        let (reader, writer) = pipe2(OFlag::O_CLOEXEC).unwrap();
-        let server = site(&folder, mode).errors(writer).start();
+        let (reader, server) = errors_into_a_pipe(site(&folder, mode));
         let mut waiting = Vec::new();
         for _ in 0..60 {
             let mut connection = Connection::open(server.address()).unwrap();
@@ -463,11 +463,7 @@ fn what_php_writes_itself_waits_by_itself() {
 #[test]
 fn a_server_whose_output_is_stuck_is_upgraded() {
     let folder = TempDir::new("upgrade");
-    let (reader, writer) = pipe2(OFlag::O_CLOEXEC).unwrap();
-    let server = site(&folder, Mode::Classic)
-        .output(writer.try_clone().unwrap())
-        .errors(writer)
-        .start();
+    let (reader, _writer, server) = into_a_pipe(site(&folder, Mode::Classic));
     ask(&server, "lines=300");
     let (code, said) = server.command(&["upgrade"]);
     assert_eq!(code, Some(0), "{said}");

@@ -213,6 +213,7 @@ fn a_machine_without_any_place_for_opcaches_locks_is_told_what_to_do() {
         .arg(folder.path())
         .arg(binary())
         .args(["serve", "/mnt", "--workers", "1", "--listen", "127.0.0.1:0"])
+        .env("RUNTIME_DIRECTORY", "/proc/nothing")
         .env_remove("TMPDIR");
     refused(
         command,

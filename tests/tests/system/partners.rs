@@ -8,7 +8,9 @@ use nix::sys::stat::Mode as Permissions;
 use surus_tests::http::{encode, Request};
 use surus_tests::parallel::together;
 use surus_tests::surus::{Mode, Surus};
+use surus_tests::system_v::SystemV;
 use surus_tests::temp::TempDir;
+use surus_tests::waiting::wait_for;
 
 use crate::{ask, serve};
 
@@ -46,11 +48,13 @@ fn a_semaphore_is_waited_for() {
     for mode in Mode::ALL {
         let server = server(mode);
         let name = folder.path().join(mode.name());
+        let kernels = SystemV::of(&name);
         let semaphore = case("semaphore", &name);
         let (answers, _) = together(6, |_| ask(server.address(), &semaphore));
         assert_eq!(answers, ["alone"; 6], "{}", mode.name());
         let removed = ask(server.address(), &case("remove_semaphore", &name));
         assert_eq!(removed, "true");
+        assert!(!kernels.exists());
     }
 }
 
@@ -60,12 +64,14 @@ fn messages_are_waited_for_and_room_for_them() {
     for mode in Mode::ALL {
         let server = server(mode);
         let queue = folder.path().join(mode.name());
+        let kernels = SystemV::of(&queue);
         let (receive, send) = (case("receive", &queue), case("send", &queue));
         let all = "a6000 b6000 c6000 d6000".to_owned();
         let said = one_after_the_other(&server, &receive, &send);
         assert_eq!(said, (all.clone(), "sent".to_owned()), "{}", mode.name());
         let said = one_after_the_other(&server, &send, &receive);
         assert_eq!(said, ("sent".to_owned(), all), "{}", mode.name());
+        assert!(!kernels.exists());
     }
 }
 
@@ -111,6 +117,7 @@ fn a_partner_that_does_not_come_is_waited_for_until_the_deadline() {
         let server = serve(mode).config(config).start();
         let name = format!("{}-late", mode.name());
         let fifo = fifo(&folder, &name);
+        let kernels = SystemV::of(&fifo);
         let cases = [case("read_fifo", &fifo), case("receive", &fifo)];
         let (statuses, _) = together(4, |number| {
             let case = cases.get(number).map_or("pid", String::as_str);
@@ -118,5 +125,6 @@ fn a_partner_that_does_not_come_is_waited_for_until_the_deadline() {
             asked.status
         });
         assert_eq!(statuses, [504, 504, 200, 200], "{}", mode.name());
+        wait_for("it is left behind", || !kernels.exists());
     }
 }
