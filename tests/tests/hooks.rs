@@ -142,4 +142,13 @@ operations! {
     stream_select: HALF, slow(), slow_answer;
     timeout: HALF, slow(), |number| format!("0 true {number}");
     socket_recv: HALF, slow(), slow_answer;
+    socket_accept: HALF, "", |number| format!("came {number}");
+    stream_socket_accept: HALF, "", |number| format!("came {number}");
+    socket_recvfrom: HALF, "", |number| format!("came {number}");
+    socket_recvmsg: HALF, "", |number| format!("came {number}");
+    socket_write: HALF, "", |number| format!("1000000 1000000 {number}");
+    socket_send: HALF, "", |number| format!("1000000 1000000 {number}");
+    socket_sendmsg: HALF, "", |number| format!("1000000 1000000 {number}");
+    stream_fwrite: HALF, "", |number| format!("1000000 1000000 {number}");
+    fwrite_to_program: HALF, "", |number| format!("1000000 1000000 {number}");
 }

@@ -4,12 +4,16 @@
 
 #[path = "system/descriptors.rs"]
 mod descriptors;
+#[path = "system/libc.rs"]
+mod libc;
 #[path = "system/locks.rs"]
 mod locks;
 #[path = "system/partners.rs"]
 mod partners;
 #[path = "system/processes.rs"]
 mod processes;
+#[path = "system/waiting.rs"]
+mod waiting;
 
 use std::net::SocketAddr;
 

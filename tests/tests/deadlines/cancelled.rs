@@ -102,8 +102,8 @@ macro_rules! calls {
 }
 
 calls! {
-    endless calls sleep usleep deep pdo_pgsql curl file_get_contents pipe proc_close
-    pclose flock fiber loop_in_fiber generator callback sort
+    endless calls sleep usleep deep pdo_pgsql curl file_get_contents pipe full_pipe proc_close
+    pclose socket_accept socket_recvfrom socket_write flock fiber loop_in_fiber generator callback sort
     output_callback destructor;
     endless sleep pdo_pgsql proc_close fiber output_callback
 }

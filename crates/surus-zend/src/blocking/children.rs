@@ -14,7 +14,7 @@ use super::{
     can_park,
     helper::on_helper,
     park_on,
-    ready::fd_ready,
+    ready::{pause, readable},
     real::{errno, real, set_errno},
     Cancelled,
 };
@@ -44,29 +44,43 @@ unsafe extern "C" fn waitpid(pid: libc::pid_t, status: *mut c_int, options: c_in
         return unsafe { real(pid, status, options) };
     }
     // SAFETY: the caller's arguments; asks without waiting.
-    let now = unsafe { real(pid, status, libc::WNOHANG) };
+    let ask = || unsafe { real(pid, status, libc::WNOHANG) };
+    let before = errno();
+    let now = ask();
     if now != 0 {
         return now;
     }
-    let Ok(ended) = descriptor_of(pid) else {
-        // SAFETY: the caller's arguments.
-        return unsafe { real(pid, status, options) };
-    };
-    match park_on(fd_ready(ended.as_raw_fd(), true, None)) {
-        // SAFETY: the caller's arguments.
-        Ok(_) => unsafe { real(pid, status, options) },
-        Err(Cancelled) => {
-            // Nobody asks again. It goes on, as it would without its parent, and leaves no zombie.
-            tokio::spawn(async move {
-                let _ = fd_ready(ended.as_raw_fd(), true, None).await;
-                // SAFETY: a child that nobody else waits for any more.
-                unsafe { wait_pid()(pid, null_mut(), libc::WNOHANG) };
-            });
-            // Not EINTR: callers would try again.
-            set_errno(libc::ECANCELED);
-            -1
+    // Without descriptors left it is asked again and again.
+    let ended = descriptor_of(pid).ok();
+    loop {
+        let waited = match &ended {
+            Some(ended) => park_on(readable(ended.as_raw_fd())),
+            None => park_on(pause(None)),
+        };
+        if waited.is_err() {
+            break;
+        }
+        let now = ask();
+        if now != 0 {
+            if now > 0 {
+                set_errno(before);
+            }
+            return now;
         }
     }
+    // Nobody asks again. It goes on, as it would without its parent, and leaves no zombie.
+    tokio::spawn(async move {
+        // SAFETY: a child that nobody else waits for any more.
+        while unsafe { wait_pid()(pid, null_mut(), libc::WNOHANG) } == 0 {
+            match &ended {
+                Some(ended) => readable(ended.as_raw_fd()).await,
+                None => pause(None).await,
+            }
+        }
+    });
+    // Not EINTR: callers would try again.
+    set_errno(libc::ECANCELED);
+    -1
 }
 
 /// A stream of libc's that its user has given up.

@@ -78,7 +78,7 @@ unsafe extern "C" fn write(fd: c_int, buffer: *const c_void, size: usize) -> isi
         }
     }
     // SAFETY: the caller's arguments.
-    unsafe { stream::write_waiting(fd, buffer, size) }
+    unsafe { stream::write_any(fd, buffer, size) }
 }
 
 #[no_mangle]

@@ -6,10 +6,12 @@
 //! hook may always refuse and call the real function: it never fails on its own account.
 //!
 //! Layout: [`park_on`] turns any future into a blocking call · `real` finds libc's functions · `ready` waits for
-//! descriptors · `sever` ends what a wait was cut off on · the rest are the hooks by family. `csrc/os_*.c` have those of
-//! process state.
+//! descriptors · `asking` makes a call that waits of calls that do not · `sever` ends what a wait was cut off on · the rest
+//! are the hooks by family. `csrc/os_*.c` have those of process state.
 
+mod asking;
 mod children;
+mod connect;
 mod descriptor;
 mod foreign_lock;
 pub(crate) mod hand_over;
@@ -23,7 +25,9 @@ mod names;
 mod partners;
 mod ready;
 mod real;
+mod receive;
 mod resolver;
+mod send;
 mod sever;
 mod sleep;
 mod stream;

@@ -8,16 +8,13 @@ use std::{
 
 use super::{
     can_park, park_on,
-    ready::{any_ready, Waited},
+    ready::ready_or_pause,
     real::{errno, real, set_errno},
     sever::sever_all,
 };
 use crate::ffi;
 
 type PollFn = unsafe extern "C" fn(*mut libc::pollfd, libc::nfds_t, c_int) -> c_int;
-
-/// The interval at which descriptors that the event loop cannot watch are asked again.
-const ASK_AGAIN: Duration = Duration::from_millis(5);
 
 #[no_mangle]
 unsafe extern "C" fn poll(fds: *mut libc::pollfd, count: libc::nfds_t, timeout: c_int) -> c_int {
@@ -59,13 +56,7 @@ unsafe extern "C" fn poll(fds: *mut libc::pollfd, count: libc::nfds_t, timeout: 
                     write,
                 )
             });
-            match any_ready(wanted, left).await {
-                Ok(waited) => waited,
-                Err(_) => {
-                    tokio::time::sleep(left.map_or(ASK_AGAIN, |left| left.min(ASK_AGAIN))).await;
-                    Waited::Ready
-                }
-            }
+            ready_or_pause(wanted, left).await
         });
         if waited.is_err() {
             if sever_all(set.iter().map(|p| p.fd).filter(|fd| *fd >= 0)) {
@@ -189,11 +180,7 @@ unsafe extern "C" fn select(
                 (r || w || e).then_some((fd, r || e, w))
             })
         };
-        let waited = park_on(async {
-            if any_ready(descriptors(), left).await.is_err() {
-                tokio::time::sleep(left.map_or(ASK_AGAIN, |left| left.min(ASK_AGAIN))).await;
-            }
-        });
+        let waited = park_on(ready_or_pause(descriptors(), left));
         if waited.is_err() {
             if sever_all(descriptors().map(|(fd, ..)| fd)) {
                 // SAFETY: the caller's sets, filled with what was asked; asks without waiting, and finds that the

@@ -92,7 +92,7 @@ pub(crate) enum Waited {
 
 /// Waits until one of the descriptors is ready, `(descriptor, for reading, for writing)`. Fails where one cannot be
 /// watched (a regular file, a closed descriptor): then the caller asks the kernel itself.
-pub(crate) async fn any_ready(
+async fn any_ready(
     descriptors: impl Iterator<Item = (RawFd, bool, bool)>,
     timeout: Option<Duration>,
 ) -> io::Result<Waited> {
@@ -119,11 +119,29 @@ pub(crate) async fn any_ready(
     Ok(Waited::Ready)
 }
 
-/// [`any_ready`] for one descriptor.
-pub(crate) async fn fd_ready(
-    fd: RawFd,
-    read: bool,
-    timeout: Option<Duration>,
-) -> io::Result<Waited> {
-    any_ready(std::iter::once((fd, read, !read)), timeout).await
+/// The interval at which descriptors that the event loop cannot watch are asked again.
+const ASK_AGAIN: Duration = Duration::from_millis(5);
+
+/// Until it is time to ask again where nothing tells.
+pub(crate) async fn pause(left: Option<Duration>) {
+    tokio::time::sleep(left.map_or(ASK_AGAIN, |left| left.min(ASK_AGAIN))).await;
+}
+
+/// [`any_ready`]; where a descriptor cannot be watched, a pause: one may be ready then.
+pub(crate) async fn ready_or_pause(
+    descriptors: impl Iterator<Item = (RawFd, bool, bool)>,
+    left: Option<Duration>,
+) -> Waited {
+    match any_ready(descriptors, left).await {
+        Ok(waited) => waited,
+        Err(_) => {
+            pause(left).await;
+            Waited::Ready
+        }
+    }
+}
+
+/// Waits until something can be read.
+pub(crate) async fn readable(fd: RawFd) {
+    ready_or_pause(std::iter::once((fd, true, false)), None).await;
 }

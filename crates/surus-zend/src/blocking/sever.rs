@@ -14,7 +14,10 @@
 
 use std::{ffi::c_int, mem::MaybeUninit, os::fd::RawFd};
 
-use super::real::{errno, real, set_errno};
+use super::{
+    descriptor::option,
+    real::{errno, real, set_errno},
+};
 use crate::ffi;
 
 /// Ends the conversation on a descriptor; true if it was one. `errno` stays.
@@ -43,9 +46,9 @@ pub(crate) fn is_over() -> bool {
 
 /// A stream that leads to somebody who answers.
 pub(crate) fn is_conversation(fd: RawFd) -> bool {
-    let kind = option(fd, libc::SO_TYPE);
+    let kind = option(fd, libc::SOL_SOCKET, libc::SO_TYPE);
     matches!(kind, Some(libc::SOCK_STREAM | libc::SOCK_SEQPACKET))
-        && option(fd, libc::SO_ACCEPTCONN) == Some(0)
+        && option(fd, libc::SOL_SOCKET, libc::SO_ACCEPTCONN) == Some(0)
         && !is_pair(fd)
 }
 
@@ -56,22 +59,6 @@ fn discard(fd: RawFd) {
     let mut room = [MaybeUninit::<u8>::uninit(); 16 * 1024];
     // SAFETY: `room` has room for that many bytes, which nobody reads.
     while unsafe { recv(fd, room.as_mut_ptr().cast(), room.len(), libc::MSG_DONTWAIT) } > 0 {}
-}
-
-fn option(fd: RawFd, name: c_int) -> Option<c_int> {
-    let mut value: c_int = 0;
-    let mut size = size_of::<c_int>() as libc::socklen_t;
-    // SAFETY: `value` has room for `size` bytes.
-    let result = unsafe {
-        libc::getsockopt(
-            fd,
-            libc::SOL_SOCKET,
-            name,
-            (&raw mut value).cast(),
-            &mut size,
-        )
-    };
-    (result == 0).then_some(value)
 }
 
 type NameOf = unsafe extern "C" fn(c_int, *mut libc::sockaddr, *mut libc::socklen_t) -> c_int;

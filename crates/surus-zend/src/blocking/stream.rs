@@ -1,4 +1,5 @@
-//! `connect`, `recv`, `read` on sockets and pipes.
+//! `read`, `readv`, `write`, `writev` on sockets and on what has two ends or tells of events: pipes, FIFOs, descriptors of
+//! the kernel's without a file (`eventfd`, `inotify`). A regular file waits for its disk.
 
 use std::{
     ffi::{c_int, c_void},
@@ -6,130 +7,98 @@ use std::{
 };
 
 use super::{
+    asking::{at_once, state, until_done, until_sent, Asking},
     can_park,
-    descriptor::{is_nonblocking, is_pipe, is_stream, socket_timeout},
-    park_on,
-    ready::{fd_ready, Waited},
+    descriptor::{is_nonblocking, kind_of, Kind, Vectors},
     real::{errno, real, set_errno},
-    sever::{is_over, sever},
+    receive::read_socket,
+    send::write_socket,
 };
 
-/// Waits until a descriptor is ready, or severed: then the real call says what it says of such a one. False, with errno
-/// set, when the caller must return an error.
-fn wait(fd: RawFd, read: bool, timeout_errno: c_int) -> bool {
-    let timeout = socket_timeout(
-        fd,
-        if read {
-            libc::SO_RCVTIMEO
-        } else {
-            libc::SO_SNDTIMEO
-        },
-    );
-    match park_on(fd_ready(fd, read, timeout)) {
-        // A descriptor that cannot be watched is left to the real call.
-        Ok(Ok(Waited::Ready) | Err(_)) => true,
-        Ok(Ok(Waited::TimedOut)) => {
-            set_errno(timeout_errno);
-            false
-        }
-        Err(_) => {
-            let severed = sever(fd);
-            set_errno(libc::ECONNABORTED);
-            severed
-        }
-    }
+type ReadMany = unsafe extern "C" fn(c_int, *const libc::iovec, c_int) -> isize;
+
+/// What the kernel says that cannot read or write such a descriptor without waiting, or where it is forbidden to ask.
+fn is_unable() -> bool {
+    matches!(
+        errno(),
+        libc::EOPNOTSUPP | libc::ENOSYS | libc::EPERM | libc::EINVAL
+    )
 }
 
-#[no_mangle]
-unsafe extern "C" fn recv(fd: c_int, buffer: *mut c_void, size: usize, flags: c_int) -> isize {
-    let real = real!(recv: unsafe extern "C" fn(c_int, *mut c_void, usize, c_int) -> isize);
-    if flags & libc::MSG_DONTWAIT != 0 || !can_park() {
-        // SAFETY: the caller's arguments.
-        return unsafe { real(fd, buffer, size, flags) };
+/// Without waiting. Linux can be told so for pipes since 6.4.
+fn read_once(fd: RawFd, buffers: &[libc::iovec]) -> isize {
+    let count = buffers.len() as c_int;
+    // SAFETY: buffers of the caller's.
+    let now = unsafe { libc::preadv2(fd, buffers.as_ptr(), count, -1, libc::RWF_NOWAIT) };
+    if now < 0 && is_unable() {
+        return read_once_by_flag(fd, buffers);
     }
-    let before = errno();
-    // SAFETY: the caller's arguments; asks without waiting.
-    let now = unsafe { real(fd, buffer, size, flags | libc::MSG_DONTWAIT) };
-    if now >= 0 || errno() != libc::EAGAIN || is_nonblocking(fd) {
-        return now;
-    }
-    if !wait(fd, true, libc::EAGAIN) {
+    now
+}
+
+fn read_once_by_flag(fd: RawFd, buffers: &[libc::iovec]) -> isize {
+    let real = real!(readv: ReadMany);
+    if state(fd, libc::POLLIN) == 0 {
+        set_errno(libc::EAGAIN);
         return -1;
     }
-    set_errno(before);
-    // SAFETY: the caller's arguments.
-    unsafe { real(fd, buffer, size, flags) }
+    // Another process may read what was there.
+    // SAFETY: buffers of the caller's.
+    at_once(fd, || unsafe {
+        real(fd, buffers.as_ptr(), buffers.len() as c_int)
+    })
 }
 
-#[no_mangle]
-unsafe extern "C" fn __recv_chk(
-    fd: c_int,
-    buffer: *mut c_void,
-    size: usize,
-    room: usize,
-    flags: c_int,
-) -> isize {
-    assert!(size <= room, "buffer overflow in recv");
-    // SAFETY: the caller's arguments.
-    unsafe { recv(fd, buffer, size, flags) }
-}
-
-#[no_mangle]
-unsafe extern "C" fn read(fd: c_int, buffer: *mut c_void, size: usize) -> isize {
-    let real = real!(read: unsafe extern "C" fn(c_int, *mut c_void, usize) -> isize);
-    if can_park() && size > 0 && is_stream(fd) && !is_nonblocking(fd) {
-        let before = errno();
-        let mut state = libc::pollfd {
-            fd,
-            events: libc::POLLIN,
-            revents: 0,
-        };
-        let poll =
-            real!(poll: unsafe extern "C" fn(*mut libc::pollfd, libc::nfds_t, c_int) -> c_int);
-        // SAFETY: one structure; asks without waiting.
-        if unsafe { poll(&mut state, 1, 0) } == 0 && !wait(fd, true, libc::EAGAIN) {
-            return -1;
-        }
-        set_errno(before);
-    }
-    // SAFETY: the caller's arguments.
-    unsafe { real(fd, buffer, size) }
+fn read_some(fd: RawFd, buffers: &Vectors) -> isize {
+    let all = buffers.behind(0);
+    until_done(Asking::to_read(fd), || read_once(fd, &all))
 }
 
 /// What a pipe with any room takes without waiting (PIPE_BUF).
 const PIECE: usize = 4096;
 
-/// `write`: to a pipe that is full, piece by piece as it gets room. Standard error may be one, which nobody reads.
-///
-/// # Safety
-/// The arguments are those of write(2).
-pub(super) unsafe fn write_waiting(fd: c_int, buffer: *const c_void, size: usize) -> isize {
+fn write_once(fd: RawFd, buffers: &[libc::iovec]) -> isize {
+    let count = buffers.len() as c_int;
+    // SAFETY: buffers of the caller's, which are only read.
+    let now = unsafe { libc::pwritev2(fd, buffers.as_ptr(), count, -1, libc::RWF_NOWAIT) };
+    if now < 0 && is_unable() {
+        return write_piece(fd, buffers);
+    }
+    now
+}
+
+/// Not by a flag: standard error is also others', who would see it.
+fn write_piece(fd: RawFd, buffers: &[libc::iovec]) -> isize {
     let real = real!(write: unsafe extern "C" fn(c_int, *const c_void, usize) -> isize);
-    if size == 0 || !can_park() || !is_pipe(fd) || is_nonblocking(fd) {
-        // SAFETY: the caller's arguments.
-        return unsafe { real(fd, buffer, size) };
+    if state(fd, libc::POLLOUT) == 0 {
+        set_errno(libc::EAGAIN);
+        return -1;
     }
-    let poll = real!(poll: unsafe extern "C" fn(*mut libc::pollfd, libc::nfds_t, c_int) -> c_int);
-    let mut done = 0;
-    while done < size {
-        let mut state = libc::pollfd {
-            fd,
-            events: libc::POLLOUT,
-            revents: 0,
+    match buffers.iter().find(|each| each.iov_len > 0) {
+        // SAFETY: the beginning of a buffer of the caller's.
+        Some(first) => unsafe { real(fd, first.iov_base, first.iov_len.min(PIECE)) },
+        None => 0,
+    }
+}
+
+#[no_mangle]
+unsafe extern "C" fn read(fd: c_int, buffer: *mut c_void, size: usize) -> isize {
+    if size > 0 && can_park() {
+        let one = libc::iovec {
+            iov_base: buffer,
+            iov_len: size,
         };
-        // SAFETY: one structure; asks without waiting.
-        if unsafe { poll(&mut state, 1, 0) } == 0 && !wait(fd, false, libc::EAGAIN) {
-            return if done > 0 { done as isize } else { -1 };
+        // SAFETY: one buffer of the caller's.
+        let buffers = unsafe { Vectors::new(&one, 1) };
+        match kind_of(fd) {
+            Kind::Socket => return read_socket(fd, &buffers),
+            Kind::Pipe | Kind::Events => return read_some(fd, &buffers),
+            Kind::Other => {}
         }
-        let piece = PIECE.min(size - done);
-        // SAFETY: inside of what the caller passes.
-        let written = unsafe { real(fd, buffer.cast::<u8>().add(done).cast(), piece) };
-        if written < 0 {
-            return if done > 0 { done as isize } else { -1 };
-        }
-        done += written as usize;
     }
-    done as isize
+    let real = real!(read: unsafe extern "C" fn(c_int, *mut c_void, usize) -> isize);
+    // SAFETY: the caller's arguments.
+    unsafe { real(fd, buffer, size) }
 }
 
 #[no_mangle]
@@ -140,75 +109,124 @@ unsafe extern "C" fn __read_chk(fd: c_int, buffer: *mut c_void, size: usize, roo
 }
 
 #[no_mangle]
-unsafe extern "C" fn connect(
-    fd: c_int,
-    address: *const libc::sockaddr,
-    size: libc::socklen_t,
-) -> c_int {
-    let real = real!(connect: unsafe extern "C" fn(c_int, *const libc::sockaddr, libc::socklen_t) -> c_int);
-    if is_over() {
-        set_errno(libc::ECONNABORTED);
-        return -1;
-    }
-    if !can_park() || is_nonblocking(fd) {
-        // SAFETY: the caller's arguments.
-        return unsafe { real(fd, address, size) };
-    }
-    let before = errno();
-    let switch = |on: bool| {
-        // SAFETY: plain system calls on the caller's descriptor.
-        unsafe {
-            let flags = libc::fcntl(fd, libc::F_GETFL);
-            libc::fcntl(
-                fd,
-                libc::F_SETFL,
-                if on {
-                    flags | libc::O_NONBLOCK
-                } else {
-                    flags & !libc::O_NONBLOCK
-                },
-            );
+unsafe extern "C" fn readv(fd: c_int, list: *const libc::iovec, count: c_int) -> isize {
+    if Vectors::is_usual(list, count) && can_park() {
+        // SAFETY: so many buffers, as libc asks.
+        let buffers = unsafe { Vectors::new(list, count as usize) };
+        match kind_of(fd) {
+            Kind::Socket if buffers.size() > 0 => return read_socket(fd, &buffers),
+            Kind::Pipe | Kind::Events if buffers.size() > 0 => return read_some(fd, &buffers),
+            _ => {}
         }
-    };
-    switch(true);
+    }
+    let real = real!(readv: ReadMany);
     // SAFETY: the caller's arguments.
-    let mut result = unsafe { real(fd, address, size) };
-    let mut error = errno();
-    if result != 0 && error == libc::EAGAIN {
-        // A Unix socket whose backlog is full has no readiness to wait for.
-        while result != 0 && error == libc::EAGAIN {
-            if park_on(tokio::time::sleep(std::time::Duration::from_millis(2))).is_err() {
-                error = libc::ECONNABORTED;
-                break;
-            }
-            // SAFETY: the caller's arguments.
-            result = unsafe { real(fd, address, size) };
-            error = errno();
-        }
-    } else if result != 0 && error == libc::EINPROGRESS {
-        let waited = wait(fd, false, libc::EINPROGRESS);
-        if is_over() {
-            error = libc::ECONNABORTED;
-        } else if waited {
-            let mut length = size_of::<c_int>() as libc::socklen_t;
-            let mut status: c_int = 0;
-            // SAFETY: `status` has room for `length` bytes.
-            unsafe {
-                libc::getsockopt(
-                    fd,
-                    libc::SOL_SOCKET,
-                    libc::SO_ERROR,
-                    (&raw mut status).cast(),
-                    &mut length,
-                )
-            };
-            result = if status == 0 { 0 } else { -1 };
-            error = status;
-        } else {
-            error = errno();
+    unsafe { real(fd, list, count) }
+}
+
+/// What `write` does on a descriptor that may be full; `None`: it is another one, and the call is libc's.
+fn write_waiting(fd: RawFd, buffers: &Vectors) -> Option<isize> {
+    if buffers.size() == 0 {
+        return None;
+    }
+    match kind_of(fd) {
+        Kind::Socket => Some(write_socket(fd, buffers)),
+        Kind::Pipe if !is_nonblocking(fd) => Some(until_sent(fd, buffers.size(), |done| {
+            write_once(fd, &buffers.behind(done))
+        })),
+        _ => None,
+    }
+}
+
+/// `write`: `hand_over` stands before it.
+///
+/// # Safety
+/// The arguments are those of write(2).
+pub(super) unsafe fn write_any(fd: c_int, buffer: *const c_void, size: usize) -> isize {
+    if size > 0 && can_park() {
+        let one = libc::iovec {
+            iov_base: buffer.cast_mut(),
+            iov_len: size,
+        };
+        // SAFETY: one buffer of the caller's, which is only read.
+        let buffers = unsafe { Vectors::new(&one, 1) };
+        if let Some(result) = write_waiting(fd, &buffers) {
+            return result;
         }
     }
-    switch(false);
-    set_errno(if result == 0 { before } else { error });
-    result
+    let real = real!(write: unsafe extern "C" fn(c_int, *const c_void, usize) -> isize);
+    // SAFETY: the caller's arguments.
+    unsafe { real(fd, buffer, size) }
+}
+
+#[no_mangle]
+unsafe extern "C" fn writev(fd: c_int, list: *const libc::iovec, count: c_int) -> isize {
+    if Vectors::is_usual(list, count) && can_park() {
+        // SAFETY: so many buffers, as libc asks, which are only read.
+        let buffers = unsafe { Vectors::new(list, count as usize) };
+        if let Some(result) = write_waiting(fd, &buffers) {
+            return result;
+        }
+    }
+    let real = real!(writev: ReadMany);
+    // SAFETY: the caller's arguments.
+    unsafe { real(fd, list, count) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        ffi::c_void,
+        io::{self, Read, Write},
+        os::fd::AsRawFd,
+    };
+
+    use super::{read_once_by_flag, write_piece};
+    use crate::blocking::{descriptor::is_nonblocking, real::errno};
+
+    fn buffer(bytes: &mut [u8]) -> [libc::iovec; 1] {
+        [libc::iovec {
+            iov_base: bytes.as_mut_ptr().cast::<c_void>(),
+            iov_len: bytes.len(),
+        }]
+    }
+
+    /// Before Linux 6.4.
+    #[test]
+    fn a_pipe_is_read_without_waiting_by_its_flag() -> io::Result<()> {
+        let (reader, mut writer) = io::pipe()?;
+        let mut text = [0; 8];
+        assert_eq!(
+            read_once_by_flag(reader.as_raw_fd(), &buffer(&mut text)),
+            -1
+        );
+        assert_eq!(errno(), libc::EAGAIN);
+        writer.write_all(b"some")?;
+        assert_eq!(read_once_by_flag(reader.as_raw_fd(), &buffer(&mut text)), 4);
+        assert_eq!(&text[..4], b"some");
+        assert!(!is_nonblocking(reader.as_raw_fd()));
+        drop(writer);
+        assert_eq!(read_once_by_flag(reader.as_raw_fd(), &buffer(&mut text)), 0);
+        Ok(())
+    }
+
+    #[test]
+    fn a_pipe_is_filled_piece_by_piece() -> io::Result<()> {
+        let (mut reader, writer) = io::pipe()?;
+        let mut text = vec![b'x'; 100_000];
+        let mut written = 0;
+        loop {
+            let now = write_piece(writer.as_raw_fd(), &buffer(&mut text[written..]));
+            match usize::try_from(now) {
+                Ok(count) => written += count,
+                Err(_) => break,
+            }
+        }
+        assert_eq!(errno(), libc::EAGAIN);
+        assert!(written >= 4096 && written % 4096 == 0, "{written}");
+        drop(writer);
+        let mut got = Vec::new();
+        assert_eq!(reader.read_to_end(&mut got)?, written);
+        Ok(())
+    }
 }
