@@ -1,6 +1,9 @@
 //! The examples of docs/guide and the project that `surus new` makes.
 #![forbid(unsafe_code)]
 
+#[path = "guide/scaffold.rs"]
+mod scaffold;
+
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -77,7 +80,7 @@ fn a_new_project_passes_its_own_tests() {
     assert!(listed, "{routes}");
     assert_eq!(
         routes.lines().last(),
-        Some("GET   /api/notes/{id:int}  app.php:42")
+        Some("GET   /api/notes/{id:int}  app.php:49")
     );
     let env = fs::read_to_string(folder.path().join("notes/.env")).expect("settings");
     fs::write(

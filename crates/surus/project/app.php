@@ -2,6 +2,7 @@
 
 declare(strict_types=1);
 
+use App\Database;
 use App\Notes;
 use Surus\App;
 use Surus\Config\Env;
@@ -24,22 +25,28 @@ $views = new Templates(__DIR__ . '/views');
 
 $app = new App();
 $app->use(new SecurityHeaders());
-$app->singleton(Notes::class, fn (): Notes => new Notes(sys_get_temp_dir() . '/' . $env->string('APP_NAME') . '.json'));
+
+// Made here, so that a database that cannot be used is an error at boot.
+$notes = new Notes(new Database($env->string('APP_DATABASE', __DIR__ . '/data/notes.sqlite')));
+$app->singleton(Notes::class, fn (): Notes => $notes);
 
 $app->group('/', function (App $pages) use ($env, $views): void {
     $pages->get('/', fn (Request $request, Notes $notes): string => $views->render('home', [
-        'title' => $env->string('APP_NAME'), 'notes' => $notes->all(), 'field' => Csrf::field($request),
+        'title' => $env->string('APP_NAME'), 'notes' => $notes->latest(), 'field' => Csrf::field($request),
     ]));
     $pages->post('/', function (Request $request, Notes $notes): Response {
-        $notes->add(trim((string) $request->form('text', '')));
+        $text = trim((string) $request->form('text', ''));
+        if ($text !== '') {
+            $notes->add($text);
+        }
 
         return Response::redirect('/');
     });
 })->use(new Csrf(new Vault($env->string('APP_SECRET'))));
 
 $app->group('/api', function (App $api): void {
-    $api->get('/notes', fn (Notes $notes): array => $notes->all());
-    $api->get('/notes/{id:int}', fn (int $id, Notes $notes): array => ['text' => $notes->all()[$id] ?? throw new HttpException(404)]);
+    $api->get('/notes', fn (Notes $notes): array => $notes->latest());
+    $api->get('/notes/{id:int}', fn (int $id, Notes $notes): array => ['text' => $notes->find($id) ?? throw new HttpException(404)]);
 });
 
 return $app;

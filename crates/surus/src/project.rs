@@ -11,10 +11,14 @@ use crate::misconfigured;
 const FILES: &[(&str, &str)] = &[
     ("app.php", include_str!("../project/app.php")),
     ("surus.toml", include_str!("../project/surus.toml")),
+    (
+        "src/Database.php",
+        include_str!("../project/src/Database.php"),
+    ),
     ("src/Notes.php", include_str!("../project/src/Notes.php")),
     ("views/home.php", include_str!("../project/views/home.php")),
     ("tests/run.php", include_str!("../project/tests/run.php")),
-    (".gitignore", ".env\n"),
+    (".gitignore", ".env\n/data/\n"),
 ];
 
 pub(crate) fn run(arguments: &NewArgs) -> ExitCode {

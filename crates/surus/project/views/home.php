@@ -5,7 +5,7 @@
 <h1><?= $e($title) ?></h1>
 <ul>
 <?php foreach ($notes as $note): ?>
-  <li><?= $e($note) ?></li>
+  <li><?= $e($note['text']) ?></li>
 <?php endforeach ?>
 </ul>
 <form method="post" action="/">
