@@ -11,6 +11,7 @@
 //! http2                   a client that sends the frames it is told to
 //! process, watchdog,      child processes and folders that end with the test, however it ends
 //! temp, ports, system_v
+//! random                  numbers that depend on a seed only
 //! waiting                 for what another process does
 //! ```
 //!
@@ -30,6 +31,7 @@ pub mod parallel;
 pub mod ports;
 pub mod postgres;
 pub mod process;
+pub mod random;
 pub mod redis;
 pub mod reference;
 pub mod repeater;

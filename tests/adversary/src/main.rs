@@ -16,7 +16,6 @@ mod interruption;
 mod operation;
 mod plan;
 mod proxy;
-mod random;
 mod server;
 mod storm;
 mod tally;

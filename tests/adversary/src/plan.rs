@@ -1,8 +1,8 @@
 //! What one request does and what its client does, from the seed and the request's number alone.
 
-use surus_tests::surus::Mode;
+use surus_tests::{random::Random, surus::Mode};
 
-use crate::{interruption::Interruption, operation::Operation, random::Random};
+use crate::{interruption::Interruption, operation::Operation};
 
 /// When a client leaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -10,6 +10,7 @@ use std::{
 };
 
 use socket2::SockRef;
+use surus_tests::random::Random;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{
@@ -19,8 +20,6 @@ use tokio::{
     sync::{watch, Notify},
     time::sleep,
 };
-
-use crate::random::Random;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Weather {
@@ -127,7 +126,7 @@ impl Proxy {
             let (from_client, to_client) = client.split();
             let (from_server, to_server) = server.split();
             let up = self.pump(from_client, to_server, random.clone(), &left);
-            let down = self.pump(from_server, to_client, Random::of(random.next(), 1), &left);
+            let down = self.pump(from_server, to_client, Random::of(random.number(), 1), &left);
             tokio::pin!(up, down);
             tokio::select! {
                 _ = resets.changed() => Over::Cut,

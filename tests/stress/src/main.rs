@@ -11,7 +11,6 @@ mod client;
 mod leaks;
 mod peer;
 mod plan;
-mod random;
 
 use std::{
     cell::{Cell, RefCell},

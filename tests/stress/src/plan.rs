@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use crate::{
-    cases::{Answer, Case, CASES},
-    random::Random,
-};
+use surus_tests::random::Random;
+
+use crate::cases::{Answer, Case, CASES};
 
 /// Which application gets the request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
