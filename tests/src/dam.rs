@@ -19,6 +19,9 @@ pub enum Then {
 struct State {
     /// How many of the server's packets go through on each connection.
     packets: AtomicUsize,
+    /// Connections that were opened before have had their last packet.
+    broken: AtomicUsize,
+    opened: AtomicUsize,
     /// Connections that the client has not closed.
     open: AtomicUsize,
     /// Connections whose next packet was held back, ever.
@@ -36,15 +39,19 @@ impl Dam {
     pub fn start(target: u16, then: Then) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("listen");
         let port = listener.local_addr().expect("the address").port();
-        let state = Arc::new(State::default());
+        let state = Arc::new(State {
+            packets: AtomicUsize::new(usize::MAX),
+            ..State::default()
+        });
         let shared = state.clone();
         thread::spawn(move || {
             for client in listener.incoming().flatten() {
                 let state = shared.clone();
                 state.open.fetch_add(1, SeqCst);
+                let number = state.opened.fetch_add(1, SeqCst);
                 thread::spawn(move || {
                     // Whichever side ends it, the other one's thread ends with it.
-                    let _ = serve(&client, target, then, &state);
+                    let _ = serve(&client, target, then, (&state, number));
                     state.open.fetch_sub(1, SeqCst);
                 });
             }
@@ -61,6 +68,12 @@ impl Dam {
         self.state.packets.store(packets, SeqCst);
     }
 
+    /// No packet goes through any more on the connections that there are.
+    pub fn break_all(&self) {
+        let opened = self.state.opened.load(SeqCst);
+        self.state.broken.store(opened, SeqCst);
+    }
+
     /// Connections that were stopped, ever.
     pub fn held(&self) -> usize {
         self.state.held.load(SeqCst)
@@ -72,13 +85,13 @@ impl Dam {
     }
 }
 
-fn serve(client: &TcpStream, target: u16, then: Then, state: &State) -> io::Result<()> {
+fn serve(client: &TcpStream, target: u16, then: Then, at: (&State, usize)) -> io::Result<()> {
     let server = TcpStream::connect((Ipv4Addr::LOCALHOST, target))?;
     client.set_nodelay(true)?;
     server.set_nodelay(true)?;
     thread::scope(|threads| {
         threads.spawn(|| {
-            let _ = answers(&server, client, then, state);
+            let _ = answers(&server, client, then, at);
         });
         let copied = io::copy(&mut &*client, &mut &server);
         let _ = server.shutdown(Shutdown::Both);
@@ -91,7 +104,7 @@ fn answers(
     mut server: &TcpStream,
     mut client: &TcpStream,
     then: Then,
-    state: &State,
+    (state, number): (&State, usize),
 ) -> io::Result<()> {
     let mut passed = 0;
     loop {
@@ -100,7 +113,7 @@ fn answers(
         let size = u32::from_le_bytes([head[0], head[1], head[2], 0]);
         let mut packet = head.to_vec();
         server.take(size.into()).read_to_end(&mut packet)?;
-        if passed == state.packets.load(SeqCst) {
+        if passed >= state.packets.load(SeqCst) || number < state.broken.load(SeqCst) {
             state.held.fetch_add(1, SeqCst);
             if then == Then::Close {
                 client.shutdown(Shutdown::Both)?;

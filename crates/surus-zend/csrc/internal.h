@@ -199,6 +199,8 @@ void surus_handles_end(surus_task *task);
 void surus_handles_give_up(surus_task *task);
 /* The isolate goes, with all of its objects. */
 void surus_handles_forget(surus_isolate *isolate);
+/* persistent_dead.c: the isolate goes; connections that PDO has forgotten in it are not closed. */
+void surus_pdo_forget_dead(surus_isolate *isolate);
 
 /* ---- connection_in_use.c ---- */
 void surus_register_connection_in_use(void);

@@ -222,6 +222,7 @@ surus_isolate *surus_isolate_new(const char *memory_limit)
 void surus_isolate_free(surus_isolate *isolate, bool clean)
 {
 	surus_handles_forget(isolate);
+	surus_pdo_forget_dead(isolate);
 	surus_isolate_enter(isolate);
 	if (clean) {
 		zend_try {

@@ -42,6 +42,12 @@ typedef struct _pdo_dbh_t surus_pdo_handle;
 int surus_pdo_reset(surus_pdo_handle *handle);
 int surus_pdo_is_alive(surus_pdo_handle *handle);
 
+/* ---- persistent_dead.c ---- */
+/* PDO asks this one whether it lives; one that does not is known from then on. */
+void surus_pdo_ask_through_us(surus_pdo_handle *handle);
+/* Those that PDO has forgotten meanwhile. */
+void surus_pdo_close_dead(int type);
+
 /* ---- persistent_libpq.c: connections of PDO and of pgsql ---- */
 typedef struct pg_conn PGconn;
 void surus_pgsql_start(void);

@@ -71,10 +71,12 @@ static void check_idle(void)
 
 static void note_use(zend_object *object)
 {
-	const pdo_dbh_t *dbh = php_pdo_dbh_fetch_inner(object);
+	pdo_dbh_t *dbh = php_pdo_dbh_fetch_inner(object);
+	surus_pdo_close_dead(pdo_type);
 	/* Until then connections are closed after their use. */
 	pgsql_proven = pgsql_proven || (dbh && is_driver(dbh, "pgsql") && surus_libpq_was_seen(first_of(dbh)));
 	if (dbh && dbh->is_persistent) {
+		surus_pdo_ask_through_us(dbh);
 		surus_kept_use(SURUS_KEPT_PDO, dbh);
 	}
 }

@@ -126,7 +126,12 @@ impl Proxy {
             let (from_client, to_client) = client.split();
             let (from_server, to_server) = server.split();
             let up = self.pump(from_client, to_server, random.clone(), &left);
-            let down = self.pump(from_server, to_client, Random::of(random.number(), 1), &left);
+            let down = self.pump(
+                from_server,
+                to_client,
+                Random::of(random.number(), 1),
+                &left,
+            );
             tokio::pin!(up, down);
             tokio::select! {
                 _ = resets.changed() => Over::Cut,

@@ -1,6 +1,8 @@
 //! An exchange with MySQL ends after each of its packets, since the client leaves or the server is gone. No process dies of
 //! it, and no connection stays open.
 
+use std::fs;
+use std::thread;
 use std::time::Duration;
 
 use surus_tests::dam::{Dam, Then};
@@ -14,6 +16,7 @@ use super::{begin, server};
 /// More than any of these exchanges has.
 const PACKETS: usize = 60;
 const CLOSED: Duration = Duration::from_secs(10);
+const CLEANED: Duration = Duration::from_millis(150);
 
 fn check(mode: Mode, client: &str) {
     for then in [Then::Wait, Then::Close] {
@@ -59,6 +62,54 @@ fn check_end(mode: Mode, client: &str, then: Then) {
         assert_eq!(self::pid(&server), pid, "{client}: after {packets} packets");
     }
     panic!("an exchange of {PACKETS} packets and more");
+}
+
+/// PDO finds that its persistent connection is dead when it is about to hand it out: so it does again and again.
+fn check_replaced(mode: Mode) {
+    let app = match mode {
+        Mode::Process => "processes = 1",
+        Mode::Classic | Mode::Coroutine => "",
+    };
+    let server = server(mode, app).start();
+    let pid = pid(&server);
+    let descriptors = || {
+        let folder = fs::read_dir(format!("/proc/{pid}/fd"));
+        folder.expect("the process is there").count()
+    };
+    let dam = Dam::start(MariaDb::shared().port(), Then::Close);
+    let target = format!(
+        "/?case=ask&client=pdo_mysql_prepared&port={}&seconds=0",
+        dam.port()
+    );
+    let mut before = 0;
+    for round in 0..20 {
+        let request = Request::get(&format!("{target}&word=word{round}"));
+        let response = request.send(server.address()).expect(200);
+        assert_eq!(response.text(), format!("word{round}"));
+        // It is clean when the server has nothing to say any more.
+        thread::sleep(CLEANED);
+        dam.break_all();
+        if round == 3 {
+            before = descriptors();
+        }
+    }
+    let after = descriptors();
+    assert!(after <= before + 4, "{before} descriptors, then {after}");
+}
+
+#[test]
+fn classic_replaces() {
+    check_replaced(Mode::Classic);
+}
+
+#[test]
+fn coroutine_replaces() {
+    check_replaced(Mode::Coroutine);
+}
+
+#[test]
+fn process_replaces() {
+    check_replaced(Mode::Process);
 }
 
 fn pid(server: &Surus) -> String {
