@@ -15,6 +15,7 @@ mod config {
     pub(crate) mod fuzz;
     mod hints;
     mod list;
+    mod memory;
     mod nearest;
     mod tables;
     mod units;

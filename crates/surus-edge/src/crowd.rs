@@ -1,21 +1,18 @@
 //! How many connections are open from one address, and that there are not too many.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
 use std::rc::Rc;
-use std::time::{Duration, Instant};
 
+use crate::seldom::Seldom;
 use crate::{Limits, Proxies};
-
-/// Between two lines in the log about refused connections.
-const QUIET: Duration = Duration::from_secs(60);
 
 /// Connections by address, where there is a bound.
 #[derive(Debug, Default)]
 pub(crate) struct Crowd {
     open: RefCell<HashMap<IpAddr, usize>>,
-    told: Cell<Option<Instant>>,
+    told: Seldom,
 }
 
 /// A connection that counts, until this is dropped.
@@ -46,7 +43,10 @@ impl Crowd {
         let network = network(address);
         let open = self.open.borrow().get(&network).copied().unwrap_or(0);
         if open >= limit && !gives_way(network) {
-            self.tell(address, open);
+            self.told.say(format_args!(
+                "connections from {address} are refused (503): {open} are open in this worker \
+                 (max_connections_per_address). The address of a proxy belongs into trusted_proxies"
+            ));
             return Err(());
         }
         *self.open.borrow_mut().entry(network).or_default() += 1;
@@ -54,20 +54,6 @@ impl Crowd {
             crowd: Rc::clone(self),
             network,
         }))
-    }
-
-    /// Who is refused may come again at once: one line stands for many.
-    fn tell(&self, address: IpAddr, open: usize) {
-        let now = Instant::now();
-        let told = self.told.get();
-        if told.is_some_and(|told| now.duration_since(told) < QUIET) {
-            return;
-        }
-        self.told.set(Some(now));
-        surus_log::say!(
-            "connections from {address} are refused (503): {open} are open in this worker \
-             (max_connections_per_address). The address of a proxy belongs into trusted_proxies"
-        );
     }
 }
 

@@ -9,7 +9,7 @@
 //!              drain         connection, timeouts       access log                 backend's own stream
 //! ```
 //!
-//! - [`server`]: the accept loops, the bound on connections, the drain; [`crowd`]: those of one address; [`limits`], [`settings`]: what it is told
+//! - [`server`]: the accept loops, the bound on connections, the drain; [`crowd`]: those of one address; [`seldom`]: what is logged once for many; [`limits`], [`settings`]: what it is told
 //! - [`opening`], [`proxy_protocol`]: the first bytes of a connection decide what it speaks
 //! - [`lane`]: plain requests of HTTP/1 that are answered at once; everything else of it goes through hyper
 //! - [`http2`]: HTTP/2, on the `h2` crate
@@ -77,6 +77,7 @@ mod refused;
 mod reply;
 mod request_body;
 mod responding;
+mod seldom;
 mod server;
 mod service;
 mod serving;

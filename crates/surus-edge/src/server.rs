@@ -25,6 +25,7 @@ use crate::flush::Flusher;
 use crate::high::lifted;
 use crate::http2;
 use crate::refused::{Refusal, Refused};
+use crate::seldom::Seldom;
 use crate::serving;
 use crate::sweep::Table;
 use crate::{Backend, Connection, Limits, Settings};
@@ -58,6 +59,8 @@ pub struct Edge<B> {
     pub(crate) http2: h2::server::Builder,
     pub(crate) table: Table,
     crowd: Rc<Crowd>,
+    /// That what should be a proxy is none.
+    told: Seldom,
     pub(crate) flusher: Flusher,
     refusals: Cell<usize>,
 }
@@ -93,6 +96,7 @@ impl<B: Backend> Edge<B> {
             http,
             table: Table::default(),
             crowd: Rc::default(),
+            told: Seldom::default(),
             flusher: Flusher::default(),
             refusals: Cell::new(0),
         }
@@ -110,6 +114,13 @@ impl<B: Backend> Edge<B> {
     /// Counts and logs what was refused before there was a request.
     pub(crate) fn refused(&self, refused: &Refused<'_>) {
         self.backend.refused(refused.why);
+        if refused.why == Refusal::ProxyProtocol {
+            self.told.say(format_args!(
+                "a connection from {} does not begin with a header of the PROXY protocol, or is no trusted proxy's \
+                 (proxy_protocol): have the proxy send it (send-proxy of haproxy), and name it in trusted_proxies",
+                refused.client
+            ));
+        }
         if let Some(log) = &self.settings.access_log {
             log.refuse(refused);
         }

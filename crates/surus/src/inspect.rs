@@ -74,11 +74,28 @@ pub(crate) fn cannot_open(key: &str, path: &Path, error: &io::Error) -> String {
     format!("cannot open {key} {}: {why}", path.display())
 }
 
+/// That a file of a log is called as one, not as what other servers have in its place.
+pub(crate) fn named(path: &Path) -> io::Result<()> {
+    let name = path
+        .file_name()
+        .and_then(|name| name.to_str())
+        .unwrap_or_default();
+    if ["syslog", "stderr", "stdout", "off", "none", "true", "false"].contains(&name)
+        && !path.starts_with("/dev")
+    {
+        return Err(io::Error::other(
+            "it is the name of a file here. Left out, lines go to standard error or output, which systemd keeps in its journal",
+        ));
+    }
+    Ok(())
+}
+
 fn try_log(path: &Path) -> io::Result<()> {
     let folder = match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
     };
+    named(path)?;
     match OpenOptions::new().append(true).open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             tempfile::tempfile_in(folder).map(drop)

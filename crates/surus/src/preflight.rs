@@ -40,6 +40,9 @@ pub(crate) fn check(config: &Config) -> Result<Vec<(String, String)>, Vec<String
     wrong.extend(permitted::check(config));
     superuser(config);
     time_limit(config);
+    for why in &config.idle {
+        tracing::warn!("{why}");
+    }
     match wrong.is_empty() {
         true => Ok(ini),
         false => Err(wrong),

@@ -208,10 +208,12 @@ fn logs(config: &Config) -> Result<(), String> {
         (Log::Access, "access_log_file", &config.access_log_file),
     ] {
         if let Some(path) = path {
-            surus_log::open(log, path).map_err(|error| {
-                let why = inspect::cannot_open(key, path, &error);
-                config.say(&format!("server.{key}"), &why)
-            })?;
+            inspect::named(path)
+                .and_then(|()| surus_log::open(log, path))
+                .map_err(|error| {
+                    let why = inspect::cannot_open(key, path, &error);
+                    config.say(&format!("server.{key}"), &why)
+                })?;
         }
     }
     log::start(config.error_log.is_some());

@@ -129,6 +129,23 @@ fn the_client_of_the_proxy_protocol_is_counted() {
     }
 }
 
+/// Else a proxy that does not send the header is answered nothing, and nobody knows why.
+#[test]
+fn who_does_not_speak_the_proxy_protocol_is_in_the_log() {
+    for proxies in ["", "trusted_proxies = '10.0.0.0/8'\n"] {
+        let config = format!("[server]\nproxy_protocol = true\n{proxies}");
+        let server = server(Mode::Coroutine, &config).start();
+        for _ in 0..3 {
+            let mut connection = Connection::open(server.address()).expect("a connection");
+            connection.write(ASK).expect("a request");
+            assert_eq!(connection.rest().expect("its end"), b"");
+        }
+        let log = server.log();
+        let told = "a connection from 127.0.0.1 does not begin with a header of the PROXY protocol";
+        assert_eq!(log.matches(told).count(), 1, "{log}");
+    }
+}
+
 /// By default: thousands of slow clients from one address are refused, be they behind a load balancer, and others are not.
 #[test]
 fn by_default_one_address_cannot_have_all() {

@@ -161,6 +161,13 @@ fn check_looks_at_the_machine() {
             ],
         ),
         (
+            "[server]\nerror_log = 'syslog'\n".to_owned(),
+            vec![
+                "surus.toml, line 2: cannot open error_log",
+                "the name of a file",
+            ],
+        ),
+        (
             format!("[app.app]\nspool_folder = '{missing}'\n"),
             vec![
                 "surus.toml, line 2: spool_folder: ",

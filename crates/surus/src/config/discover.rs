@@ -87,7 +87,9 @@ pub(crate) fn folder(folder: &Path, mode: Option<Mode>) -> Result<Found, ConfigE
     let names: Vec<&str> = wanted().map(|(_, name)| *name).collect();
     Err(ConfigError::new(format!(
         "{} has no {}; make one, or name a script",
-        folder.display(),
+        std::path::absolute(folder)
+            .unwrap_or_else(|_| folder.to_owned())
+            .display(),
         names.join(", no ")
     )))
 }

@@ -10,21 +10,27 @@ use serde::{Deserialize, Serialize};
 #[serde(transparent)]
 pub(crate) struct List<T>(pub(crate) Vec<T>);
 
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for List<T> {
+impl<'de, T: From<String>> Deserialize<'de> for List<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         #[serde(
             untagged,
             expecting = "expected text in quotes, or a list of that: [\"a\", \"b\"]"
         )]
-        enum Written<T> {
-            One(T),
-            Many(Vec<T>),
+        enum Written {
+            One(String),
+            Many(Vec<String>),
         }
-        Ok(List(match Written::deserialize(deserializer)? {
+        let values = match Written::deserialize(deserializer)? {
+            Written::One(value) if value.contains(',') => {
+                let parts: Vec<&str> = value.split(',').map(str::trim).collect();
+                let error = format!("{value:?} is one value; several are a list: {parts:?}");
+                return Err(D::Error::custom(error));
+            }
             Written::One(value) => vec![value],
             Written::Many(values) => values,
-        }))
+        };
+        Ok(List(values.into_iter().map(T::from).collect()))
     }
 }
 

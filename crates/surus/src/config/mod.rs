@@ -2,7 +2,7 @@
 //!
 //! `tables.rs` is what can be written, `units.rs` how values are written, `layers.rs` where they come from, `file.rs` the
 //! file, `entry.rs` what is served, `discover.rs` the case without a file, `edge.rs` what is the edge's, `master.rs` the
-//! master's; `nearest.rs` has the right name for a wrong one, `hints.rs` its right place, `list.rs` is how several values are written, `wrong.rs` collects what is wrong, `places.rs` where that was said,
+//! master's; `nearest.rs` has the right name for a wrong one, `hints.rs` its right place, `list.rs` is how several values are written, `sense.rs` what makes none together, `wrong.rs` collects what is wrong, `places.rs` where that was said,
 //! `printed.rs` what is printed.
 //! This file puts them together and checks what no single table can know.
 
@@ -16,9 +16,11 @@ mod hints;
 mod layers;
 mod list;
 mod master;
+mod memory;
 mod nearest;
 mod places;
 mod printed;
+mod sense;
 mod tables;
 mod units;
 mod wrong;
@@ -61,6 +63,8 @@ pub(crate) struct Config {
     printed: Printed,
     /// Where each key was said.
     places: Places,
+    /// What was said and changes nothing.
+    pub(crate) idle: Vec<String>,
 }
 
 #[derive(Clone, Debug)]
@@ -156,7 +160,7 @@ fn finish(
     let mut wrong = Wrong::with(Places::of(layers));
     let listening = wrong.take_of("server.listen", addresses(&listen));
     let master = master::settings(&mut server, &mut wrong);
-    for (key, why) in twice(listening.as_deref(), &master) {
+    for (key, why) in sense::twice(listening.as_deref(), &master) {
         wrong.note(key, why);
     }
     let settings = edge::settings(&mut server, &mut app, &mut wrong);
@@ -187,6 +191,9 @@ fn finish(
     }
     let max_body = wrong.take_of("php.post_max_size", edge::body_limit(&mut app, &mut php));
     let body = max_body.unwrap_or(Size(0));
+    for (name, why) in sense::sizes(&php) {
+        wrong.note(&format!("php.{name}"), why);
+    }
     let edge = edge::limits(&mut server, body, workers.count(), &mut wrong);
     let spool = edge::spool(&mut app);
     let sendfile = wrong.take_of("app.sendfile", edge::folders(&mut app.sendfile));
@@ -232,6 +239,12 @@ fn finish(
     let preempt_fibers = fill(&mut app.preempt_fibers, false);
     let shared_cache = fill(&mut app.shared_cache, Size(64 << 20)).0;
 
+    wrong.positive(&[
+        ("server.header_timeout", edge.header_timeout),
+        ("server.body_timeout", edge.body_timeout),
+        ("server.write_timeout", edge.write_timeout),
+        ("server.boot_timeout", master.boot_timeout),
+    ]);
     wrong.end()?;
     let (Some(listen), Some((entry, source, label))) = (listening, found) else {
         return Err(ConfigError::new("the configuration is not complete"));
@@ -261,7 +274,7 @@ fn finish(
             preempt_after,
             preempt_fibers,
             shared_cache,
-            memory_limit: app.memory_limit.clone(),
+            memory_limit: app.memory_limit.map(|limit| limit.to_string()),
             spool,
             room,
             sendfile: sendfile.unwrap_or_default(),
@@ -285,6 +298,7 @@ fn finish(
             php,
             sources,
         },
+        idle: sense::idle(&Places::of(layers), is_coroutine, in_processes),
         places: Places::of(layers),
     })
 }
@@ -321,28 +335,6 @@ fn at_least_one(key: &mut Option<usize>, default: usize, name: &str, wrong: &mut
         wrong.note(name, format!("{short} must be at least 1"));
     }
     count
-}
-
-/// Addresses that are said more than once.
-fn twice(listening: Option<&[SocketAddr]>, master: &Master) -> Vec<(&'static str, String)> {
-    let all = listening.unwrap_or_default();
-    let is_chosen = |address: &&SocketAddr| address.port() != 0;
-    let mut wrong = Vec::new();
-    for (at, address) in all.iter().enumerate().filter(|(_, it)| is_chosen(it)) {
-        if all[..at].contains(address) {
-            wrong.push(("server.listen", format!("listen: {address} is there twice")));
-        }
-    }
-    let admin = master.admin.as_ref().map(|desk| desk.address);
-    if let Some(address) = admin
-        .as_ref()
-        .filter(is_chosen)
-        .filter(|it| all.contains(it))
-    {
-        let why = format!("admin: {address} is what listen has: give it a port of its own");
-        wrong.push(("server.admin", why));
-    }
-    wrong
 }
 
 fn addresses(listen: &Listen) -> Result<Vec<SocketAddr>, ConfigError> {

@@ -71,6 +71,11 @@ impl Places {
         }
     }
 
+    /// Whether anything says this key.
+    pub(super) fn has(&self, key: &str) -> bool {
+        self.0.contains_key(key)
+    }
+
     /// The message with the place of this key before it, where it has one.
     pub(super) fn say(&self, key: &str, message: &str) -> String {
         match self.0.get(key) {

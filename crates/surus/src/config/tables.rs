@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::list::{List, Listen};
-use super::units::{Mode, PerAddress, Size, Span, Workers};
+use super::units::{Memory, Mode, PerAddress, Size, Span, Workers};
 
 /// A table whose keys are known by name.
 pub(crate) trait Keys {
@@ -124,7 +124,7 @@ table! {
         slow_log: Span,
         preempt_after: Span,
         preempt_fibers: bool,
-        memory_limit: String,
+        memory_limit: Memory,
         /// Memory of the cache that all workers share (`Surus\Cache\SharedCache`); 0 for none.
         shared_cache: Size,
         max_body: Size,

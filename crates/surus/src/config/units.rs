@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+pub(crate) use super::memory::Memory;
+
 /// Parses from a TOML string through `FromStr`, prints through `Display`.
 macro_rules! by_text {
     ($type:ty) => {
@@ -120,6 +122,7 @@ impl Size {
 }
 
 by_text!(Size);
+by_text!(Memory);
 
 impl FromStr for Size {
     type Err = String;

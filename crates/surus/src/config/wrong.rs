@@ -1,6 +1,7 @@
 //! All that is wrong with a configuration, not the first of it: who mends one line at a time starts a server as often.
 
 use std::fmt;
+use std::time::Duration;
 
 use serde::de::DeserializeOwned;
 use toml::de::{DeTable, DeValue};
@@ -59,6 +60,17 @@ impl Wrong {
     pub(super) fn note(&mut self, key: &str, message: impl AsRef<str>) {
         let message = self.places.say(key, message.as_ref());
         self.told.push(message);
+    }
+
+    /// Times without which nothing would be served.
+    pub(super) fn positive(&mut self, times: &[(&str, Duration)]) {
+        for (key, _) in times.iter().filter(|(_, time)| time.is_zero()) {
+            let short = key.split_once('.').map_or(*key, |(_, short)| short);
+            self.note(
+                key,
+                format!("{short} must be more than 0: it cannot be switched off"),
+            );
+        }
     }
 
     /// # Errors

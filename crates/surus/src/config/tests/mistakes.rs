@@ -131,6 +131,35 @@ fn keys_in_the_wrong_place_are_led_to_the_right_one() {
             &["no address of the name \"no.invalid\""],
         ),
         ("[app.a]\n[app.b]", &["not several: a, b. Give each"]),
+        ("[app.a]\nmemory_limit = \"64MB\"", &["is \"64M\" meant?"]),
+        (
+            "[app.a]\nmemory_limit = 64",
+            &["less than PHP needs; is \"64M\" meant?"],
+        ),
+        (
+            "[php]\nmemory_limit = \"64MB\"",
+            &["line 2: [php] memory_limit", "is \"64M\" meant?"],
+        ),
+        (
+            "[php]\nupload_max_filesize = \"9MB\"",
+            &["line 2: [php] upload_max_filesize", "is \"9M\" meant?"],
+        ),
+        (
+            "[app.a]\nallowed_hosts = \"a, b\"",
+            &["several are a list: [\"a\", \"b\"]"],
+        ),
+        (
+            "[app.a]\nhidden = \"*.a,*.b\"",
+            &["several are a list: [\"*.a\", \"*.b\"]"],
+        ),
+        (
+            "[server]\nheader_timeout = 0",
+            &["line 2: header_timeout must be more than 0"],
+        ),
+        (
+            "[server]\nboot_timeout = 0",
+            &["line 2: boot_timeout must be more than 0"],
+        ),
     ] {
         let folder = Folder::with(&[("app.php", ""), ("surus.toml", text)]);
         let error = folder.serve("{}", &[]).unwrap_err();
@@ -143,6 +172,42 @@ fn keys_in_the_wrong_place_are_led_to_the_right_one() {
         .serve("{} --set app.shop.mode=classic", &[])
         .unwrap_err();
     assert!(error.contains("is `--set mode` meant?"), "{error}");
+}
+
+#[test]
+fn what_changes_nothing_is_said() {
+    for (mode, text, said) in [
+        (
+            "coroutine",
+            "isolates = { max = 3 }",
+            "line 2: isolates.max changes nothing: an application",
+        ),
+        (
+            "process",
+            "isolates = { min = 1 }",
+            "line 2: isolates.min changes nothing: in mode process",
+        ),
+        (
+            "classic",
+            "preempt_fibers = true",
+            "line 2: preempt_fibers changes nothing",
+        ),
+        ("classic", "isolates = { max = 3 }", ""),
+        ("coroutine", "preempt_fibers = true", ""),
+        ("coroutine", "isolates = { max_requests = 3 }", ""),
+    ] {
+        let text = format!("[app.a]\n{text}\n");
+        let files = [
+            ("app.php", ""),
+            ("index.php", ""),
+            ("surus.toml", text.as_str()),
+        ];
+        let folder = Folder::with(&files);
+        let config = folder.serve(&format!("{{}} --mode {mode}"), &[]).unwrap();
+        let idle = config.idle.join("\n");
+        assert_eq!(idle.is_empty(), said.is_empty(), "{mode} {text}: {idle}");
+        assert!(idle.contains(said), "{idle}");
+    }
 }
 
 /// One of a list needs no brackets, a port no quotes.

@@ -1,0 +1,71 @@
+//! Values that are well-formed, and make no sense together or where they stand.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+use super::master::Master;
+use super::places::Places;
+use super::tables::IniValue;
+use super::units::{Memory, Size};
+
+/// Keys that change nothing in this mode, and why.
+pub(super) fn idle(places: &Places, is_coroutine: bool, in_processes: bool) -> Vec<String> {
+    let isolates = ["min", "max", "idle"].map(|key| format!("app.isolates.{key}"));
+    let mut keys = Vec::new();
+    if is_coroutine || in_processes {
+        let why = match is_coroutine {
+            true => "an application in coroutine mode is one isolate in each worker",
+            false => "in mode process it is processes that says how many requests run at a time",
+        };
+        keys.extend(isolates.iter().map(|key| (key.as_str(), why)));
+    }
+    if !is_coroutine {
+        let why = "there are no fibers to preempt in this mode: requests are preempted anyway";
+        keys.push(("app.preempt_fibers", why));
+    }
+    let said = keys.into_iter().filter(|(key, _)| places.has(key));
+    said.map(|(key, why)| {
+        let short = key.strip_prefix("app.").unwrap_or(key);
+        places.say(key, &format!("{short} changes nothing: {why}"))
+    })
+    .collect()
+}
+
+/// Sizes that PHP would take for other ones.
+pub(super) fn sizes(php: &BTreeMap<String, IniValue>) -> Vec<(&'static str, String)> {
+    let text = |name| php.get(name).cloned().map(IniValue::into_text);
+    let memory = text("memory_limit").and_then(|text| text.parse::<Memory>().err());
+    let upload = text("upload_max_filesize").and_then(|text| text.parse::<Size>().err());
+    let told =
+        |name, error: Option<String>| error.map(|why| (name, format!("[php] {name}: {why}")));
+    let all = [
+        told("memory_limit", memory),
+        told("upload_max_filesize", upload),
+    ];
+    all.into_iter().flatten().collect()
+}
+
+/// Addresses that are said more than once.
+pub(super) fn twice(
+    listening: Option<&[SocketAddr]>,
+    master: &Master,
+) -> Vec<(&'static str, String)> {
+    let all = listening.unwrap_or_default();
+    let is_chosen = |address: &&SocketAddr| address.port() != 0;
+    let mut wrong = Vec::new();
+    for (at, address) in all.iter().enumerate().filter(|(_, it)| is_chosen(it)) {
+        if all[..at].contains(address) {
+            wrong.push(("server.listen", format!("listen: {address} is there twice")));
+        }
+    }
+    let admin = master.admin.as_ref().map(|desk| desk.address);
+    if let Some(address) = admin
+        .as_ref()
+        .filter(is_chosen)
+        .filter(|it| all.contains(it))
+    {
+        let why = format!("admin: {address} is what listen has: give it a port of its own");
+        wrong.push(("server.admin", why));
+    }
+    wrong
+}
