@@ -73,7 +73,7 @@ impl MariaDb {
             .args([
                 "--bind-address=127.0.0.1",
                 "--skip-name-resolve",
-                "--max-connections=200",
+                "--max-connections=1000",
             ])
             // Nothing here survives the test, so nothing is synced.
             .args([

@@ -54,7 +54,7 @@ impl Postgres {
             format!("port={port}"),
             "listen_addresses=127.0.0.1".to_owned(),
             format!("unix_socket_directories={sockets}"),
-            "max_connections=200".to_owned(),
+            "max_connections=600".to_owned(),
             "fsync=off".to_owned(),
         ] {
             command.arg("-c").arg(setting);

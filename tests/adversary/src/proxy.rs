@@ -191,10 +191,13 @@ impl Proxy {
                     }
                     _ => {}
                 }
-                if left.get() == 0 {
-                    return Over::Cut;
+                // A connection that is kept outlives its weather.
+                if self.weather.get() == Weather::Breaking {
+                    if left.get() == 0 {
+                        return Over::Cut;
+                    }
+                    left.set(left.get() - 1);
                 }
-                left.set(left.get() - 1);
                 if to.write_all(piece).await.is_err() {
                     return Over::Cut;
                 }
