@@ -79,7 +79,19 @@ const FILES: &[&str] = &[
 
 /// Copies that editors and people make, and dot files, with all that is in folders of these names.
 const FOLDERS: &[&str] = &[
-    "*.bak*",
+    "*.bak",
+    "*.bak-*",
+    "*.bak_*",
+    "*.bak0",
+    "*.bak1",
+    "*.bak2",
+    "*.bak3",
+    "*.bak4",
+    "*.bak5",
+    "*.bak6",
+    "*.bak7",
+    "*.bak8",
+    "*.bak9",
     "*.backup",
     "*.old",
     "*.orig",

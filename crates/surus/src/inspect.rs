@@ -127,6 +127,14 @@ fn doors(config: &Config) -> Vec<String> {
     let errors = errors
         .into_iter()
         .filter(|error| !error.taken().is_some_and(is_ours));
-    wrong.extend(errors.map(|error| config.say(error.key(), &error.to_string())));
+    wrong.extend(errors.map(|error| {
+        let mut why = error.to_string();
+        if error.taken().is_some() {
+            why.push_str(
+                ". If it is this site's own server, `control` or RUNTIME_DIRECTORY has to lead to its socket",
+            );
+        }
+        config.say(error.key(), &why)
+    }));
     wrong
 }
