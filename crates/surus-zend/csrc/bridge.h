@@ -168,6 +168,8 @@ void surus_park_for_lock(void);
 /* Waits until some lock of a C library was released, or the request was told to end. */
 void surus_rs_wait_for_lock(void);
 void surus_rs_lock_is_released(void);
+/* Lets others run for a few milliseconds, the longer the more `tries` there were; false when the request is to end. */
+bool surus_rs_pause(unsigned tries);
 /* Between two looks for a partner of interprocess communication; false when the request is to end. */
 bool surus_rs_nap_for_partner(unsigned tries);
 /* This process has done something that a partner may wait for. */

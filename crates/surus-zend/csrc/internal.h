@@ -89,6 +89,7 @@ struct surus_task {
 	bool hard_cancel;     /* cancelled again while it ends: nothing waits any more */
 	bool uses_handles;    /* handles.c has noted it */
 	uint32_t refused;     /* waits refused in a row */
+	uint32_t naps;        /* pauses in a row of a wait for another thread */
 	uint32_t resumed_at;  /* tick of the last resume */
 	uint32_t built_superglobals; /* of the running request */
 	uint32_t ticks;       /* CPU ticks used by this request, see interrupt.c */
@@ -136,6 +137,9 @@ void surus_collect_descriptors(void);
 void surus_locks_leave(surus_task *task);
 void surus_locks_return(surus_task *task);
 void surus_locks_end(surus_task *task);
+/* Code that one task of the thread may be in at a time, more than once; `key` is its name. No task: nothing happens. */
+void surus_section_enter(void *key, const void *caller);
+void surus_section_leave(void *key);
 
 /* ---- cancel.c ---- */
 void surus_cancel_start(void);

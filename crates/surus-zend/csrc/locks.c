@@ -276,23 +276,24 @@ EXPORTED int pthread_rwlock_destroy(pthread_rwlock_t *lock)
 	return destroy(lock, LIBC(pthread_rwlock_destroy));
 }
 
-/* What is done once is held by who does it. */
-EXPORTED int pthread_once(pthread_once_t *control, void (*routine)(void))
+/* ---- sections ---- */
+
+void surus_section_enter(void *key, const void *caller)
 {
-	static int (*next)(pthread_once_t *, void (*)(void));
-	if (!next) {
-		next = (int (*)(pthread_once_t *, void (*)(void)))dlsym(RTLD_NEXT, "pthread_once");
-	}
 	surus_task *task = surus_running;
-	if (!task) {
-		return next(control, routine);
+	if (task) {
+		while (holders && is_held(key)) {
+			wait_for_release(task, key, caller);
+		}
+		note(task, key);
 	}
-	while (holders && is_held(control)) {
-		wait_for_release(task, control, __builtin_return_address(0));
+}
+
+void surus_section_leave(void *key)
+{
+	surus_task *task = surus_running;
+	if (task) {
+		forget(task, key);
+		released(key);
 	}
-	note(task, control);
-	int result = next(control, routine);
-	forget(task, control);
-	released(control);
-	return result;
 }

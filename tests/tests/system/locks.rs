@@ -16,8 +16,11 @@ use crate::{ask, serve};
 fn with_library(mode: Mode, folder: &TempDir, config: &str) -> Surus {
     let library = folder.path().join(format!("{}.so", mode.name()));
     let mut compiler = Command::new("cc");
-    compiler.args(["-shared", "-fPIC", "-o"]).arg(&library);
+    compiler
+        .args(["-shared", "-fPIC", "-fopenmp", "-o"])
+        .arg(&library);
     compiler.arg(fixture("system/slow_lock.c"));
+    compiler.arg("-l:libstdc++.so.6");
     run(compiler);
     serve(mode)
         .config(&format!("{config}\n[php]\n\"ffi.enable\" = \"1\"\n"))
@@ -31,7 +34,17 @@ fn who_is_parked_keeps_its_locks() {
     for mode in Mode::ISOLATES {
         let server = with_library(mode, &folder, "");
         let address = server.address();
-        for kind in ["once", "plain", "recursive", "writers"] {
+        for kind in [
+            "once",
+            "static",
+            "plain",
+            "recursive",
+            "writers",
+            "region",
+            "critical",
+            "unnamed",
+            "openmp",
+        ] {
             let (answers, _) = together(12, |_| ask(address, &format!("lock&name={kind}")));
             for answer in answers {
                 assert_eq!(answer, format!("{kind}: 1"), "{}", mode.name());
@@ -67,6 +80,58 @@ fn who_waits_for_a_lock_has_a_deadline_and_others_are_served() {
         assert_eq!(statuses, [504, 504, 504, 504, 200, 200, 200, 200]);
         // All of them have ended, and the lock is free.
         assert_eq!(ask(address, "lock&name=plain"), "plain: 1");
+    }
+}
+
+/// What a library waits for may be another request's to do, on the same thread.
+#[test]
+fn a_sign_of_another_request_is_waited_for() {
+    let folder = TempDir::new("locks");
+    for mode in Mode::ISOLATES {
+        let server = with_library(mode, &folder, "");
+        let address = server.address();
+        let (answers, _) = together(8, |number| match number {
+            0..2 => ask(address, "wait_for_sign"),
+            2..4 => ask(address, "wait_for_sign_until&name=20"),
+            _ => {
+                std::thread::sleep(Duration::from_millis(300));
+                ask(address, "give_sign")
+            }
+        });
+        assert_eq!(answers, ["1"; 8], "{}", mode.name());
+        assert_eq!(ask(address, "wait_for_sign_until&name=1"), "0");
+    }
+}
+
+/// Each waits 1.5 seconds for a thread that it has made.
+#[test]
+fn the_end_of_a_thread_is_waited_for_while_others_run() {
+    let folder = TempDir::new("locks");
+    for mode in Mode::ISOLATES {
+        let server = with_library(mode, &folder, "");
+        let address = server.address();
+        let (answers, took) = together(4, |_| ask(address, "join"));
+        assert_eq!(answers, ["1"; 4], "{}", mode.name());
+        assert!(took < Duration::from_secs(5), "{}: {took:?}", mode.name());
+    }
+}
+
+#[test]
+fn a_wait_for_a_sign_that_never_comes_has_a_deadline() {
+    let folder = TempDir::new("locks");
+    for mode in Mode::ISOLATES {
+        let server = with_library(mode, &folder, "[app.app]\nrequest_timeout = \"1s\"");
+        let address = server.address();
+        let (statuses, _) = together(4, |number| {
+            if number == 0 {
+                Request::get("/?case=wait_for_sign").send(address).status
+            } else {
+                std::thread::sleep(Duration::from_millis(200));
+                Request::get("/?case=pid").send(address).status
+            }
+        });
+        assert_eq!(statuses, [504, 200, 200, 200], "{}", mode.name());
+        assert_eq!(ask(address, "give_sign"), "1");
     }
 }
 

@@ -4,12 +4,14 @@
 //! who comes late has to wait again. A real call that waits would then hold up everybody on this thread.
 
 use std::{
+    cell::Cell,
     ffi::c_int,
     os::fd::RawFd,
     time::{Duration, Instant},
 };
 
 use super::{
+    can_park,
     descriptor::{is_nonblocking, socket_timeout},
     park_on,
     ready::{pause, ready_or_pause, Waited},
@@ -63,6 +65,7 @@ impl Asking {
 
     fn is_to_wait(&mut self) -> bool {
         self.waits() || {
+            let_others_run();
             set_errno(libc::EAGAIN);
             false
         }
@@ -138,6 +141,29 @@ impl Asking {
         set_errno(self.before);
         result
     }
+}
+
+/// Calls that did not want to wait and got nothing, one after another without a wait in between, from which on each
+/// lets others run: the library asks in a loop. OpenLDAP does while a server does not answer to TLS.
+const BUSY: u32 = 1000;
+
+thread_local! {
+    static IN_VAIN: Cell<u32> = const { Cell::new(0) };
+}
+
+/// The answer to a call that does not wait has been that there is nothing.
+fn let_others_run() {
+    let count = IN_VAIN.get() + 1;
+    IN_VAIN.set(count);
+    if count > BUSY && can_park() {
+        // Refused if the request is to end; then who goes on asking is given up.
+        let _ = park_on(pause(None));
+    }
+}
+
+/// The running request waits for something.
+pub(super) fn has_waited() {
+    IN_VAIN.set(0);
 }
 
 /// Which of these events, or of errors and hang-ups, a descriptor has.

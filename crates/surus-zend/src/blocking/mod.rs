@@ -23,6 +23,7 @@ mod lock;
 mod multiplex;
 mod names;
 mod partners;
+mod pause;
 mod ready;
 mod real;
 mod receive;
@@ -109,7 +110,10 @@ pub(crate) fn park_on<F: Future>(future: F) -> Result<F::Output, Cancelled> {
         }
     };
     match output.into_inner() {
-        Some(output) if !cancelled => Ok(output),
+        Some(output) if !cancelled => {
+            asking::has_waited();
+            Ok(output)
+        }
         _ => Err(Cancelled),
     }
 }
