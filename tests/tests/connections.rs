@@ -6,6 +6,8 @@
 mod cut;
 #[path = "connections/errno.rs"]
 mod errno;
+#[path = "connections/half.rs"]
+mod half;
 #[path = "connections/packets.rs"]
 mod packets;
 #[path = "connections/shared.rs"]

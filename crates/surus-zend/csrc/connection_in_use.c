@@ -61,10 +61,21 @@ void surus_throw_in_use(const char *class, surus_task *task, const zend_execute_
 	zend_string_release(place);
 }
 
+void surus_throw_executed_since(const char *class)
+{
+	zend_string *user = surus_running ? name_of(surus_running) : zend_strpprintf(0, "a request");
+	zend_string *call = function_of(EG(current_execute_data)), *place = place_of(EG(current_execute_data));
+	zend_throw_exception_ex(in_use_class, 0, "%s is in use by another request, which has executed it since: %s wants %s %s. "
+		MEND, class, ZSTR_VAL(user), ZSTR_VAL(call), ZSTR_VAL(place));
+	zend_string_release(user);
+	zend_string_release(call);
+	zend_string_release(place);
+}
+
 void surus_log_unended(surus_task *task, const zend_class_entry *class, const char *begun)
 {
 	zend_string *name = name_of(task);
-	surus_logf(4, "%s has ended and left %s open on a %s that other requests can use: it is rolled back", ZSTR_VAL(name),
+	surus_logf(4, "%s has ended and left %s open on a %s that other requests can use: it is ended", ZSTR_VAL(name),
 		begun, ZSTR_VAL(class->name));
 	zend_string_release(name);
 }

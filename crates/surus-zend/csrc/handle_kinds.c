@@ -8,6 +8,8 @@
 #include "Zend/zend_interfaces.h"
 #include "ext/pdo/php_pdo_driver.h"
 #include "ext/mysqli/php_mysqli_structs.h"
+#include "ext/mysqlnd/mysqlnd.h"
+#include "ext/mysqlnd/mysqlnd_connection.h"
 
 /* libpq comes with the extensions, and not with us. `connection` is one of its own. */
 static const char *libpq_begun(const void *connection)
@@ -27,6 +29,27 @@ static const char *libpq_begun(const void *connection)
 	}
 }
 
+static const char *mysqlnd_begun(const MYSQLND_CONN_DATA *data)
+{
+	if (!data || !data->upsert_status) {
+		return NULL;
+	}
+	enum_mysqlnd_connection_state state = GET_CONNECTION_STATE(&data->state);
+	if (state == CONN_QUERY_SENT || state == CONN_SENDING_LOAD_DATA || state == CONN_FETCHING_DATA || state == CONN_NEXT_RESULT_PENDING) {
+		return "a query whose answer it has not read to its end";
+	}
+	return state == CONN_READY && data->upsert_status->server_status & SERVER_STATUS_IN_TRANS ? "a transaction" : NULL;
+}
+
+static MYSQLND *pdo_mysqlnd(const pdo_dbh_t *dbh)
+{
+	bool is_mysql = dbh->driver && strcmp(dbh->driver->driver_name, "mysql") == 0;
+	return is_mysql && surus_is_mysqlnd(*(void **)dbh->driver_data) ? *(MYSQLND **)dbh->driver_data : NULL;
+}
+
+static void close_results(const void *handle);
+static void call(zend_object *object, const char *method);
+
 static const void *pdo_handle(zend_object *object)
 {
 	return php_pdo_dbh_fetch_inner(object);
@@ -41,6 +64,10 @@ static const char *pdo_begun(zend_object *object)
 	if (dbh->driver && strcmp(dbh->driver->driver_name, "pgsql") == 0) {
 		return libpq_begun(*(void **)dbh->driver_data); /* PDO takes a broken one for one in a transaction */
 	}
+	const MYSQLND *mysqlnd = pdo_mysqlnd(dbh);
+	if (mysqlnd) {
+		return mysqlnd_begun(mysqlnd->data);
+	}
 	bool open = dbh->methods->in_transaction ? dbh->methods->in_transaction(dbh) : dbh->in_txn;
 	return open ? "a transaction" : NULL;
 }
@@ -48,6 +75,15 @@ static const char *pdo_begun(zend_object *object)
 static void pdo_end(zend_object *object)
 {
 	pdo_dbh_t *dbh = php_pdo_dbh_fetch_inner(object);
+	MYSQLND *mysqlnd = pdo_mysqlnd(dbh);
+	if (mysqlnd) {
+		if (mysqlnd_begun(mysqlnd->data)) {
+			close_results(dbh);
+		}
+		surus_mysqlnd_settle(mysqlnd);
+	} else if (dbh->driver && strcmp(dbh->driver->driver_name, "pgsql") == 0) {
+		surus_libpq_settle(*(void **)dbh->driver_data);
+	}
 	if (pdo_begun(object) && dbh->methods->rollback) {
 		dbh->methods->rollback(dbh);
 		dbh->in_txn = false;
@@ -80,17 +116,17 @@ static const void *mysqli_link_handle(zend_object *object)
 
 static const char *mysqli_link_begun(zend_object *object)
 {
-	const MY_MYSQL *link = mysqli_resource(object);
-	if (!link || !link->mysql || !link->mysql->data || !link->mysql->data->upsert_status) {
-		return NULL;
-	}
-	return link->mysql->data->upsert_status->server_status & SERVER_STATUS_IN_TRANS ? "a transaction" : NULL;
+	return mysqlnd_begun(mysqli_link_handle(object));
 }
 
 static void mysqli_link_end(zend_object *object)
 {
 	const MY_MYSQL *link = mysqli_resource(object);
-	mysqlnd_rollback(link->mysql, TRANS_COR_NO_OPT, NULL);
+	close_results(mysqli_link_handle(object));
+	surus_mysqlnd_settle(link->mysql);
+	if (mysqli_link_begun(object)) {
+		mysqlnd_rollback(link->mysql, TRANS_COR_NO_OPT, NULL);
+	}
 }
 
 static const void *mysqli_statement_handle(zend_object *object)
@@ -99,10 +135,20 @@ static const void *mysqli_statement_handle(zend_object *object)
 	return statement && statement->stmt && statement->stmt->data ? statement->stmt->data->conn : NULL;
 }
 
+static const char *mysqli_statement_begun(zend_object *object)
+{
+	return mysqlnd_begun(mysqli_statement_handle(object));
+}
+
 static const void *mysqli_result_handle(zend_object *object)
 {
 	const MYSQL_RES *result = mysqli_resource(object);
 	return result ? result->conn : NULL;
+}
+
+static const char *mysqli_result_begun(zend_object *object)
+{
+	return mysqlnd_begun(mysqli_result_handle(object));
 }
 
 /* The first field of the extension's own struct. */
@@ -138,43 +184,87 @@ static const char *redis_begun(zend_object *object)
 	return collects ? "a transaction or a pipeline" : NULL;
 }
 
+static void redis_end(zend_object *object)
+{
+	call(object, "discard");
+}
+
+static const char *memcached_begun(zend_object *object)
+{
+	return surus_memcached_is_owed(object) ? "a getDelayed() that it has not fetched to its end" : NULL;
+}
+
+static void memcached_end(zend_object *object)
+{
+	surus_memcached_reconnect(object);
+}
+
 static surus_handle_kind kinds[] = {
-	{"pdo", pdo_handle, pdo_begun, pdo_end, false, false},
-	{"pdostatement", statement_handle, statement_begun, NULL, true, false},
-	{"mysqli", mysqli_link_handle, mysqli_link_begun, mysqli_link_end, false, false},
-	{"mysqli_stmt", mysqli_statement_handle, NULL, NULL, true, false},
-	{"mysqli_result", mysqli_result_handle, NULL, NULL, true, false},
-	{"pgsql\\connection", NULL, pgsql_begun, pgsql_end, false, false},
-	{"redis", NULL, redis_begun, NULL, false, false},
-	{"rediscluster", NULL, redis_begun, NULL, false, false},
-	{"redisarray", NULL, NULL, NULL, false, false},
-	{"redissentinel", NULL, NULL, NULL, false, false},
-	{"memcached", NULL, NULL, NULL, false, false},
-	{"memcache", NULL, NULL, NULL, false, false},
-	{"curlhandle", NULL, NULL, NULL, false, false},
-	{"curlmultihandle", NULL, NULL, NULL, false, false},
-	{"ldap\\connection", NULL, NULL, NULL, false, false},
-	{"ftp\\connection", NULL, NULL, NULL, false, false},
-	{"soapclient", NULL, NULL, NULL, false, false},
-	{"sqlite3", NULL, NULL, NULL, false, false},
-	{"sqlite3stmt", NULL, NULL, NULL, false, false},
-	{"sqlite3result", NULL, NULL, NULL, false, false},
-	{"amqpconnection", NULL, NULL, NULL, false, false},
-	{"amqpchannel", NULL, NULL, NULL, false, false},
-	{"amqpqueue", NULL, NULL, NULL, false, false},
-	{"amqpexchange", NULL, NULL, NULL, false, false},
-	{"mongodb\\driver\\manager", NULL, NULL, NULL, false, false},
-	{"mongodb\\driver\\cursor", NULL, NULL, NULL, false, false},
-	{"stomp", NULL, NULL, NULL, false, false},
-	{"gearmanclient", NULL, NULL, NULL, false, false},
-	{"gearmanworker", NULL, NULL, NULL, false, false},
-	{"solrclient", NULL, NULL, NULL, false, false},
-	{"oauth", NULL, NULL, NULL, false, false},
+	{.class = "pdo", .handle = pdo_handle, .begun = pdo_begun, .end = pdo_end},
+	{.class = "pdostatement", .handle = statement_handle, .begun = statement_begun, .answers_to_free = true,
+		.has_steps = true},
+	{.class = "mysqli", .handle = mysqli_link_handle, .begun = mysqli_link_begun, .end = mysqli_link_end},
+	{.class = "mysqli_stmt", .handle = mysqli_statement_handle, .begun = mysqli_statement_begun,
+		.answers_to_free = true, .has_steps = true},
+	{.class = "mysqli_result", .handle = mysqli_result_handle, .begun = mysqli_result_begun, .answers_to_free = true},
+	{.class = "pgsql\\connection", .begun = pgsql_begun, .end = pgsql_end},
+	{.class = "redis", .makes_handlers = true, .begun = redis_begun, .end = redis_end, .has_steps = true},
+	{.class = "rediscluster", .makes_handlers = true, .begun = redis_begun, .end = redis_end},
+	{.class = "redisarray"},
+	{.class = "redissentinel"},
+	{.class = "memcached", .begun = memcached_begun, .end = memcached_end, .mend = memcached_end},
+	{.class = "memcache"},
+	{.class = "curlhandle"},
+	{.class = "curlmultihandle"},
+	{.class = "ldap\\connection"},
+	{.class = "ftp\\connection"},
+	{.class = "soapclient"},
+	{.class = "sqlite3"},
+	{.class = "sqlite3stmt", .has_steps = true},
+	{.class = "sqlite3result"},
+	{.class = "amqpconnection"},
+	{.class = "amqpchannel"},
+	{.class = "amqpqueue"},
+	{.class = "amqpexchange"},
+	{.class = "mongodb\\driver\\manager"},
+	{.class = "mongodb\\driver\\cursor"},
+	{.class = "stomp"},
+	{.class = "gearmanclient"},
+	{.class = "gearmanworker"},
+	{.class = "solrclient"},
+	{.class = "oauth"},
 };
 
-surus_handle_kind surus_stream_kind = {"stream", NULL, NULL, NULL, false, true};
+surus_handle_kind surus_stream_kind = {.class = "stream", .is_watched = true};
 
 #define KINDS (sizeof kinds / sizeof *kinds)
+
+static void call(zend_object *object, const char *method)
+{
+	zval result;
+	ZVAL_UNDEF(&result);
+	zend_call_method(object, object->ce, NULL, method, strlen(method), &result, 0, NULL, NULL);
+	zval_ptr_dtor(&result);
+}
+
+/* The objects that rows are read by, of which only they know how many are left. Their request has ended. */
+static void close_results(const void *handle)
+{
+	for (uint32_t i = 1; i < EG(objects_store).top; i++) {
+		zend_object *object = EG(objects_store).object_buckets[i];
+		surus_handle_kind *kind = IS_OBJ_VALID(object) ? surus_handle_kind_of(object) : NULL;
+		if (!kind || !kind->answers_to_free || surus_handle_of(kind, object) != handle) {
+			continue;
+		}
+		if (kind->handle == statement_handle) {
+			call(object, "closecursor");
+		} else if (kind->handle == mysqli_statement_handle) {
+			call(object, "free_result");
+		} else if (((const MYSQL_RES *)mysqli_resource(object))->unbuf) {
+			call(object, "free");
+		}
+	}
+}
 
 /* Extensions whose functions take such objects, as their first or second argument. */
 static const char *const modules[] = {"curl", "ftp", "ldap", "mysqli", "pgsql"};
@@ -188,9 +278,8 @@ static const char *const stream_functions[] = {"fclose", "feof", "fgetc", "fgetc
 static struct { const zend_class_entry *class; surus_handle_kind *kind; } known[KINDS];
 static size_t known_count;
 
-surus_handle_kind *surus_handle_kind_of(const zend_object *object)
+surus_handle_kind *surus_handle_kind_of_class(const zend_class_entry *class)
 {
-	const zend_class_entry *class = object->ce;
 	while (class->type == ZEND_USER_CLASS && class->parent) {
 		class = class->parent;
 	}
@@ -222,6 +311,10 @@ void surus_handle_functions(void (*visit)(zend_internal_function *function))
 		}
 		known[known_count].class = class;
 		known[known_count++].kind = &kinds[i];
+		if (kinds[i].makes_handlers && class->create_object) {
+			kinds[i].create = class->create_object;
+			class->create_object = surus_handle_create;
+		}
 		ZEND_HASH_MAP_FOREACH_PTR(&class->function_table, function) {
 			visit(&function->internal_function);
 		} ZEND_HASH_FOREACH_END();

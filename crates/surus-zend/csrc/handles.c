@@ -21,8 +21,6 @@ typedef struct {
 static HashTable uses;
 /* The last one that was noted. */
 static struct { const void *handle; const surus_task *task; } last;
-/* It is us who call the extension. */
-static bool is_asking;
 /* Where functions have their own handler. */
 static int slot = -1;
 
@@ -84,9 +82,9 @@ static bool is_free(const use *known, surus_task *task, surus_handle_kind *kind,
 	const zend_execute_data *frame = known->task ? use_in(known->task, handle) : NULL;
 	const char *begun = NULL;
 	if (known->task && !frame && kind->begun) {
-		is_asking = true;
+		task->is_asking = true;
 		begun = kind->begun(object);
-		is_asking = false;
+		task->is_asking = false;
 	}
 	if (known->task && !frame && !begun) {
 		return !EG(exception);
@@ -102,7 +100,7 @@ typedef struct {
 	void (*free)(zend_object *object);
 } ending;
 
-#define ENDINGS 8
+#define ENDINGS 16
 static ending endings[ENDINGS];
 
 /* Objects that tell their server when they are freed: not while another request is inside a call. They wait. */
@@ -179,6 +177,7 @@ static void free_object(zend_object *object)
 	} ZEND_HASH_FOREACH_END();
 	last.handle = NULL;
 	last.task = NULL;
+	surus_statement_forget(object);
 	ending_of(object)->free(object);
 }
 
@@ -186,18 +185,26 @@ static void free_object(zend_object *object)
 static void watch_end(zend_object *object, surus_handle_kind *kind)
 {
 	kind->is_watched = true;
-	if (!kind->answers_to_free && !kind->end) {
+	if (!kind->answers_to_free && !kind->end && !kind->has_steps) {
 		return;
 	}
-	for (size_t i = 0; i < ENDINGS && endings[i].handlers != object->handlers; i++) {
-		if (!endings[i].handlers) {
-			zend_object_handlers *handlers = (zend_object_handlers *)object->handlers;
+	zend_object_handlers *handlers = (zend_object_handlers *)object->handlers;
+	for (size_t i = 0; i < ENDINGS && handlers->free_obj != free_object; i++) {
+		if (!endings[i].handlers || endings[i].handlers == handlers) {
 			endings[i] = (ending){handlers, handlers->dtor_obj, handlers->free_obj};
 			handlers->dtor_obj = destruct;
 			handlers->free_obj = free_object;
-			return;
 		}
 	}
+}
+
+/* Stands before a class's own, where that writes the handlers of all its objects again for each. */
+zend_object *surus_handle_create(zend_class_entry *class)
+{
+	surus_handle_kind *kind = surus_handle_kind_of_class(class);
+	zend_object *object = kind->create(class);
+	watch_end(object, kind);
+	return object;
 }
 
 static ZEND_NAMED_FUNCTION(guarded);
@@ -218,8 +225,9 @@ static bool claim(surus_task *task, const zend_execute_data *frame)
 	if (UNEXPECTED(!kind->is_watched)) {
 		watch_end(object, kind);
 	}
+	bool has_steps = kind->has_steps;
 	if (last.handle == handle && last.task == task) {
-		return true;
+		return !has_steps || surus_statement_step(task, object, handler_of(frame->func));
 	}
 	use *known = zend_hash_index_find_ptr(&uses, key_of(handle));
 	if (known && !is_free(known, task, kind, object, handle)) {
@@ -234,14 +242,14 @@ static bool claim(surus_task *task, const zend_execute_data *frame)
 	task->uses_handles = true;
 	last.handle = handle;
 	last.task = task;
-	return true;
+	return !has_steps || surus_statement_step(task, object, handler_of(frame->func));
 }
 
 static ZEND_NAMED_FUNCTION(guarded)
 {
 	surus_task *task = surus_running;
 	zif_handler handler = handler_of(EX(func));
-	if (task && task->fiber && !is_asking && !claim(task, execute_data)) {
+	if (task && task->fiber && !task->is_asking && !claim(task, execute_data)) {
 		RETURN_THROWS();
 	}
 	handler(INTERNAL_FUNCTION_PARAM_PASSTHRU);
@@ -267,23 +275,29 @@ void surus_handles_start(void)
 		return;
 	}
 	zend_hash_init(&uses, 16, NULL, free_use, true);
+	surus_statements_start();
 	surus_handle_functions(guard);
 }
 
 /* The object lives: the end of one of its kind is seen. */
 static void end_begun(surus_task *task, zend_object *object, surus_handle_kind *kind)
 {
-	is_asking = true;
+	task->is_asking = true;
 	const char *begun = kind->begun(object);
-	is_asking = false;
+	task->is_asking = false;
 	if (!begun) {
+		if (kind->mend && task->cancel != SURUS_CANCEL_NONE) {
+			kind->mend(object);
+		}
 		return;
 	}
 	surus_log_unended(task, object->ce, begun);
 	GC_ADDREF(object);
+	task->is_asking = true;
 	zend_try {
 		kind->end(object);
 	} zend_end_try();
+	task->is_asking = false;
 	OBJ_RELEASE(object);
 }
 
@@ -308,6 +322,9 @@ void surus_handles_end(surus_task *task)
 	}
 	zend_ulong key = 0;
 	use *known;
+	task->is_asking = true;
+	surus_statements_end(task);
+	task->is_asking = false;
 	/* Each time from the start: where one has waited, others have used the table meanwhile. */
 	for (const use *first; (first = first_of(task, &key));) {
 		end_begun(task, first->object, first->kind);
@@ -326,6 +343,7 @@ void surus_handles_end(surus_task *task)
 
 void surus_handles_forget(surus_isolate *isolate)
 {
+	surus_statements_forget(isolate);
 	for (size_t i = 0; i < waiting_count;) {
 		if (waiting_list[i].isolate == isolate) {
 			waiting_list[i] = waiting_list[--waiting_count];
@@ -340,6 +358,7 @@ void surus_handles_give_up(surus_task *task)
 	use *known;
 	last.handle = NULL;
 	last.task = NULL;
+	surus_statements_give_up(task);
 	ZEND_HASH_FOREACH_PTR(&uses, known) {
 		if (known->task == task) {
 			known->task = NULL;

@@ -88,6 +88,9 @@ struct surus_task {
 	bool body_over;       /* of a fiber's request: shutdown functions and what follows them run */
 	bool hard_cancel;     /* cancelled again while it ends: nothing waits any more */
 	bool uses_handles;    /* handles.c has noted it */
+	bool uses_statements; /* statements.c has */
+	bool is_asking;       /* handles.c calls the extension itself */
+	uint64_t request_number; /* statements.c: 0 until it is needed */
 	uint32_t refused;     /* waits refused in a row */
 	uint32_t naps;        /* pauses in a row of a wait for another thread */
 	uint32_t resumed_at;  /* tick of the last resume */

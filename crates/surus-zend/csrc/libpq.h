@@ -41,9 +41,6 @@ typedef struct {
 /* After surus_libpq_load(). */
 extern surus_libpq pq;
 
-/* Milliseconds that a server may take to answer when nobody waits for it any more. */
-#define SURUS_PATIENCE_MS 2000
-
 /* Ends a conversation that is not idle: libpq takes the connection for broken, and no call on it waits. */
 void surus_libpq_sever(PGconn *connection);
 /* Reads what is left of an answer, if that ends soon; else severs the connection. */

@@ -13,6 +13,8 @@ typedef struct {
 /* persistent.c: up to `max` entries of this type into `to`; the list may change afterwards. */
 size_t surus_kept_of(int type, surus_kept *to, size_t max);
 #define SURUS_MAX_KEPT 32
+/* Milliseconds that a server may take to answer when nobody waits for it any more. */
+#define SURUS_PATIENCE_MS 2000
 /* Ends the connection: nobody uses it. */
 void surus_kept_close(const surus_kept *kept);
 /* Objects that live on use the connection: the isolate keeps it for them, and no request is given it. */
@@ -72,6 +74,8 @@ bool surus_mysqli_reset(zend_object *object);
 bool surus_mysqlnd_is_alive(void *connection);
 /* Whether a pointer is one to a connection of mysqlnd. */
 bool surus_is_mysqlnd(void *candidate);
+/* Reads what is left of answers, if that comes soon; else closes the connection. */
+void surus_mysqlnd_settle(void *connection);
 /* Makes it what it was when it was opened; false: it cannot be. */
 bool surus_mysqlnd_reset(void *connection, const char *user, const char *password);
 

@@ -10,6 +10,7 @@
 #include "main/php_network.h"
 
 #include <dlfcn.h>
+#include <poll.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -47,6 +48,49 @@ static void restore_charset(MYSQLND_CONN_DATA *data)
 static bool is_idle(MYSQLND_CONN_DATA *data)
 {
 	return data && GET_CONNECTION_STATE(&data->state) == CONN_READY && !(data->upsert_status->server_status & SERVER_MORE_RESULTS_EXISTS);
+}
+
+static int descriptor_of(const MYSQLND_CONN_DATA *data)
+{
+	php_stream *stream = data->vio ? data->vio->data->stream : NULL;
+	php_socket_t descriptor = -1;
+	if (!stream || php_stream_cast(stream, PHP_STREAM_AS_FD_FOR_SELECT | PHP_STREAM_CAST_INTERNAL, (void *)&descriptor, 0) != SUCCESS) {
+		return -1;
+	}
+	return descriptor;
+}
+
+/* The next part of an answer that nobody reads; false: there is none, or it does not come. */
+static bool read_part(MYSQLND_CONN_DATA *data)
+{
+	struct pollfd state = {.fd = descriptor_of(data), .events = POLLIN};
+	MYSQLND_RES *result;
+	switch (GET_CONNECTION_STATE(&data->state)) {
+		case CONN_QUERY_SENT:
+			return state.fd >= 0 && poll(&state, 1, SURUS_PATIENCE_MS) > 0 && data->m->reap_query(data) == PASS;
+		case CONN_FETCHING_DATA:
+			result = data->m->use_result(data);
+			return result && result->m.free_result(result, false) == PASS;
+		case CONN_NEXT_RESULT_PENDING:
+			return data->m->next_result(data) == PASS;
+		default:
+			return false;
+	}
+}
+
+#define MAX_PARTS 64
+
+void surus_mysqlnd_settle(void *connection)
+{
+	MYSQLND_CONN_DATA *data = ((MYSQLND *)connection)->data;
+	if (!data || GET_CONNECTION_STATE(&data->state) == CONN_QUIT_SENT) {
+		return;
+	}
+	for (unsigned parts = 0; parts < MAX_PARTS && !is_idle(data) && read_part(data); parts++) {
+	}
+	if (!is_idle(data)) {
+		data->m->send_close(data);
+	}
 }
 
 /* The password is not mysqlnd's to know: it keeps another text in that place. */
@@ -111,11 +155,8 @@ void surus_mysqli_start(void)
 bool surus_mysqlnd_is_alive(void *connection)
 {
 	MYSQLND_CONN_DATA *data = ((MYSQLND *)connection)->data;
-	php_stream *stream = is_idle(data) && data->vio ? data->vio->data->stream : NULL;
-	php_socket_t descriptor = -1;
-	return stream && stream->readpos == stream->writepos
-		&& php_stream_cast(stream, PHP_STREAM_AS_FD_FOR_SELECT | PHP_STREAM_CAST_INTERNAL, (void *)&descriptor, 0) == SUCCESS
-		&& !surus_is_readable(descriptor);
+	const php_stream *stream = is_idle(data) && data->vio ? data->vio->data->stream : NULL;
+	return stream && stream->readpos == stream->writepos && !surus_is_readable(descriptor_of(data));
 }
 
 bool surus_mysqli_reset(zend_object *object)

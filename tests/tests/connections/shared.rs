@@ -9,7 +9,7 @@ use surus_tests::waiting::wait_for;
 use super::{begin, notes, port, server};
 
 /// Begins a request and waits until it is at work.
-fn start(server: &Surus, target: &str, id: &str) -> Connection {
+pub(super) fn start(server: &Surus, target: &str, id: &str) -> Connection {
     let connection = begin(server, &format!("{target}&id={id}")).expect("a connection");
     wait_for("it has not begun", || {
         notes(server, id).starts_with("begun;")
@@ -17,12 +17,12 @@ fn start(server: &Surus, target: &str, id: &str) -> Connection {
     connection
 }
 
-fn answer(mut connection: Connection) -> String {
+pub(super) fn answer(mut connection: Connection) -> String {
     let response = connection.response("GET").expect("an answer");
     response.expect(200).text()
 }
 
-fn get(server: &Surus, target: &str) -> String {
+pub(super) fn get(server: &Surus, target: &str) -> String {
     Request::get(target)
         .send(server.address())
         .expect(200)
@@ -30,7 +30,7 @@ fn get(server: &Surus, target: &str) -> String {
 }
 
 /// It names both requests, without what their query strings say, the places of both, and the mend.
-fn expect_in_use(text: &str, class: &str) {
+pub(super) fn expect_in_use(text: &str, class: &str) {
     assert!(
         text.starts_with(&format!("in use: {class} is in use")),
         "{text}"
