@@ -49,6 +49,11 @@ fn pages() {
     assert!(server.log().contains("There is no template \"nothing\""));
     get("/php/two-layouts").expect(500);
     assert_eq!(
+        get("/php/own-title").text(),
+        "<title>own &amp; title</title><main>text</main>",
+        "variables of a layout"
+    );
+    assert_eq!(
         get("/php/captured").json(),
         json!(["aB", "c"]),
         "a buffer of its own is not flushed"

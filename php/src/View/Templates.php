@@ -7,8 +7,8 @@ namespace Surus\View;
 use Surus\Http\Response;
 
 /**
- * Templates in plain PHP. A template has its variables, and `$e(text)`, which makes text safe in HTML; `$layout(name)` puts
- * what it prints into another template as `$content`; `$include(name, variables)` prints another one; `$flush()` sends what
+ * Templates in plain PHP. A template has its variables, and `$e(text)`, which makes text safe in HTML; `$layout(name, variables)`
+ * puts what it prints into another template as `$content`; `$include(name, variables)` prints another one; `$flush()` sends what
  * was printed so far, where the page is streamed.
  */
 final class Templates
@@ -70,12 +70,14 @@ final class Templates
     private function print(string $name, array $variables): void
     {
         $outer = null;
-        $template = new \Fiber(function () use ($name, $variables, &$outer): void {
-            $this->run($name, $variables, static function (string $layout) use (&$outer): void {
+        $own = [];
+        $template = new \Fiber(function () use ($name, $variables, &$outer, &$own): void {
+            $this->run($name, $variables, static function (string $layout, array $more = []) use (&$outer, &$own): void {
                 if ($outer !== null) {
                     throw new \LogicException("A template has one layout, not \"$outer\" and \"$layout\"");
                 }
                 $outer = $layout;
+                $own = $more;
                 \Fiber::suspend();
             });
         });
@@ -90,12 +92,12 @@ final class Templates
                 Pieces::advance($template, static fn (): bool => false);
             }
         });
-        $this->print($outer, ['content' => $content] + $variables);
+        $this->print($outer, ['content' => $content] + $own + $variables);
     }
 
     /**
      * @param array<string, mixed> $variables
-     * @param \Closure(string): void $layout
+     * @param \Closure(string, array<string, mixed>=): void $layout
      */
     private function run(string $name, array $variables, \Closure $layout): void
     {
