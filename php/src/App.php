@@ -102,14 +102,25 @@ final class App
      */
     public function map(string|array $methods, string $pattern, mixed $handler): Route
     {
+        return $this->mapAt(Origin::caller(), $methods, $pattern, $handler);
+    }
+
+    /**
+     * @internal for routes that are declared elsewhere than where they are added
+     *
+     * @param string $origin file and line
+     * @param string|list<string> $methods
+     */
+    public function mapAt(string $origin, string|array $methods, string $pattern, mixed $handler): Route
+    {
         $methods = (array) $methods;
         foreach ($methods ?: [''] as $method) {
             if ($method !== '*' && preg_match('/^[A-Za-z][A-Za-z0-9!#$%&\'*+.^_`|~-]*$/D', $method) !== 1) {
-                throw new BootError(Origin::caller() . ": \"$method\" is no method of a request (\"*\" is all of them)");
+                throw new BootError("$origin: \"$method\" is no method of a request (\"*\" is all of them)");
             }
         }
 
-        return $this->items[] = new Route($methods, $pattern, $handler, Origin::caller());
+        return $this->items[] = new Route($methods, $pattern, $handler, $origin);
     }
 
     /**

@@ -80,7 +80,7 @@ fn a_new_project_passes_its_own_tests() {
     assert!(listed, "{routes}");
     assert_eq!(
         routes.lines().last(),
-        Some("GET   /api/notes/{id:int}  app.php:49")
+        Some("GET   /api/notes/{id:int}  app.php:49  < Surus\\Middleware\\SecurityHeaders")
     );
     let env = fs::read_to_string(folder.path().join("notes/.env")).expect("settings");
     fs::write(

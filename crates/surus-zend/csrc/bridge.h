@@ -300,6 +300,9 @@ bool surus_rs_cache_write(surus_str key, surus_str value, int kind, int64_t unti
 bool surus_rs_cache_remove(surus_str key);
 bool surus_rs_cache_clear(surus_str prefix);
 
+/* What is wrong with a route's pattern; false if nothing is. Valid until the next call. */
+bool surus_rs_pattern_error(surus_str pattern, surus_str *text);
+
 /* An OpenAPI document from what Surus\Schema\OpenApi says; false: the text is what is wrong. Valid until the next call. */
 bool surus_rs_openapi(surus_str routes, surus_str *text);
 /* The page that shows one. */

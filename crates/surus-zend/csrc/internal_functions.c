@@ -24,6 +24,19 @@ static ZEND_FUNCTION(surus_schema_page)
 	RETURN_STRINGL(text.ptr, text.len);
 }
 
+/* Surus\Internal\pattern_error(string $pattern): ?string */
+static ZEND_FUNCTION(surus_pattern_error)
+{
+	zend_string *pattern;
+	ZEND_PARSE_PARAMETERS_START(1, 1)
+		Z_PARAM_STR(pattern)
+	ZEND_PARSE_PARAMETERS_END();
+	surus_str text;
+	if (surus_rs_pattern_error(surus_bytes_of(pattern), &text)) {
+		RETURN_STRINGL(text.ptr, text.len);
+	}
+}
+
 ZEND_FUNCTION(call_handler)
 {
 	zval *request;
@@ -247,6 +260,9 @@ ZEND_END_ARG_INFO()
 ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_request_header, 0, 1, IS_STRING, 1)
 	ZEND_ARG_TYPE_INFO(0, name, IS_STRING, 0)
 ZEND_END_ARG_INFO()
+ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_pattern_error, 0, 1, IS_STRING, 1)
+	ZEND_ARG_TYPE_INFO(0, pattern, IS_STRING, 0)
+ZEND_END_ARG_INFO()
 ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_watch, 0, 0, IS_VOID, 0)
 	ZEND_ARG_VARIADIC_TYPE_INFO(0, paths, IS_STRING, 0)
 ZEND_END_ARG_INFO()
@@ -254,6 +270,7 @@ ZEND_END_ARG_INFO()
 const zend_function_entry surus_internal_functions[] = {
 	ZEND_NS_NAMED_FE("Surus\\Schema", document, ZEND_FN(surus_schema_document), arginfo_document)
 	ZEND_NS_NAMED_FE("Surus\\Schema", page, ZEND_FN(surus_schema_page), arginfo_string)
+	ZEND_NS_NAMED_FE("Surus\\Internal", pattern_error, ZEND_FN(surus_pattern_error), arginfo_pattern_error)
 	ZEND_NS_FE("Surus\\Internal", call_handler, arginfo_call_handler)
 	ZEND_NS_FE("Surus\\Internal", take_tokens, arginfo_take_tokens)
 	ZEND_NS_FE("Surus\\Internal", report, arginfo_report)

@@ -48,7 +48,7 @@ pub struct RouteInfo {
     pub host: String,
     /// `name` or `name: value`, which the request must have.
     pub headers: Vec<String>,
-    /// Its name and its handler.
+    /// Its name, its handler and its middleware.
     pub about: String,
 }
 
@@ -171,7 +171,8 @@ impl Coroutine {
         let declared = exchange.routes.take();
         let shown = declared
             .into_iter()
-            .filter(|route| !route.pattern.is_empty());
+            // What comes with other routes (OPTIONS for CORS) says nothing of itself.
+            .filter(|route| !route.pattern.is_empty() && !route.about.is_empty());
         Ok(shown
             .map(|route| RouteInfo {
                 methods: route.methods,

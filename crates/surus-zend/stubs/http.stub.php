@@ -256,6 +256,11 @@ namespace Surus\Internal {
         }
     }
 
+    /** What is wrong with a route's pattern; null if nothing is. */
+    function pattern_error(string $pattern): ?string
+    {
+    }
+
     /** Calls the handler of the running request's route with its planned arguments. */
     function call_handler(NativeRequest $request): mixed
     {

@@ -8,12 +8,16 @@ namespace Surus\Attribute;
 #[\Attribute(\Attribute::TARGET_CLASS)]
 final class Group
 {
-    /** @param list<callable|object|string> $use middleware */
+    /**
+     * @param list<callable|object|string> $use middleware
+     * @param list<callable|object|string> $middleware the same, behind these
+     */
     public function __construct(
         public readonly string $prefix = '',
         public readonly string $name = '',
         public readonly array $use = [],
         public readonly string $host = '',
+        public readonly array $middleware = [],
     ) {
     }
 }

@@ -8,9 +8,12 @@ namespace Surus\Attribute;
 #[\Attribute(\Attribute::TARGET_METHOD | \Attribute::IS_REPEATABLE)]
 final class Patch extends Route
 {
-    /** @param list<callable|object|string> $use middleware */
-    public function __construct(string $path, string $name = '', array $use = [], string $host = '')
+    /**
+     * @param list<callable|object|string> $use middleware
+     * @param list<callable|object|string> $middleware the same, behind these
+     */
+    public function __construct(string $path, string $name = '', array $use = [], string $host = '', array $middleware = [])
     {
-        parent::__construct('PATCH', $path, $name, $use, $host);
+        parent::__construct('PATCH', $path, $name, $use, $host, $middleware);
     }
 }

@@ -11,6 +11,7 @@ class Route
     /**
      * @param string|list<string> $methods "*" for all
      * @param list<callable|object|string> $use middleware
+     * @param list<callable|object|string> $middleware the same, behind these
      */
     public function __construct(
         public readonly string|array $methods,
@@ -18,6 +19,7 @@ class Route
         public readonly string $name = '',
         public readonly array $use = [],
         public readonly string $host = '',
+        public readonly array $middleware = [],
     ) {
     }
 }

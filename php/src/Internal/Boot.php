@@ -164,7 +164,7 @@ final class Boot
             $plan->arguments,
             $pipeline,
             $plan->target,
-            $route->about(),
+            $route->about($this->middleware),
             $pipeline !== null || $this->errors->hasInput(),
             $route->origin,
         ];

@@ -18,6 +18,7 @@ final class Declared
      * @param list<string> $headers lines
      * @param list<callable|object|string> $middleware of groups and the route
      * @param string $origin file and line
+     * @param bool $isOwn whether the application has declared it; else it comes with another one
      */
     public function __construct(
         public readonly array $methods,
@@ -28,15 +29,24 @@ final class Declared
         public readonly array $headers,
         public readonly array $middleware,
         public readonly string $origin,
+        public readonly bool $isOwn = true,
     ) {
     }
 
-    /** For people: its name, and where its handler is. */
-    public function about(): string
+    /**
+     * For people: its name, where its handler is, and what stands around it; empty where it is not the application's.
+     *
+     * @param list<callable|object|string> $outer middleware of the application
+     */
+    public function about(array $outer): string
     {
-        $what = Origin::name($this->handler);
+        if (!$this->isOwn) {
+            return '';
+        }
+        $what = Origin::name($this->handler) . ($this->name === '' ? '' : " ($this->name)");
+        $around = implode(', ', array_map(Origin::name(...), [...$outer, ...$this->middleware]));
 
-        return $this->name === '' ? $what : "$what ($this->name)";
+        return $around === '' ? $what : "$what  < $around";
     }
 
     /** For messages: "GET /users". */

@@ -43,16 +43,18 @@ final class Discovery
             throw new BootError(Origin::caller() . ": \"$class\" is neither a class nor a folder");
         }
         $reflection = new \ReflectionClass($class);
+        Imports::checkClass($reflection);
         $common = Attributes::first($reflection, Attribute\Group::class) ?? new Attribute\Group();
         $group = null;
         foreach ($reflection->getMethods() as $method) {
+            Imports::check($method);
             foreach (Attributes::all($method, Attribute\Route::class) as $route) {
                 if (!$method->isPublic()) {
                     throw new BootError(Origin::of($method) . ": $class::{$method->getName()}() has a route, but is not public");
                 }
-                $group ??= $app->mount($common->prefix, new App())->name($common->name)->host($common->host)->use(...$common->use);
-                $group->map($route->methods, $route->path, [$class, $method->getName()])
-                    ->name($route->name)->host($route->host)->use(...$route->use);
+                $group ??= $app->mount($common->prefix, new App())->name($common->name)->host($common->host)->use(...$common->use, ...$common->middleware);
+                $group->mapAt(Origin::of($method), $route->methods, $route->path, [$class, $method->getName()])
+                    ->name($route->name)->host($route->host)->use(...$route->use, ...$route->middleware);
             }
         }
     }
@@ -65,10 +67,10 @@ final class Discovery
             $handlers = (static fn (): mixed => require $file)();
             if (is_array($handlers) && !is_callable($handlers)) {
                 foreach ($handlers as $method => $handler) {
-                    $app->map((string) $method, $pattern, $handler);
+                    $app->mapAt("$file:1", (string) $method, $pattern, $handler);
                 }
             } elseif (is_callable($handlers)) {
-                $app->any($pattern, $handlers);
+                $app->mapAt("$file:1", '*', $pattern, $handlers);
             } else {
                 throw new BootError("$file:1: it returns neither a handler nor handlers by method");
             }
@@ -80,7 +82,7 @@ final class Discovery
     {
         foreach (self::scripts($folder) as $file) {
             self::mayRunAgain($file);
-            $app->map(['GET', 'POST'], self::pattern($file, $folder), new Page($file));
+            $app->mapAt("$file:1", ['GET', 'POST'], self::pattern($file, $folder), new Page($file));
         }
     }
 

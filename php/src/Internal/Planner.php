@@ -29,7 +29,13 @@ final class Planner
     /** The handler as something that can be called, its arguments, and the pattern with what their types say. */
     public function plan(Declared $route): Plan
     {
+        // Else a parameter of the handler would be blamed for it.
+        $wrong = (string) $route->pattern === '' ? null : pattern_error((string) $route->pattern);
+        if ($wrong !== null) {
+            throw new BootError("$route->origin: $wrong");
+        }
         [$callable, $function, $leading, $target] = $this->resolve($route);
+        Imports::check($function);
         $pattern = $route->pattern;
         $arguments = $leading;
         foreach ($function->getParameters() as $parameter) {
@@ -81,8 +87,12 @@ final class Planner
 
     private function argument(\ReflectionParameter $parameter, Pattern &$pattern, Declared $route, \ReflectionFunctionAbstract $function): Argument
     {
+        Imports::check($parameter);
         $name = $parameter->getName();
         $type = $parameter->getType();
+        if ($type instanceof \ReflectionNamedType && class_exists($type->getName())) {
+            Imports::checkClass(new \ReflectionClass($type->getName()));
+        }
         $fail = static fn (string $why): BootError => new BootError(
             Origin::of($function) . ": parameter \$$name of the handler for \"{$route->label()}\" $why",
         );
@@ -139,7 +149,8 @@ final class Planner
         }
 
         return $service ?? throw $fail(
-            'is no parameter of the path, has no attribute such as #[Query], and its type is neither ' . Request::class . ' nor a service',
+            'is no parameter of the path, has no attribute such as #[Query], and its type' . ($type === null ? '' : " $type")
+            . ' is neither ' . Request::class . ' nor a service' . Recipe::missing($type),
         );
     }
 

@@ -85,8 +85,24 @@ final class Recipe
         }
         $constructor = $class->getConstructor();
         throw new BootError(($constructor === null || $class->isInternal() ? '' : Origin::of($constructor) . ': ')
-            . "parameter \${$parameter->getName()} of the constructor of {$class->getName()} is no service and has no default"
+            . "parameter \${$parameter->getName()}" . ($type === null || $id === null ? '' : " ($type)")
+            . " of the constructor of {$class->getName()} is no service and has no default" . self::missing($type)
             . self::wanted());
+    }
+
+    /** That the class of a parameter is not there. */
+    public static function missing(?\ReflectionType $type): string
+    {
+        $name = $type instanceof \ReflectionNamedType && !$type->isBuiltin() ? $type->getName() : null;
+        if ($name === null || in_array($name, ['self', 'static', 'parent'], true)) {
+            return '';
+        }
+
+        return match (true) {
+            class_exists($name) || enum_exists($name) => '',
+            interface_exists($name) => " ($name is an interface: declare which class it is, with singleton() or scoped())",
+            default => " (there is no class $name: is its import missing?)",
+        };
     }
 
     /** For whom a service is made. */

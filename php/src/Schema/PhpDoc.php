@@ -22,7 +22,7 @@ final class PhpDoc
     /** @return array<string, array{type: string, text?: string}> by parameter */
     private static function parameters(string|false $comment): array
     {
-        preg_match_all('/^@param\s+(.+?)\s*\$(\w+)[ \t]*(.*)$/m', self::text($comment), $found, PREG_SET_ORDER);
+        preg_match_all('/^@param\s+([^@$]+?)\s*\$(\w+)[ \t]*(.*)$/m', self::text($comment), $found, PREG_SET_ORDER);
         $parameters = [];
         foreach ($found as [, $type, $name, $text]) {
             $parameters[$name] = ['type' => $type] + ($text === '' ? [] : ['text' => $text]);

@@ -58,6 +58,12 @@ final class Scope
         return null;
     }
 
+    /** The namespace. */
+    public function space(): string
+    {
+        return is_file($this->file) ? $this->here()['name'] : '';
+    }
+
     /** @return array{line: int, name: string, uses: array<string, string>} */
     private function here(): array
     {

@@ -25,6 +25,12 @@ final class TypeDescriber
             throw new Undescribable('a variadic parameter or a reference cannot be input');
         }
         $each = PhpDoc::eachOf($parameter);
+        $doc = PhpDoc::of($parameter)['type'] ?? '';
+        if ($each === null && preg_match('/[{<]|\[\]/', $doc) === 1 && preg_match('/\b(array|iterable)\b/', (string) $parameter->getType()) === 1) {
+            throw new Undescribable("the type \"" . preg_replace('/\s+/', ' ', $doc) . '" of its doc comment cannot be validated: '
+                . (str_contains($doc, '{') ? 'declare a class with these members' : 'is a class in it not there, or its import missing?')
+                . ' (or say array, which takes anything)');
+        }
         $type = $this->of($parameter->getType(), $parameter->getDeclaringClass(), $each);
         foreach (Attributes::all($parameter, Constraint::class) as $constraint) {
             $type = $this->constrain($type, $constraint);

@@ -238,6 +238,146 @@ $app->singleton(Shop::class);"#,
     ),
 ];
 
+/// As above; {file} is the file's name.
+const MISLEADING: &[(&str, &str)] = &[
+    (
+        r#"$app->get('/users/{id', fn (int $id) => 1);"#,
+        r#":5: route "/users/{id": a { without its }"#,
+    ),
+    (
+        r#"$app->get('/users/id}', fn (int $id) => 1);"#,
+        r#":5: route "/users/id}": a } without its {"#,
+    ),
+    (
+        "class C {\n#[Get('/{id:number}')] public function one(int $id) { return 1; } }\n$app->controllers(C::class);",
+        r#":6: route "/{id:number}": unknown constraint "number""#,
+    ),
+    (
+        "class C {\n#[Surus\\Attribute\\Route('GE T', '/')] public function one() { return 1; } }\n$app->controllers(C::class);",
+        r#":6: "GE T" is no method of a request"#,
+    ),
+    // Dependencies.
+    (
+        r#"interface I {} class S { public function __construct(I $x) {} } $app->get('/', fn (S $s) => 1);"#,
+        r#":5: parameter $s of the handler for "GET /" is a service that cannot be made: {file}:5: parameter $x (I) of the constructor of S is no service and has no default (I is an interface: declare which class it is, with singleton() or scoped())"#,
+    ),
+    (
+        r#"class S { public function __construct(Mailer $x) {} } $app->get('/', fn (S $s) => 1);"#,
+        r#":5: parameter $s of the handler for "GET /" is a service that cannot be made: {file}:5: parameter $x (Mailer) of the constructor of S is no service and has no default (there is no class Mailer: is its import missing?)"#,
+    ),
+    // Attributes without their import.
+    (
+        r#"class I { public function __construct(#[Email] public string $e) {} } $app->post('/', fn (I $i) => 1);"#,
+        r#":5: parameter $e: there is no attribute #[Email] (Email): add "use Surus\Schema\Email;""#,
+    ),
+    (
+        r#"class I { public function __construct(#[Length(max: 3)] public string $e, #[Lenght(max: 3)] public string $f) {} } $app->post('/', fn (I $i) => 1);"#,
+        r#":5: parameter $f: there is no attribute #[Lenght] (Lenght): is its import missing?"#,
+    ),
+    (
+        r#"class D { public function __construct(#[Uuid] public string $e) {} } class I { public function __construct(public D $d) {} } $app->post('/', fn (#[Body] I $i) => 1);"#,
+        r#":5: parameter $e: there is no attribute #[Uuid] (Uuid): add "use Surus\Schema\Uuid;""#,
+    ),
+    (
+        r#"class I { public function __construct(public string $e) {} } $app->post('/', fn (#[Form] I $i) => 1);"#,
+        r#":5: parameter $i: there is no attribute #[Form] (Form): add "use Surus\Attribute\Form;""#,
+    ),
+    (
+        "class C {\n#[Post('/')] public function one() { return 1; } }\n$app->controllers(C::class);",
+        r#":6: there is no attribute #[Post] (Post): add "use Surus\Attribute\Post;""#,
+    ),
+    (
+        r#"#[Group('/x')] class C { #[Get('/')] public function one() { return 1; } } $app->controllers(C::class);"#,
+        r#":5: there is no attribute #[Group] (Group): add "use Surus\Attribute\Group;""#,
+    ),
+    // Types of doc comments.
+    (
+        "class I {\n/** @param array{a: int,\n * b: string} $m */ public function __construct(#[Length(max: 3)] public string $e, public array $m) {} } $app->post('/', fn (I $i) => 1);",
+        r#":7: parameter $m of I::__construct(): the type "array{a: int, b: string}" of its doc comment cannot be validated: declare a class with these members"#,
+    ),
+    (
+        "class I {\n/** @param list<Missing> $m */ public function __construct(#[Length(max: 3)] public string $e, public array $m) {} } $app->post('/', fn (I $i) => 1);",
+        r#":6: parameter $m of I::__construct(): the type "list<Missing>" of its doc comment cannot be validated: is a class in it not there, or its import missing?"#,
+    ),
+];
+
+#[test]
+fn what_is_wrong_is_named_where_it_is() {
+    let folder = TempDir::new("misleading");
+    for (code, message) in MISLEADING {
+        let head = "<?php\nuse Surus\\App; use Surus\\Attribute\\{Body, Get};\nuse Surus\\Schema\\{Length, Pattern};\n";
+        let script = folder.file(
+            "app.php",
+            &format!("{head}$app = new App();\n{code}\nreturn $app;\n"),
+        );
+        let error = Surus::serve(&script).boot_error();
+        let name = script.display().to_string();
+        let wanted = format!("{name}{}", message.replace("{file}", &name));
+        assert!(error.contains(&wanted), "{code}: no {wanted} in {error}");
+        assert!(!error.contains("Stack trace"), "{code}: {error}");
+    }
+}
+
+/// Packages bring attributes that nobody reads: they need not be installed.
+#[test]
+fn attributes_of_packages_that_are_not_there_are_left_alone() {
+    let folder = TempDir::new("foreign");
+    let script = folder.file(
+        "app.php",
+        "<?php namespace Mine; use JetBrains\\PhpStorm\\Pure; use Surus\\App; use Surus\\Schema\\Length;
+        final class Input { public function __construct(#[Pure] #[Length(max: 3)] public string $e) {} }
+        $app = new App(); $app->get('/', #[Pure, \\Override] fn () => 'hello'); $app->post('/', fn (Input $i) => 1); return $app;",
+    );
+    let server = Surus::serve(&script).start();
+    assert_eq!(ask(&server, "GET /").text(), "hello");
+}
+
+/// `middleware` and `use` are one thing, and `surus routes` shows it.
+#[test]
+fn attributes_of_routes_take_middleware() {
+    let folder = TempDir::new("around");
+    let script = folder.file(
+        "app.php",
+        r#"<?php
+        use Surus\App; use Surus\Attribute\{Get, Group}; use Surus\Http\{Middleware, Request, Response}; use Surus\Middleware\Cors;
+        final class Mark implements Middleware {
+            public function handle(Request $request, Closure $next): Response { return $next($request)->withHeader('x-mark', '1'); }
+        }
+        final class Outer implements Middleware {
+            public function handle(Request $request, Closure $next): Response { return $next($request)->withHeader('x-outer', '1'); }
+        }
+        #[Group('/c', middleware: [Outer::class])]
+        final class C { #[Get('/one', name: 'one', middleware: [Mark::class])] public function one() { return 'one'; } }
+        $app = new App();
+        $app->use(Mark::class)->controllers(C::class);
+        $app->get('/shared', fn () => 'shared')->use(new Cors(['https://shop.example']));
+        return $app;"#,
+    );
+    let server = Surus::serve(&script).start();
+    let response = ask(&server, "GET /c/one").expect(200);
+    assert_eq!(
+        (response.header("x-mark"), response.header("x-outer")),
+        (Some("1"), Some("1"))
+    );
+    let preflight = Request::new("OPTIONS", "/shared")
+        .header("Origin", "https://shop.example")
+        .header("Access-Control-Request-Method", "GET");
+    assert_eq!(preflight.send(server.address()).status, 204);
+    let (code, text) = Surus::run(&["routes", script.to_str().expect("a path")]);
+    assert_eq!(code, Some(0), "{text}");
+    let lines: Vec<String> = text
+        .lines()
+        .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
+        .collect();
+    assert_eq!(
+        lines,
+        [
+            "GET /c/one C::one (one) < Mark, Outer, Mark",
+            "GET /shared app.php:13 < Mark, Surus\\Middleware\\Cors",
+        ]
+    );
+}
+
 #[test]
 fn what_is_wrong_is_said_at_boot() {
     let folder = TempDir::new("mistakes");

@@ -1,12 +1,12 @@
 //! What an application declares while it boots, and what the server has for it.
 
-use std::ffi::c_void;
+use std::{cell::RefCell, ffi::c_void};
 
 use super::{exchange, store};
 use crate::{
     ffi::{Str, Taken},
     php_classes, rate,
-    router::Declared,
+    router::{self, Declared},
 };
 
 #[no_mangle]
@@ -33,6 +33,24 @@ unsafe extern "C" fn surus_rs_add_route(
             index,
         });
     }
+}
+
+#[no_mangle]
+unsafe extern "C" fn surus_rs_pattern_error(pattern: Str, text: *mut Str) -> bool {
+    thread_local! {
+        static LAST: RefCell<String> = const { RefCell::new(String::new()) };
+    }
+    // SAFETY: C passes text that lives for this call.
+    let pattern = unsafe { String::from_utf8_lossy(pattern.bytes()) };
+    let Some(error) = router::pattern_error(&pattern) else {
+        return false;
+    };
+    LAST.with_borrow_mut(|last| {
+        *last = error;
+        // SAFETY: C passes a place for the answer; the text stays until the next call.
+        unsafe { text.write(Str::new(last.as_bytes())) };
+    });
+    true
 }
 
 #[no_mangle]

@@ -107,6 +107,12 @@ const ANY: &str = "*";
 /// What routes take, by the shape of their path, method and conditions: no two take the same.
 type Known<'r> = FxHashMap<(String, &'r str, &'r str, &'r str), &'r Declared>;
 
+/// What is wrong with a pattern, if something is.
+#[cfg(not(fuzzing))]
+pub(crate) fn pattern_error(pattern: &str) -> Option<String> {
+    pattern::parse(pattern).err()
+}
+
 impl Router {
     /// The error names the pattern that is wrong, and where it is declared.
     pub(crate) fn new(routes: &[Declared]) -> Result<Router, String> {
