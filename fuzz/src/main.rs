@@ -37,7 +37,7 @@ const TARGETS: &[(&str, Target)] = &[
     ("frames", surus_edge::fuzz::frames),
     ("ids", surus_edge::fuzz::ids),
     ("json", surus_schema::fuzz::json),
-    ("lane", surus_edge::fuzz::lane),
+    ("http1", surus_edge::fuzz::http1),
     ("media", surus_schema::fuzz::media),
     ("messages", surus_master::fuzz::messages),
     ("multipart", surus_schema::fuzz::multipart),

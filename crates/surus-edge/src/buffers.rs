@@ -1,4 +1,5 @@
-//! Room for what is read from clients, shared by the connections of a thread: one that waits for its client keeps none.
+//! Room for what is read from clients and written to them, shared by the connections of a thread: one that waits for its
+//! client keeps none.
 
 use std::cell::{Cell, RefCell};
 
@@ -16,6 +17,7 @@ const LARGEST: usize = 64 * 1024;
 
 thread_local! {
     static IDLE: RefCell<Vec<BytesMut>> = const { RefCell::new(Vec::new()) };
+    static OUTPUTS: RefCell<Vec<Vec<u8>>> = const { RefCell::new(Vec::new()) };
     static HEADERS: Cell<Option<HeaderMap>> = const { Cell::new(None) };
 }
 
@@ -28,6 +30,21 @@ pub(crate) fn take() -> BytesMut {
 pub(crate) fn give(mut buffer: BytesMut) {
     buffer.clear();
     IDLE.with_borrow_mut(|idle| {
+        if idle.len() < MOST && (1..=LARGEST).contains(&buffer.capacity()) {
+            idle.push(buffer);
+        }
+    });
+}
+
+/// An empty buffer for what is written.
+pub(crate) fn take_output() -> Vec<u8> {
+    OUTPUTS.with_borrow_mut(Vec::pop).unwrap_or_default()
+}
+
+/// Takes it back.
+pub(crate) fn give_output(mut buffer: Vec<u8>) {
+    buffer.clear();
+    OUTPUTS.with_borrow_mut(|idle| {
         if idle.len() < MOST && (1..=LARGEST).contains(&buffer.capacity()) {
             idle.push(buffer);
         }

@@ -11,36 +11,35 @@
 //! The phases are noted here with plain cells and judged once a second by [`crate::sweep`]: a timer of its own for each
 //! request would cost an allocation and two visits to the timer wheel.
 
-use std::cell::{Cell, OnceCell, Ref, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::fs::File;
-use std::future::{poll_fn, Future};
+use std::future::poll_fn;
 use std::io::{self, IoSlice};
-use std::pin::pin;
 use std::rc::{Rc, Weak};
 use std::task::{Context, Poll, Waker};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
+use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, StatusCode};
-use socket2::SockRef;
-use tokio::io::Interest;
-use tokio::net::tcp::OwnedWriteHalf;
-use tokio::net::TcpStream;
 
+use crate::buffers;
 use crate::flush::Flusher;
+use crate::http1::Reading;
 use crate::output::{write_header, Output};
 use crate::refused::{first_line, Refusal};
 use crate::stall::Stall;
+use crate::transport::Transport;
 use crate::turn::Turn;
 use crate::{Connection, Limits};
 
 /// Bounds how much of a refused request is read for the sake of the client that is still sending it.
 const LINGER_BYTES: usize = 64 * 1024 * 1024;
 
+/// Bytes of that at once.
+const SCRATCH: usize = 4096;
+
 const REQUEST_TIMEOUT: &[u8] =
     b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
-
-const HEADERS_TOO_LARGE: &[u8] =
-    b"HTTP/1.1 431 Request Header Fields Too Large\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
@@ -49,7 +48,12 @@ pub(crate) enum Phase {
     /// Between requests.
     Idle,
     Head,
+    /// The head has not come in time.
+    Late,
+    /// A request is being answered.
     Busy,
+    /// The same, and the head of the answer is on its way.
+    Answering,
 }
 
 impl Phase {
@@ -57,16 +61,32 @@ impl Phase {
     pub(crate) fn is_between(self) -> bool {
         matches!(self, Phase::New | Phase::Idle)
     }
+
+    /// A request is being answered.
+    pub(crate) fn is_busy(self) -> bool {
+        matches!(self, Phase::Busy | Phase::Answering)
+    }
 }
 
+/// Whether another request may follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Reader {
-    /// The lane, then hyper.
-    Usual,
-    /// A body: see [`crate::direct`].
-    Body,
-    /// Nobody: what comes is a body that is not wanted any more.
-    Nobody,
+pub(crate) enum KeepAlive {
+    Stays,
+    /// The request in flight, or the next one, is the last one.
+    Last,
+    /// The same, and none is waited for.
+    Ends,
+}
+
+/// What becomes of the output that waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sending {
+    /// Nothing yet.
+    Open,
+    /// It leaves with the flusher's next round.
+    Queued,
+    /// The socket has not taken all of it at once: the connection's task sees to the rest.
+    Stuck,
 }
 
 /// What the connection's task is asked to do when it is next polled.
@@ -89,20 +109,21 @@ pub(crate) struct State {
     pub(crate) phase: Cell<Phase>,
     /// When `phase` was entered, in ticks of the sweep's clock (seconds).
     pub(crate) since: Cell<u32>,
+    /// Its bytes.
+    pub(crate) transport: Box<dyn Transport>,
+    /// What was read and nobody has had yet.
+    pub(crate) buffer: RefCell<BytesMut>,
+    /// Who reads on.
+    pub(crate) reading: RefCell<Reading>,
+    /// Bodies that were not read at once, so far.
+    pub(crate) bodies: Cell<u32>,
+    pub(crate) keep_alive: Cell<KeepAlive>,
     /// Some of the request stays unread (413, 431): see [`State::close`].
     pub(crate) linger: Cell<bool>,
-    /// `Finish` has been passed on to hyper.
-    pub(crate) finishing: Cell<bool>,
     /// It has been idle, and another one wants its place.
     dismissed: Cell<bool>,
     output: RefCell<Output>,
-    /// In the flusher's list.
-    queued: Cell<bool>,
-    /// The socket has not taken all of the output at once.
-    stuck: Cell<bool>,
-    header_timed_out: Cell<bool>,
-    /// Bytes that hyper has read since its last request began.
-    pub(crate) head: Cell<usize>,
+    sending: Cell<Sending>,
     pub(crate) stall: Stall,
     pub(crate) turn: Turn,
     /// Several requests at a time, and no phases of one.
@@ -111,21 +132,11 @@ pub(crate) struct State {
     owes_since: Cell<Option<u32>>,
     /// Requests that are being answered.
     requests: Cell<u32>,
-    /// Who reads what the client sends.
-    reader: Cell<Reader>,
-    /// What follows the request in flight is none.
-    is_last: Cell<bool>,
     /// What was refused before there was a request.
     refused: Cell<Option<Refusal>>,
     /// The beginning of what has come and is no request yet, where a log will want it.
     first: RefCell<Vec<u8>>,
     notes_first: Cell<bool>,
-    /// hyper has the connection.
-    by_hyper: Cell<bool>,
-    /// hyper is to give it back after this request.
-    lent: Cell<bool>,
-    /// Nothing of what hyper has written is left in hyper: other bytes may follow.
-    flushed: Cell<bool>,
     command: Cell<Option<Command>>,
     task: RefCell<Option<Waker>>,
     clock: Rc<Cell<u32>>,
@@ -134,7 +145,7 @@ pub(crate) struct State {
 impl State {
     pub(crate) fn new(
         mut addresses: Connection,
-        output: OwnedWriteHalf,
+        transport: Box<dyn Transport>,
         clock: Rc<Cell<u32>>,
     ) -> Rc<Self> {
         Rc::new_cyclic(|weak: &Weak<State>| {
@@ -149,27 +160,23 @@ impl State {
                 proxied: OnceCell::new(),
                 phase: Cell::new(Phase::New),
                 since: Cell::new(clock.get()),
+                transport,
+                buffer: RefCell::default(),
+                reading: RefCell::new(Reading::Heads),
+                bodies: Cell::new(0),
+                keep_alive: Cell::new(KeepAlive::Stays),
                 linger: Cell::new(false),
-                finishing: Cell::new(false),
                 dismissed: Cell::new(false),
-                output: RefCell::new(Output::new(output)),
-                queued: Cell::new(false),
-                stuck: Cell::new(false),
-                header_timed_out: Cell::new(false),
-                head: Cell::new(0),
+                output: RefCell::default(),
+                sending: Cell::new(Sending::Open),
                 stall: Stall::default(),
                 turn: Turn::default(),
                 http2: Cell::new(false),
                 owes_since: Cell::new(None),
                 requests: Cell::new(0),
-                reader: Cell::new(Reader::Usual),
-                is_last: Cell::new(false),
                 refused: Cell::new(None),
                 first: RefCell::default(),
                 notes_first: Cell::new(false),
-                by_hyper: Cell::new(false),
-                lent: Cell::new(false),
-                flushed: Cell::new(true),
                 command: Cell::new(None),
                 task: RefCell::new(None),
                 clock,
@@ -217,6 +224,13 @@ impl State {
         }
     }
 
+    /// This has come, and is refused.
+    pub(crate) fn refuse_input(&self, bytes: &[u8], why: Refusal) {
+        self.first.take();
+        self.note_first(bytes);
+        self.refuse(|_| why);
+    }
+
     /// What has come is refused. The first reason is the one.
     pub(crate) fn refuse(&self, why: impl FnOnce(&[u8]) -> Refusal) {
         if self.refused.get().is_none() {
@@ -235,10 +249,7 @@ impl State {
             self.first.take();
         }
         self.requests.set(self.requests.get() + 1);
-        // Its head has come after all.
-        self.header_timed_out.set(false);
         self.dismissed.set(false);
-        self.head.set(0);
         self.enter(Phase::Busy);
     }
 
@@ -251,7 +262,7 @@ impl State {
 
     /// Not in the middle of another response. HTTP/2 has its own way, stream by stream.
     fn send_interim(&self, status: StatusCode, headers: &HeaderMap) -> bool {
-        if !self.flushed.get() || self.phase.get() != Phase::Busy {
+        if self.phase.get() != Phase::Busy {
             return false;
         }
         self.respond(|output| {
@@ -281,18 +292,12 @@ impl State {
     /// # Errors
     /// The headers have not come in time; 408 is among the output.
     pub(crate) fn check_timeout(&self) -> io::Result<()> {
-        if self.header_timed_out.get() {
-            self.refuse(|_| Refusal::Timeout);
+        if self.phase.get() == Phase::Late {
+            self.refuse_input(&self.buffer.borrow(), Refusal::Timeout);
             self.output.borrow_mut().push(REQUEST_TIMEOUT);
             return Err(io::ErrorKind::TimedOut.into());
         }
         Ok(())
-    }
-
-    /// Answers 431 and closes, from within a read.
-    pub(crate) fn refuse_head(&self) -> io::Error {
-        self.turn_away(Refusal::Head, HEADERS_TOO_LARGE);
-        io::ErrorKind::InvalidData.into()
     }
 
     /// Answers this to what has come or will come; the connection is to be closed.
@@ -302,80 +307,52 @@ impl State {
         self.output.borrow_mut().push(answer);
     }
 
-    pub(crate) fn reader(&self) -> Reader {
-        self.reader.get()
-    }
-
-    /// A body is read from the socket from now on.
-    pub(crate) fn divert(&self) {
-        self.reader.set(Reader::Body);
-    }
-
-    /// The body has been read.
+    /// The body has been read: heads follow.
     pub(crate) fn rejoin(&self) {
-        self.reader.set(Reader::Usual);
+        self.reading.replace(Reading::Heads);
+        if self.buffer.borrow().is_empty() {
+            buffers::give(self.buffer.take());
+        }
         self.wake();
     }
 
     /// The rest of the body will not be read: no request can follow.
     pub(crate) fn abandon(&self) {
-        self.reader.set(Reader::Nobody);
+        self.reading.replace(Reading::Nobody);
         self.linger.set(true);
-        self.order(Command::Finish);
+        self.wake();
     }
 
-    /// What follows the request in flight may be a part of it to others, so it is no request.
-    pub(crate) fn ends_behind(&self) {
-        self.is_last.set(true);
-        self.order(Command::Finish);
-    }
-
-    /// Whether the response in flight is the last one.
-    pub(crate) fn is_last(&self) -> bool {
-        self.is_last.get() || self.reader() == Reader::Nobody
-    }
-
-    /// hyper gets the connection until it has answered the request that has been begun.
-    pub(crate) fn lend(&self) {
-        self.lent.set(true);
-    }
-
-    /// Notes whether hyper has it.
-    pub(crate) fn note_hyper(&self, has_it: bool) {
-        self.by_hyper.set(has_it);
-    }
-
-    /// While nothing is asked for, the lane needs less memory for it than hyper.
-    pub(crate) fn rest(&self) {
-        if self.by_hyper.get() && !self.lent.replace(true) {
-            self.wake();
+    /// Nothing that follows the request in flight is a request: others may take it for a part of this one.
+    pub(crate) fn is_last_request(&self) {
+        if self.keep_alive.get() == KeepAlive::Stays {
+            self.keep_alive.set(KeepAlive::Last);
         }
     }
 
-    /// Whether hyper is done with what it was lent the connection for, and it goes on.
-    pub(crate) fn takes_back(&self) -> bool {
-        let is_done = self.phase.get().is_between() && self.flushed.get();
-        let goes_on = self.reader.get() == Reader::Usual && !self.is_closing();
-        is_done && goes_on && self.lent.replace(false)
+    /// Whether a request may follow the one in flight.
+    pub(crate) fn stays(&self) -> bool {
+        self.keep_alive.get() == KeepAlive::Stays
+            && !matches!(*self.reading.borrow(), Reading::Nobody)
     }
 
-    pub(crate) fn stream(&self) -> Ref<'_, TcpStream> {
-        Ref::map(self.output.borrow(), Output::stream)
+    /// No request is waited for any more. False if it was so before.
+    pub(crate) fn ends(&self) -> bool {
+        self.keep_alive.replace(KeepAlive::Ends) != KeepAlive::Ends
     }
 
-    /// Takes what hyper writes.
+    pub(crate) fn is_ending(&self) -> bool {
+        self.keep_alive.get() == KeepAlive::Ends
+    }
+
+    /// Takes what an engine writes.
     pub(crate) fn poll_write(
         &self,
         cx: &mut Context<'_>,
         bufs: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        self.flushed.set(false);
-        self.output.borrow_mut().poll_write(cx, bufs)
-    }
-
-    /// hyper has nothing left to write for now.
-    pub(crate) fn has_written_all(&self) {
-        self.flushed.set(true);
+        let mut output = self.output.borrow_mut();
+        output.poll_write(&*self.transport, cx, bufs)
     }
 
     pub(crate) fn order(&self, command: Command) {
@@ -405,12 +382,12 @@ impl State {
 
     /// True if it ends, or has been told to.
     pub(crate) fn is_closing(&self) -> bool {
-        self.finishing.get() || self.command.get().is_some()
+        self.is_ending() || self.command.get().is_some()
     }
 
     /// Answers 408 and closes, from within the next read.
     pub(crate) fn time_out(&self) {
-        self.header_timed_out.set(true);
+        self.phase.set(Phase::Late);
         self.wake();
     }
 
@@ -426,19 +403,9 @@ impl State {
         self.command.take()
     }
 
-    /// True if the client has closed its side. hyper finds that out by reading, but it does not read while there is a
-    /// pipelined request in its buffer.
-    pub(crate) fn client_has_left(&self) -> bool {
-        let output = self.output.borrow();
-        let ready = pin!(output.stream().ready(Interest::READABLE));
-        let polled = ready.poll(&mut Context::from_waker(Waker::noop()));
-        matches!(polled, Poll::Ready(Ok(ready)) if ready.is_read_closed())
-    }
-
     /// When it is closed, the kernel forgets what the client has not taken: it would keep that for minutes.
     pub(crate) fn reset(&self) {
-        let output = self.output.borrow();
-        let _ = SockRef::from(output.stream()).set_linger(Some(Duration::ZERO));
+        self.transport.reset();
     }
 
     /// Counts a tick of the clock. True if the client has held up its response for longer than it may.
@@ -446,14 +413,20 @@ impl State {
         self.stall.tick(&self.output.borrow(), limits)
     }
 
-    /// Adds to the output. hyper has nothing to do with the connection then.
+    /// Adds to the output.
+    #[inline(always)]
     pub(crate) fn respond<T>(&self, write: impl FnOnce(&mut Vec<u8>) -> T) -> T {
         self.output.borrow_mut().append(write)
     }
 
+    /// Adds bytes of a body.
+    pub(crate) fn respond_body(&self, bytes: Bytes) {
+        self.output.borrow_mut().push_bytes(bytes);
+    }
+
     /// Pending while so much output waits that no more may be added.
     pub(crate) fn poll_room(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.output.borrow_mut().poll_room(cx)
+        self.output.borrow_mut().poll_room(&*self.transport, cx)
     }
 
     /// Leaves what waits to the end of this turn; the rest of what the socket would not take to its readiness.
@@ -462,31 +435,39 @@ impl State {
         cx: &mut Context<'_>,
         flusher: &Flusher,
     ) -> Poll<io::Result<()>> {
-        if self.queued.get() || self.output.borrow().is_empty() {
+        if self.output.borrow().is_empty() {
             return Poll::Ready(Ok(()));
         }
-        if self.stuck.get() {
-            let polled = self.poll_flush(cx);
-            self.stuck.set(polled.is_pending());
-            return polled;
+        match self.sending.get() {
+            Sending::Queued => Poll::Ready(Ok(())),
+            Sending::Stuck => {
+                let polled = self.poll_flush(cx);
+                if polled.is_ready() {
+                    self.sending.set(Sending::Open);
+                }
+                polled
+            }
+            Sending::Open => {
+                self.sending.set(Sending::Queued);
+                flusher.add(Rc::clone(self));
+                Poll::Pending
+            }
         }
-        self.queued.set(true);
-        flusher.add(Rc::clone(self));
-        Poll::Pending
     }
 
     /// Writes what the socket takes; the task sees to the rest, and to an error.
     pub(crate) fn flush_now(&self) {
-        self.queued.set(false);
-        if !self.output.borrow_mut().try_flush() {
-            self.stuck.set(true);
+        if self.output.borrow_mut().try_flush(&*self.transport) {
+            self.sending.set(Sending::Open);
+        } else {
+            self.sending.set(Sending::Stuck);
             self.wake();
         }
     }
 
     /// Writes what waits. Not done as long as this is pending; an error ends the connection.
     pub(crate) fn poll_flush(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.output.borrow_mut().poll_flush(cx)
+        self.output.borrow_mut().poll_flush(&*self.transport, cx)
     }
 
     /// Sends up to `most` bytes of a file from `offset` on, when nothing waits; how many. Zero at the file's end.
@@ -498,34 +479,38 @@ impl State {
         most: usize,
     ) -> Poll<io::Result<usize>> {
         let mut output = self.output.borrow_mut();
-        output.poll_send_file(cx, file, offset, most)
+        output.poll_send_file(&*self.transport, cx, file, offset, most)
     }
 
-    /// After hyper is done with the connection: sends what still waits and, if part of the request is unread, reads it
+    /// When all is done with the connection: sends what still waits and, if part of the request is unread, reads it
     /// for a moment. Closing on unread data makes the kernel reset the connection, and the client may lose the response
     /// that it has not read yet.
     pub(crate) async fn close(&self) -> io::Result<()> {
         if !self.linger.get() {
             return poll_fn(|cx| self.poll_flush(cx)).await;
         }
-        poll_fn(|cx| self.output.borrow_mut().poll_finish(cx)).await?;
+        poll_fn(|cx| {
+            let mut output = self.output.borrow_mut();
+            output.poll_finish(&*self.transport, cx)
+        })
+        .await?;
         let mut budget = LINGER_BYTES;
         loop {
-            poll_fn(|cx| self.output.borrow().stream().poll_read_ready(cx)).await?;
-            match self.skip() {
-                Ok(0) => return Ok(()),
-                Ok(count) if count > budget => return Ok(()),
-                Ok(count) => budget -= count,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                Err(error) => return Err(error),
+            match poll_fn(|cx| self.poll_skip(cx)).await? {
+                0 => return Ok(()),
+                count if count > budget => return Ok(()),
+                count => budget -= count,
             }
         }
     }
 
-    /// Reads what nobody wants. Its buffer is not part of what waits: every connection would have room for it.
-    fn skip(&self) -> io::Result<usize> {
-        let mut scratch = [0; 4096];
-        self.output.borrow().stream().try_read(&mut scratch)
+    /// Reads what nobody wants.
+    fn poll_skip(&self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
+        let mut scratch = buffers::take();
+        scratch.reserve(SCRATCH);
+        let polled = self.transport.poll_read(cx, &mut scratch, SCRATCH);
+        buffers::give(scratch);
+        polled
     }
 
     pub(crate) fn wake(&self) {

@@ -5,15 +5,15 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
-use hyper::body::Incoming;
 
+use crate::http1::Incoming;
 use crate::http2::Received;
 use crate::BoxError;
 
 #[derive(Debug)]
 pub(crate) enum Input {
     /// HTTP/1.
-    Hyper(Incoming),
+    Http1(Incoming),
     /// HTTP/2.
     H2(Received),
 }
@@ -27,9 +27,7 @@ impl Body for Input {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
         match self.get_mut() {
-            Input::Hyper(incoming) => Pin::new(incoming)
-                .poll_frame(cx)
-                .map_err(|error| error.into()),
+            Input::Http1(incoming) => incoming.poll_frame(cx),
             Input::H2(received) => Pin::new(received)
                 .poll_frame(cx)
                 .map_err(|error| error.into()),
@@ -38,14 +36,14 @@ impl Body for Input {
 
     fn is_end_stream(&self) -> bool {
         match self {
-            Input::Hyper(incoming) => incoming.is_end_stream(),
+            Input::Http1(incoming) => incoming.is_end_stream(),
             Input::H2(received) => received.is_end_stream(),
         }
     }
 
     fn size_hint(&self) -> SizeHint {
         match self {
-            Input::Hyper(incoming) => incoming.size_hint(),
+            Input::Http1(incoming) => incoming.size_hint(),
             Input::H2(received) => received.size_hint(),
         }
     }

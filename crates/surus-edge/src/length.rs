@@ -47,7 +47,7 @@ where
         _ if status == StatusCode::NO_CONTENT || status == StatusCode::RESET_CONTENT => false,
         (Some(_), None, _) if is_head || status == StatusCode::NOT_MODIFIED => true,
         (Some(number), None, Some(sent)) => number == sent,
-        // hyper sends no more than that, and closes where it was less.
+        // No more than that is sent, and the connection closes where it was less.
         (Some(_), None, None) => true,
         _ => false,
     };

@@ -1,23 +1,23 @@
 //! The edge of Surus: everything between a client's socket and a backend.
 //!
 //! One edge runs on one thread, on a current-thread tokio runtime inside a `LocalSet`. It accepts connections, speaks
-//! HTTP/1, mostly through hyper, and HTTP/2, and hands each request to a [`Backend`]. It knows nothing about PHP.
+//! HTTP/1 and HTTP/2, and hands each request to a [`Backend`]. It knows nothing about PHP.
 //!
 //! ```text
-//! listener ──► server.rs ──► connection.rs ──► lane, ──► service.rs ──► Backend ──► reply.rs ──► socket
-//!              accept,       one task per      hyper    limits, 413,               bytes, a file or the
+//! listener ──► server.rs ──► connection.rs ──► http1, ──► service.rs ──► Backend ──► reply.rs ──► socket
+//!              accept,       one task per      http2     limits, 413,               bytes, a file or the
 //!              drain         connection, timeouts       access log                 backend's own stream
 //! ```
 //!
 //! - [`server`]: the accept loops, the bound on connections, the drain; [`crowd`]: those of one address; [`seldom`]: what is logged once for many; [`limits`], [`settings`]: what it is told
 //! - [`opening`], [`proxy_protocol`]: the first bytes of a connection decide what it speaks
-//! - [`lane`]: plain requests of HTTP/1 that are answered at once; everything else of it goes through hyper
+//! - [`http1`]: HTTP/1.0 and HTTP/1.1
 //! - [`http2`]: HTTP/2, on the `h2` crate
-//! - [`serving`]: the life of one connection; [`connection`]: its state; [`socket`]: its bytes; [`turn`]: its share of time
+//! - [`serving`]: the life of one connection; [`connection`]: its state; [`socket`], [`transport`]: its bytes; [`turn`]: its share of time
 //! - [`sweep`], [`stall`]: the timeouts of all of them, once a second; [`patience`]: those of bodies
 //! - [`buffers`], [`output`], [`flush`]: what is read, and what is written, gathered
 //! - [`service`]: a request's way to the backend; [`responding`]: its way back; [`refusal`], [`refused`]: where it ends before
-//! - [`wellformed`]: what is asked of a request beyond what hyper checks
+//! - [`wellformed`]: what is asked of a request beyond what the engines check
 //! - [`proxies`], [`hops`], [`claims`]: who the client is, and headers that say so; [`hosts`]: which name it means
 //! - [`ids`], [`access_log`]: what its request is called, and what is noted of it
 //! - [`backend`]: what a backend is; [`request_body`], [`reply`]: the bodies on both sides of it
@@ -57,11 +57,11 @@ mod hidden;
 mod high;
 mod hops;
 mod hosts;
+mod http1;
 mod http2;
 mod ids;
 mod input;
 mod kept;
-mod lane;
 mod length;
 mod limits;
 mod mime;
@@ -89,6 +89,7 @@ mod splice;
 mod spool;
 mod stall;
 mod sweep;
+mod transport;
 mod turn;
 mod wellformed;
 

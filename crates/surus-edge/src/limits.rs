@@ -14,7 +14,7 @@ pub struct Limits {
     pub connections_per_address: usize,
     /// Whether this machine's own are counted: they are a proxy's, or a benchmark's.
     pub counts_loopback: bool,
-    /// Bytes of request line and headers together (431). hyper wants at least 8192.
+    /// Bytes of request line and headers together (431).
     pub header_bytes: usize,
     /// Headers of one request (431).
     pub header_count: usize,

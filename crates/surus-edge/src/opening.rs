@@ -19,7 +19,7 @@ pub(crate) enum Protocol {
     Http2,
 }
 
-/// Reads as much as is needed to know how to go on; hyper gets what is left of it. `None`: there is nothing to go on with.
+/// Reads as much as is needed to know how to go on; the engine of its protocol gets what is left of it. `None`: there is nothing to go on with.
 pub(crate) async fn open(
     socket: &mut Socket,
     state: &State,
@@ -27,7 +27,8 @@ pub(crate) async fn open(
 ) -> io::Result<Option<Protocol>> {
     if proxied {
         loop {
-            match parse(socket.first()) {
+            let parsed = parse(&socket.first());
+            match parsed {
                 Parsed::Complete { length, addresses } => {
                     socket.skip(length);
                     if let Some((peer, local)) = addresses {
@@ -55,17 +56,19 @@ pub(crate) async fn open(
         }
     }
     loop {
-        let first = socket.first();
-        let common = first.len().min(PREFACE.len());
-        if first[..common] != PREFACE[..common] {
-            return Ok(Some(Protocol::Http1));
-        }
+        let common = {
+            let first = socket.first();
+            let common = first.len().min(PREFACE.len());
+            if first[..common] != PREFACE[..common] {
+                return Ok(Some(Protocol::Http1));
+            }
+            common
+        };
         if common == PREFACE.len() {
             return Ok(Some(Protocol::Http2));
         }
         if !more(socket, state).await? {
-            // hyper answers what has come, if anything.
-            return Ok((!socket.first().is_empty()).then_some(Protocol::Http1));
+            return Ok(None);
         }
     }
 }
@@ -79,11 +82,11 @@ fn poll_more(socket: &mut Socket, state: &State, cx: &mut Context<'_>) -> Poll<i
     let order = state.poll_order(cx);
     match order {
         Some(Command::Abort) => return Poll::Ready(Ok(false)),
-        Some(Command::Finish) if !state.finishing.get() => return Poll::Ready(Ok(false)),
+        Some(Command::Finish) if !state.is_ending() => return Poll::Ready(Ok(false)),
         Some(Command::Finish | Command::Retire) | None => {}
     }
     let polled = socket.poll_first(cx);
-    let retires = order == Some(Command::Retire) && !state.finishing.replace(true);
+    let retires = order == Some(Command::Retire) && state.ends();
     if retires && polled.is_pending() {
         return Poll::Ready(Ok(false));
     }

@@ -79,21 +79,6 @@ impl Refusal {
             _ => Refusal::Malformed,
         }
     }
-
-    /// hyper's error for what it could not parse.
-    pub(crate) fn of_hyper(error: &hyper::Error, first: &[u8]) -> Self {
-        if error.is_parse_too_large() {
-            // It is not told in another way.
-            return match error.to_string().contains("URI") {
-                true => Refusal::Target,
-                false => Refusal::Head,
-            };
-        }
-        match first {
-            [0x16, 0x03, ..] => Refusal::Tls,
-            _ => Refusal::Malformed,
-        }
-    }
 }
 
 /// Bytes of what has come that are kept for the log.

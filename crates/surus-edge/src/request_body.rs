@@ -11,7 +11,8 @@ use http::{HeaderMap, StatusCode};
 use http_body::{Body, Frame, SizeHint};
 
 use crate::connection::State;
-use crate::direct::{Direct, Rest};
+use crate::direct::Rest;
+use crate::http1::Incoming;
 use crate::input::Input;
 use crate::patience::Patience;
 use crate::{BoxError, Limits};
@@ -27,11 +28,6 @@ enum Source {
     Whole(Bytes),
     Client {
         incoming: Input,
-        watch: Box<Watch>,
-    },
-    /// The same without hyper.
-    Direct {
-        direct: Direct,
         watch: Box<Watch>,
     },
 }
@@ -67,45 +63,46 @@ impl RequestBody {
         (RequestBody(Source::Client { incoming, watch }), verdict)
     }
 
-    /// One that is read from the socket.
-    pub(crate) fn direct(
-        direct: Direct,
-        limits: &Limits,
-        connection: &Rc<State>,
-    ) -> (Self, Verdict) {
-        let (watch, verdict) = Watch::new(limits, connection);
-        (RequestBody(Source::Direct { direct, watch }), verdict)
+    /// Whether a helper thread may read it from its socket.
+    pub(crate) fn is_direct(&self) -> bool {
+        self.http1()
+            .is_some_and(|incoming| incoming.left().is_some())
     }
 
-    pub(crate) fn is_direct(&self) -> bool {
-        matches!(self.0, Source::Direct { .. })
+    fn http1(&self) -> Option<&Incoming> {
+        match &self.0 {
+            Source::Client {
+                incoming: Input::Http1(incoming),
+                ..
+            } => Some(incoming),
+            Source::Client { .. } | Source::Whole(_) => None,
+        }
     }
 
     /// What is still in the socket, for a helper thread, where it is read from there. Each time something has come is
     /// waited for by [`RequestBody::arrival`].
     pub(crate) fn rest(&self) -> Option<io::Result<Rest>> {
-        match &self.0 {
-            Source::Direct { direct, .. } => Some(direct.rest()),
-            Source::Whole(_) | Source::Client { .. } => None,
-        }
+        self.http1()?.rest()
     }
 
     /// The next thing to do with [`RequestBody::rest`], of which `taken` bytes were read. False: that was all.
     pub(crate) async fn arrival(&mut self, taken: u64) -> Result<bool, BoxError> {
-        let Source::Direct { direct, watch } = &mut self.0 else {
+        let Source::Client {
+            incoming: Input::Http1(incoming),
+            watch,
+        } = &mut self.0
+        else {
             return Ok(false);
         };
-        direct.took(taken);
+        incoming.took(taken);
         if taken > 0 {
             watch.came(taken)?;
         }
-        if direct.left() == 0 {
+        if incoming.is_end_stream() {
             return Ok(false);
         }
-        poll_fn(|cx| match direct.poll_arrival(cx) {
-            Poll::Ready(arrived) => {
-                Poll::Ready(arrived.map_err(|error| watch.broken(error.into())))
-            }
+        poll_fn(|cx| match incoming.poll_arrival(cx) {
+            Poll::Ready(arrived) => Poll::Ready(arrived.map_err(|error| watch.broken(error))),
             Poll::Pending => watch.poll_patience(cx).map(Err),
         })
         .await?;
@@ -121,7 +118,7 @@ impl RequestBody {
     pub fn at_hand(&self) -> Option<&Bytes> {
         match &self.0 {
             Source::Whole(bytes) => Some(bytes),
-            Source::Client { .. } | Source::Direct { .. } => None,
+            Source::Client { .. } => None,
         }
     }
 
@@ -236,7 +233,7 @@ impl Watch {
 impl Drop for RequestBody {
     fn drop(&mut self) {
         if let Source::Client { incoming, watch } = &self.0 {
-            if !incoming.is_end_stream() {
+            if !incoming.is_end_stream() && watch.connection.is_http2() {
                 watch.connection.linger.set(true);
             }
         }
@@ -257,20 +254,6 @@ impl Body for RequestBody {
                 return Poll::Ready((!bytes.is_empty()).then(|| Ok(Frame::data(bytes))));
             }
             Source::Client { incoming, watch } => (incoming, watch),
-            Source::Direct { direct, watch } => {
-                if watch.ends_turn(cx) {
-                    return Poll::Pending;
-                }
-                return match direct.poll_bytes(cx) {
-                    Poll::Ready(Ok(None)) => Poll::Ready(None),
-                    Poll::Ready(Ok(Some(bytes))) => {
-                        let came = watch.came(bytes.len() as u64);
-                        Poll::Ready(Some(came.map(|()| Frame::data(bytes))))
-                    }
-                    Poll::Ready(Err(error)) => Poll::Ready(Some(Err(watch.broken(error.into())))),
-                    Poll::Pending => watch.poll_patience(cx).map(|error| Some(Err(error))),
-                };
-            }
         };
         if watch.ends_turn(cx) {
             return Poll::Pending;
@@ -280,11 +263,6 @@ impl Body for RequestBody {
                 if let Some(trailers) = frame.trailers_ref() {
                     // There is one such frame.
                     let _ = watch.trailers.set(trailers.clone());
-                }
-                if frame.is_trailers() && !watch.connection.is_http2() {
-                    // hyper ends them with CRLF CRLF only. Who takes LF for the end of a line, as one may (RFC 9112, 2.2),
-                    // may see the next request where hyper has seen a trailer: there is none.
-                    watch.connection.ends_behind();
                 }
                 let bytes = frame.data_ref().map_or(0, |data| data.len() as u64);
                 Poll::Ready(Some(watch.came(bytes).map(|()| frame)))
@@ -299,7 +277,6 @@ impl Body for RequestBody {
         match &self.0 {
             Source::Whole(bytes) => bytes.is_empty(),
             Source::Client { incoming, .. } => incoming.is_end_stream(),
-            Source::Direct { direct, .. } => direct.left() == 0,
         }
     }
 
@@ -307,7 +284,6 @@ impl Body for RequestBody {
         match &self.0 {
             Source::Whole(bytes) => SizeHint::with_exact(bytes.len() as u64),
             Source::Client { incoming, .. } => incoming.size_hint(),
-            Source::Direct { direct, .. } => SizeHint::with_exact(direct.left()),
         }
     }
 }

@@ -8,10 +8,9 @@ use std::task::{ready, Context, Poll};
 use std::time::Instant;
 
 use bytes::Bytes;
-use http::header::{HeaderValue, CONNECTION};
+use http::header::HeaderValue;
 use http::Response;
 use http_body::{Body, Frame, SizeHint};
-use hyper::body::Incoming;
 
 use crate::access_log::Entry;
 use crate::compress::compress;
@@ -68,17 +67,13 @@ impl Noted {
                 log.complete();
             }
         }
-        if self.busy.0.is_last() {
-            let close = HeaderValue::from_static("close");
-            response.headers_mut().insert(CONNECTION, close);
-        }
         if let Some(id) = self.id.take() {
             response.headers_mut().entry(REQUEST_ID).or_insert(id);
         }
         response
     }
 
-    /// A response as hyper takes it.
+    /// A response that is there.
     pub(crate) fn responding<B: Backend>(
         self,
         response: Response<Reply<B::Body>>,
@@ -88,27 +83,13 @@ impl Noted {
 
     /// What is known of the request goes out with its response's body.
     #[inline(always)]
-    fn outgoing<B>(self, response: Response<Reply<B>>) -> Response<Outgoing<B>> {
+    pub(crate) fn outgoing<B>(self, response: Response<Reply<B>>) -> Response<Outgoing<B>> {
         response.map(|reply| Outgoing {
             reply,
             error: None,
             log: self.log,
             _busy: self.busy,
         })
-    }
-
-    /// So many bytes of the body are on their way.
-    pub(crate) fn sending(&mut self, bytes: usize) {
-        if let Some(log) = &mut self.log {
-            log.add(bytes);
-        }
-    }
-
-    /// All of the body is.
-    pub(crate) fn sent(mut self) {
-        if let Some(log) = &mut self.log {
-            log.complete();
-        }
     }
 }
 
@@ -119,16 +100,6 @@ pub(crate) enum Responding<B: Backend> {
     Later {
         future: Later<B::Body>,
         pending: Option<Box<Pending<B>>>,
-    },
-    /// Its connection's turn is over: hyper would go on with the next request.
-    Passing {
-        pass: Pin<Box<dyn Future<Output = ()>>>,
-        then: Box<Responding<B>>,
-    },
-    /// What has been begun with the whole body: hyper is to find it read, too.
-    After {
-        incoming: Incoming,
-        then: Box<Responding<B>>,
     },
 }
 
@@ -148,18 +119,6 @@ impl<B: Backend> Future for Responding<B> {
                     Some(pending) => Poll::Ready(Ok(pending.complete(response))),
                     None => Poll::Pending,
                 }
-            }
-            Responding::Passing { pass, then } => {
-                ready!(pass.as_mut().poll(cx));
-                let then = std::mem::replace(&mut **then, Responding::Now(None));
-                *self = then;
-                self.poll(cx)
-            }
-            Responding::After { incoming, then } => {
-                while ready!(Pin::new(&mut *incoming).poll_frame(cx))
-                    .is_some_and(|read| read.is_ok())
-                {}
-                Pin::new(&mut **then).poll(cx)
             }
         }
     }
@@ -187,11 +146,50 @@ impl<B: Backend> Pending<B> {
 /// A response body on its way out. Its end is the end of the request, as far as the edge can see it.
 #[derive(Debug)]
 pub(crate) struct Outgoing<B> {
-    reply: Reply<B>,
+    pub(crate) reply: Reply<B>,
     /// It is told one turn late: what came before it is on its way then, where it would be thrown away.
     error: Option<BoxError>,
     log: Option<Box<Entry>>,
     _busy: Busy,
+}
+
+impl<B> Outgoing<B> {
+    /// So many bytes of the body are on their way.
+    pub(crate) fn sending(&mut self, bytes: usize) {
+        if let Some(log) = &mut self.log {
+            log.add(bytes);
+        }
+    }
+
+    /// All of the body is.
+    pub(crate) fn complete(&mut self) {
+        if let Some(log) = &mut self.log {
+            log.complete();
+        }
+    }
+
+    /// All of the body is: so many bytes.
+    #[inline(always)]
+    pub(crate) fn sent(&mut self, bytes: usize) {
+        self.sending(bytes);
+        self.complete();
+    }
+}
+
+impl<B> Outgoing<B>
+where
+    B: Body<Data = Bytes, Error = BoxError> + Unpin,
+{
+    /// Bytes of the body, where that is known.
+    #[inline(always)]
+    pub(crate) fn length(&self) -> Option<u64> {
+        match &self.reply {
+            Reply::Empty => Some(0),
+            Reply::Bytes(bytes) => Some(bytes.len() as u64),
+            other if other.is_end_stream() => Some(0),
+            other => other.size_hint().exact(),
+        }
+    }
 }
 
 impl<B> Body for Outgoing<B>

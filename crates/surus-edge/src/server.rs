@@ -10,7 +10,6 @@ use std::rc::Rc;
 use std::task::Poll;
 use std::time::Duration;
 
-use hyper::server::conn::http1;
 use rustix::net::{acceptfrom_with, SocketFlags};
 use socket2::SockRef;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, Interest};
@@ -55,7 +54,6 @@ pub struct Edge<B> {
     pub settings: Settings,
     /// About to end: takes no new connections.
     pub(crate) draining: Cell<bool>,
-    pub(crate) http: http1::Builder,
     pub(crate) http2: h2::server::Builder,
     pub(crate) table: Table,
     crowd: Rc<Crowd>,
@@ -72,28 +70,15 @@ pub struct Drained {
     pub aborted: usize,
 }
 
-/// Bytes of a body that hyper may read at once. It has one bound for that and for heads, whose own is [`socket`](crate::socket)'s to keep.
-const BODY_READ: usize = 256 * 1024;
-
 impl<B: Backend> Edge<B> {
     /// One that has no connections yet.
     pub fn new(backend: Rc<B>, limits: Limits, settings: Settings) -> Self {
-        let mut http = http1::Builder::new();
-        // The sweep has the timeouts; hyper's own would box a timer per request. `output.rs` has the pipeline's flushing.
-        http.keep_alive(true)
-            .header_read_timeout(None)
-            .max_buf_size(limits.header_bytes.max(BODY_READ));
-        // hyper keeps up to 100 headers on the stack, and allocates where a number is given.
-        if limits.header_count != 100 {
-            http.max_headers(limits.header_count);
-        }
         Edge {
             http2: http2::builder(&limits),
             backend,
             limits,
             settings,
             draining: Cell::new(false),
-            http,
             table: Table::default(),
             crowd: Rc::default(),
             told: Seldom::default(),

@@ -1,24 +1,21 @@
-//! From a request that the lane or hyper has parsed to a response that it can write.
+//! From a request that an engine has parsed to a response that it can write.
 
-use std::cell::{Cell, RefCell};
-use std::convert::Infallible;
+use std::cell::Cell;
 use std::rc::Rc;
 use std::time::Instant;
 
 use http::header::{HeaderName, HeaderValue, CACHE_CONTROL, HOST};
 use http::request::Parts;
-use http::{Method, Request, Response, StatusCode};
+use http::{Method, Response, StatusCode};
 use http_body::Body;
-use hyper::body::Incoming;
 
 use crate::compress::accepts;
 use crate::connection::State;
 use crate::hosts::allows;
 use crate::ids::identify;
-use crate::input::Input;
 use crate::refusal::{judge, refuse};
 use crate::request_body::Verdict;
-use crate::responding::{Busy, Noted, Outgoing, Pending, Responding};
+use crate::responding::{Busy, Noted, Pending, Responding};
 use crate::server::Edge;
 use crate::wellformed::check;
 use crate::{
@@ -30,8 +27,6 @@ use crate::{
 pub(crate) struct Service<B: Backend> {
     edge: Rc<Edge<B>>,
     state: Rc<State>,
-    /// The answer to the first request that hyper will come with: the lane has begun it.
-    begun: RefCell<Option<Responding<B>>>,
     /// Responses of one status that are not counted yet: those that leave together are counted together.
     uncounted: Cell<(StatusCode, u32)>,
 }
@@ -51,7 +46,6 @@ impl<B: Backend> Service<B> {
         Service {
             edge,
             state,
-            begun: RefCell::new(None),
             uncounted: Cell::new((StatusCode::OK, 0)),
         }
     }
@@ -67,11 +61,6 @@ impl<B: Backend> Service<B> {
     /// Whether the kernel may send long files by itself.
     pub(crate) fn sends_files(&self) -> bool {
         self.edge.settings.zero_copy
-    }
-
-    /// Passes on a request that has been begun: hyper is about to read the same one.
-    pub(crate) fn leave_to_hyper(&self, responding: Responding<B>) {
-        *self.begun.borrow_mut() = Some(responding);
     }
 
     /// Asks the backend, unless the answer is known without it. `client`: who is at the other end, proxies aside.
@@ -175,7 +164,7 @@ impl<B: Backend> Service<B> {
         }
     }
 
-    /// As hyper takes it, and HTTP/2.
+    /// For who has to wait for it, or may have to.
     #[inline(always)]
     pub(crate) fn respond(&self, mut noted: Noted, begun: Begun<B>) -> Responding<B> {
         match begun {
@@ -196,40 +185,6 @@ impl<B: Backend> Service<B> {
                     edge: Rc::clone(&self.edge),
                 })),
             },
-        }
-    }
-}
-
-impl<B: Backend> hyper::service::Service<Request<Incoming>> for Service<B> {
-    type Response = Response<Outgoing<B::Body>>;
-    type Error = Infallible;
-    type Future = Responding<B>;
-
-    fn call(&self, request: Request<Incoming>) -> Responding<B> {
-        let (mut head, incoming) = request.into_parts();
-        if let Some(responding) = self.begun.borrow_mut().take() {
-            if incoming.is_end_stream() {
-                return responding;
-            }
-            let then = Box::new(responding);
-            return Responding::After { incoming, then };
-        }
-        let (mut body, mut verdict) = (None, None);
-        if !incoming.is_end_stream() {
-            let (watched, fate) =
-                RequestBody::watched(Input::Hyper(incoming), &self.edge.limits, &self.state);
-            (body, verdict) = (Some(watched), Some(fate));
-        }
-        let (noted, begun) = self.begin(self.state.client(), &mut head, body, verdict);
-        self.count();
-        let responding = self.respond(noted, begun);
-        if !self.state.turn.is_over() {
-            return responding;
-        }
-        let state = Rc::clone(&self.state);
-        Responding::Passing {
-            pass: Box::pin(async move { state.turn.pass().await }),
-            then: Box::new(responding),
         }
     }
 }

@@ -3,23 +3,22 @@
 use std::future::{poll_fn, Future};
 use std::pin::{pin, Pin};
 use std::rc::Rc;
-use std::task::{Context, Poll};
+use std::task::Poll;
 use std::time::Duration;
 
-use hyper::server::conn::http1;
-use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 
 use crate::connection::{Command, State};
 use crate::crowd::Place;
 use crate::flush::Flusher;
+use crate::http1;
 use crate::http2::Serving;
-use crate::lane;
 use crate::opening::{self, Protocol};
 use crate::refused::{Refusal, Refused};
 use crate::server::{Edge, OVERLOADED};
 use crate::service::Service;
 use crate::socket::Socket;
+use crate::transport::Tcp;
 use crate::{Backend, Connection};
 
 /// How long a connection that is done may take to hand over what waits and to read what the client still sends.
@@ -47,15 +46,15 @@ pub(crate) fn run<B: Backend>(
     place: Option<Place>,
     draining: bool,
 ) -> impl Future<Output = ()> {
-    let (input, output) = stream.into_split();
-    let state = State::new(addresses, output, edge.table.clock());
+    let transport = Box::new(Tcp::from(stream));
+    let state = State::new(addresses, transport, edge.table.clock());
     let mut seat = Seat {
         key: edge.table.insert(Rc::clone(&state)),
         edge,
         place,
     };
     async move {
-        let mut socket = Socket::new(input, Rc::clone(&state), seat.edge.limits.header_bytes);
+        let mut socket = Socket::new(Rc::clone(&state));
         let settings = &seat.edge.settings;
         if settings.access_log.is_some() {
             state.notes_first();
@@ -105,84 +104,22 @@ pub(crate) fn run<B: Backend>(
     }
 }
 
-/// The fast lane as far as it goes, then hyper: until the connection rests, or for one request. `draining`: the first
-/// request is the last one.
+/// All requests of an HTTP/1 connection. `draining`: the first one is the last one.
 async fn serve_http1<B: Backend>(
     edge: &Rc<Edge<B>>,
     mut socket: Socket,
-    mut service: Service<B>,
+    service: Service<B>,
     draining: bool,
 ) -> End {
     let state = Rc::clone(service.state());
-    loop {
-        if !draining {
-            let lane = pin!(lane::run(&mut socket, &service));
-            match drive(lane, &state, &edge.flusher, |_| {}).await {
-                Some(Ok(lane::End::Hyper)) => {}
-                Some(Ok(lane::End::Closed) | Err(_)) => return End::Closed,
-                None => return End::Aborted,
-            }
-        }
-        // On the heap: most connections never have this state, and all would have room for it.
-        state.note_hyper(true);
-        let served = Box::pin(serve_by_hyper(edge, socket, service, draining)).await;
-        state.note_hyper(false);
-        match served {
-            Ok(left) => (socket, service) = left,
-            Err(end) => return end,
-        }
+    if draining {
+        state.is_last_request();
     }
-}
-
-/// What hyper serves of a connection: all of it, or until it gives it back.
-async fn serve_by_hyper<B: Backend>(
-    edge: &Rc<Edge<B>>,
-    socket: Socket,
-    service: Service<B>,
-    draining: bool,
-) -> Result<(Socket, Service<B>), End> {
-    let state = Rc::clone(service.state());
-    // Not by `Finish`, which would close it before its next request is read.
-    let is_last = state.finishing.replace(state.finishing.get() || draining) || draining;
-    let mut connection = edge
-        .http
-        .clone()
-        .keep_alive(!is_last)
-        .serve_connection(TokioIo::new(socket), service);
-    let stay = pin!(Stay {
-        connection: &mut connection,
-        state: &state,
-    });
-    let finish = |stay: Pin<&mut Stay<'_, B>>| {
-        Pin::new(&mut *stay.get_mut().connection).graceful_shutdown();
-    };
-    match drive(stay, &state, &edge.flusher, finish).await {
-        None => Err(End::Aborted),
-        Some(Some(result)) => Err(End::of(Some(result), &state)),
-        Some(None) => {
-            let parts = connection.into_parts();
-            let mut socket = parts.io.into_inner();
-            socket.give_back(&parts.read_buf);
-            Ok((socket, parts.service))
-        }
-    }
-}
-
-/// What hyper does with a connection: to its end, or (`None`) until it has answered what it was lent the connection for.
-struct Stay<'a, B: Backend> {
-    connection: &'a mut http1::Connection<TokioIo<Socket>, Service<B>>,
-    state: &'a State,
-}
-
-impl<B: Backend> Future for Stay<'_, B> {
-    type Output = Option<hyper::Result<()>>;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        match Pin::new(&mut *self.connection).poll(cx) {
-            Poll::Ready(result) => Poll::Ready(Some(result)),
-            Poll::Pending if self.state.takes_back() => Poll::Ready(None),
-            Poll::Pending => Poll::Pending,
-        }
+    let serving = pin!(http1::serve(&mut socket, &service));
+    // It sees by itself that it is to end.
+    match drive(serving, &state, &edge.flusher, |_| {}).await {
+        Some(Ok(()) | Err(_)) => End::Closed,
+        None => End::Aborted,
     }
 }
 
@@ -204,7 +141,7 @@ async fn serve_http2<B: Backend>(
         Some(Ok(connection)) => connection,
     };
     let mut serving = Serving::new(connection, service);
-    if state.finishing.get() {
+    if state.is_ending() {
         serving.finish();
     }
     let finish = |serving: Pin<&mut Serving<B>>| serving.get_mut().finish();
@@ -234,22 +171,6 @@ enum End {
     Aborted,
 }
 
-impl End {
-    fn of(done: Option<hyper::Result<()>>, state: &State) -> Self {
-        let Some(result) = done else {
-            return End::Aborted;
-        };
-        // hyper has answered what it could not parse (400, 431), and left the rest of it unread.
-        if let Err(error) = result {
-            if error.is_parse() {
-                state.refuse(|first| Refusal::of_hyper(&error, first));
-                state.linger.set(true);
-            }
-        }
-        End::Closed
-    }
-}
-
 /// Polls a connection to its end, and sends what each turn has produced. `None`: it is aborted. By reference: the future
 /// would have room for what it is given and for what it pins.
 async fn drive<C: Future>(
@@ -261,10 +182,10 @@ async fn drive<C: Future>(
     poll_fn(|cx| {
         match state.poll_order(cx) {
             Some(Command::Abort) => return Poll::Ready(None),
-            Some(Command::Finish) if !state.finishing.replace(true) => finish(connection.as_mut()),
-            Some(Command::Retire) if !state.finishing.get() => {
+            Some(Command::Finish) if state.ends() => finish(connection.as_mut()),
+            Some(Command::Retire) if !state.is_ending() => {
                 let polled = connection.as_mut().poll(cx);
-                state.finishing.set(true);
+                state.ends();
                 if let Poll::Ready(output) = polled {
                     return Poll::Ready(Some(output));
                 }

@@ -157,19 +157,20 @@ fn judge(state: &State, now: u32, limits: &Limits) {
         return state.order(Command::Abort);
     }
     match state.phase.get() {
-        Phase::Busy if age > 0 && state.client_has_left() => state.order(Command::Abort),
+        phase if phase.is_busy() && age > 0 && state.transport.has_ended() => {
+            state.order(Command::Abort)
+        }
         Phase::Head if age > header_timeout => state.time_out(),
         Phase::New if age > header_timeout => state.order(Command::Finish),
-        Phase::Idle if !state.finishing.get() && state.is_idle() && age > keep_alive => {
+        Phase::Idle if !state.is_ending() && state.is_idle() && age > keep_alive => {
             state.order(Command::Retire)
         }
         // HTTP/2 has been told to go, and does not.
         Phase::Idle if state.is_dismissed() && age > GOODBYE => state.order(Command::Abort),
-        Phase::Idle if state.finishing.get() && age > keep_alive.saturating_mul(2) => {
+        Phase::Idle if state.is_ending() && age > keep_alive.saturating_mul(2) => {
             state.order(Command::Abort)
         }
-        Phase::Idle if age > 1 && state.is_idle() => state.rest(),
-        Phase::New | Phase::Head | Phase::Idle | Phase::Busy => {}
+        Phase::New | Phase::Head | Phase::Late | Phase::Idle | Phase::Busy | Phase::Answering => {}
     }
 }
 

@@ -1,4 +1,4 @@
-//! What RFC 9112 and RFC 9113 ask of a request beyond what hyper checks: one host that everybody agrees on, a target that
+//! What RFC 9112 and RFC 9113 ask of a request beyond what the engines check: one host that everybody agrees on, a target that
 //! goes with the method, and no transfer coding but `chunked`.
 
 use http::header::{HeaderMap, HeaderValue, COOKIE, HOST, TRANSFER_ENCODING};
@@ -79,7 +79,7 @@ fn look_through(headers: &HeaderMap, most: usize) -> Result<Option<&HeaderValue>
             }
             host = Some(value);
         } else if *name == TRANSFER_ENCODING {
-            // hyper looks at the last coding only.
+            // The engine looks at the last coding only.
             if coded || !value.as_bytes().eq_ignore_ascii_case(b"chunked") {
                 return Err(StatusCode::NOT_IMPLEMENTED);
             }

@@ -114,7 +114,7 @@ fn headers_are_bounded() {
         let response = connection.response("GET").expect("an answer");
         assert!([414, 431].contains(&response.status), "{}", &line[..20]);
     }
-    // Also for requests that are for the fast lane, and for one whose handler waits: it is not begun.
+    // Also for requests that are answered at once, and for one whose handler waits: it is not begun.
     for target in ["/", "/sleep?seconds=1"] {
         for (headers, status) in [(15, 200), (25, 431)] {
             let headers = "X-A: b\r\n".repeat(headers);

@@ -1,4 +1,4 @@
-//! Requests of every kind behind one another on a connection, which the fast lane and hyper share: each gets its own
+//! Requests of every kind behind one another on a connection, answered at once or not: each gets its own
 //! answer, in order, however the bytes are cut into pieces.
 
 use std::io;
@@ -94,7 +94,7 @@ fn requests_of_every_kind_in_any_pieces() -> io::Result<()> {
             (state >> 33) % below
         };
         for round in 0..60 {
-            // The first ones are for the lane, so that the others come in its middle.
+            // The first ones are answered at once, so that the others come in its middle.
             let plain = random(5);
             let kinds: Vec<_> = (0..plain + random(8))
                 .map(|number| kind(if number < plain { 0 } else { random(KINDS) }, number))

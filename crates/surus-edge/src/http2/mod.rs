@@ -1,5 +1,4 @@
-//! HTTP/2 by prior knowledge (RFC 9113). Frames, windows and the compression of headers are the `h2` crate's, which hyper
-//! is built on as well; hyper keeps to itself what interim responses are sent with.
+//! HTTP/2 by prior knowledge (RFC 9113). Frames, windows and the compression of headers are the `h2` crate's.
 //!
 //! ```text
 //! Socket ──► connection ──► Service ──► stream ──► h2 ──► Socket

@@ -1,4 +1,4 @@
-//! Bodies that are read from the socket without hyper, and what follows them on their connections.
+//! Bodies that are read from the socket where they are wanted, and what follows them on their connections.
 
 use std::io::{Read, Write};
 use std::net::Shutdown;

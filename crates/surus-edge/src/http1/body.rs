@@ -1,0 +1,334 @@
+//! The body of a request, read from the socket by who wants it: nothing is passed from task to task, and what is not wanted
+//! yet stays with the client.
+
+use std::io;
+use std::rc::Rc;
+use std::task::{ready, Context, Poll};
+
+use bytes::{Bytes, BytesMut};
+use http_body::{Frame, SizeHint};
+
+use super::chunks::{Chunks, Decoded};
+use super::head::{Asked, Length};
+use crate::buffers;
+use crate::connection::State;
+use crate::direct::Rest;
+use crate::{BoxError, Limits};
+
+/// Bytes that are read at once: first, and where as many have come each time. Others wait meanwhile.
+const FIRST_BLOCK: usize = 8 * 1024;
+const BLOCK: usize = 64 * 1024;
+
+/// A body that says that it is longer is read in large blocks from its beginning.
+const LONG: u64 = 256 * 1024;
+
+const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
+
+/// Who reads what the client sends.
+#[derive(Debug)]
+pub(crate) enum Reading {
+    /// The connection's task: heads.
+    Heads,
+    /// Who has the request's body.
+    Body(Receiving),
+    /// Nobody: what comes is a body that is not wanted any more.
+    Nobody,
+}
+
+/// A body that is being read.
+#[derive(Debug)]
+pub(crate) struct Receiving {
+    /// Tells it from others of the same connection.
+    number: u32,
+    framing: Framing,
+    /// The client waits to be told that its body is wanted.
+    expects: bool,
+    /// Bytes to be read at once.
+    block: usize,
+}
+
+#[derive(Debug)]
+enum Framing {
+    /// Bytes that are still to be read.
+    Length(u64),
+    Chunked(Box<Chunks>),
+}
+
+/// What comes next of a body, and whether that was all.
+pub(super) enum Next {
+    Some(Frame<Bytes>, bool),
+    End,
+}
+
+impl Receiving {
+    pub(super) fn new(asked: &Asked, limits: &Limits) -> Self {
+        Receiving {
+            number: 0,
+            framing: match asked.body {
+                Length::Known(length) => Framing::Length(length),
+                Length::Chunked => Framing::Chunked(Box::new(Chunks::new(limits))),
+            },
+            expects: asked.expects,
+            block: match asked.body {
+                Length::Known(length) if length >= LONG => BLOCK,
+                Length::Known(_) | Length::Chunked => FIRST_BLOCK,
+            },
+        }
+    }
+
+    /// Takes what comes next from what has come. `None`: more has to.
+    pub(super) fn decode(&mut self, input: &mut BytesMut) -> Result<Option<Next>, BoxError> {
+        match &mut self.framing {
+            Framing::Length(0) => Ok(Some(Next::End)),
+            Framing::Length(_) if input.is_empty() => Ok(None),
+            Framing::Length(left) => {
+                let bytes = input.split_to(at_most(*left).min(input.len())).freeze();
+                *left -= bytes.len() as u64;
+                Ok(Some(Next::Some(Frame::data(bytes), *left == 0)))
+            }
+            Framing::Chunked(chunks) => match chunks.decode(input) {
+                Ok(None) => Ok(None),
+                Ok(Some(Decoded::Data(bytes))) => Ok(Some(Next::Some(Frame::data(bytes), false))),
+                Ok(Some(Decoded::End(None))) => Ok(Some(Next::End)),
+                Ok(Some(Decoded::End(Some(fields)))) => {
+                    Ok(Some(Next::Some(Frame::trailers(fields), true)))
+                }
+                Err(_) => Err("the chunks of the request's body are malformed".into()),
+            },
+        }
+    }
+
+    /// Bytes that may be read: what follows a body whose length is known is left alone.
+    fn room(&self) -> usize {
+        match self.framing {
+            Framing::Length(left) => at_most(left).min(self.block),
+            Framing::Chunked(_) => self.block,
+        }
+    }
+}
+
+/// A body's handle. Dropped before its end it is its connection's last.
+#[derive(Debug)]
+pub(crate) struct Incoming {
+    state: Rc<State>,
+    number: u32,
+    /// What follows is not this body's any more.
+    ended: bool,
+}
+
+impl Incoming {
+    /// The body that the connection has begun to read.
+    pub(super) fn new(state: &Rc<State>, receiving: Receiving) -> Self {
+        let number = state.bodies.get().wrapping_add(1);
+        state.bodies.set(number);
+        state.reading.replace(Reading::Body(Receiving {
+            number,
+            ..receiving
+        }));
+        Incoming {
+            state: Rc::clone(state),
+            number,
+            ended: false,
+        }
+    }
+
+    /// What comes next. After an error nothing does.
+    pub(crate) fn poll_frame(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        if self.ended {
+            return Poll::Ready(None);
+        }
+        match ready!(self.poll_next(cx)) {
+            Ok(Next::Some(frame, is_last)) => {
+                if is_last {
+                    self.end(frame.is_trailers());
+                }
+                Poll::Ready(Some(Ok(frame)))
+            }
+            Ok(Next::End) => {
+                self.end(false);
+                Poll::Ready(None)
+            }
+            Err(error) => {
+                self.ended = true;
+                self.give_up();
+                Poll::Ready(Some(Err(error)))
+            }
+        }
+    }
+
+    fn poll_next(&self, cx: &mut Context<'_>) -> Poll<Result<Next, BoxError>> {
+        let state = &self.state;
+        let mut reading = state.reading.borrow_mut();
+        let Some(body) = reading.body(self.number) else {
+            return Poll::Ready(Err("the request has been answered".into()));
+        };
+        let mut buffer = state.buffer.borrow_mut();
+        loop {
+            if let Some(next) = body.decode(&mut buffer)? {
+                return Poll::Ready(Ok(next));
+            }
+            body.invite(state);
+            if buffer.capacity() == 0 {
+                *buffer = buffers::take();
+            }
+            let most = body.room();
+            buffer.reserve(most);
+            match state.transport.poll_read_long(cx, &mut buffer, most) {
+                Poll::Ready(Ok(0)) => return Poll::Ready(Err(ended_early())),
+                Poll::Ready(Ok(count)) => {
+                    state.has_read();
+                    if count == body.block {
+                        body.block = (2 * count).min(BLOCK);
+                    }
+                }
+                Poll::Ready(Err(error)) => return Poll::Ready(Err(error.into())),
+                Poll::Pending => {
+                    buffers::give(std::mem::take(&mut buffer));
+                    return Poll::Pending;
+                }
+            }
+        }
+    }
+
+    /// Nobody reads on, unless it is somebody else's turn already.
+    fn give_up(&self) {
+        let is_its = self.state.reading.borrow_mut().body(self.number).is_some();
+        if is_its {
+            self.state.abandon();
+        }
+    }
+
+    fn end(&mut self, has_trailers: bool) {
+        self.ended = true;
+        end(&self.state, has_trailers);
+    }
+
+    /// Bytes that are still to be read, where that is known.
+    pub(crate) fn left(&self) -> Option<u64> {
+        if self.ended {
+            return Some(0);
+        }
+        match self.state.reading.borrow_mut().body(self.number)?.framing {
+            Framing::Length(left) => Some(left),
+            Framing::Chunked(_) => None,
+        }
+    }
+
+    /// What is still in the socket, for a helper thread, which says by [`Incoming::took`] how much it has read. `None`
+    /// where it could not tell the body's end, or reads something else than what is read here.
+    pub(crate) fn rest(&self) -> Option<io::Result<Rest>> {
+        self.left()?;
+        let socket = self.state.transport.kernel()?;
+        let is_ahead = self.state.buffer.borrow().is_empty();
+        is_ahead.then(|| Rest::new(socket))
+    }
+
+    /// Ready when something can be read.
+    ///
+    /// # Errors
+    /// The client has left.
+    pub(crate) fn poll_arrival(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        if let Some(body) = self.state.reading.borrow_mut().body(self.number) {
+            body.invite(&self.state);
+        }
+        let arrived = ready!(self.state.transport.poll_arrival(cx));
+        match arrived {
+            Ok(true) => Poll::Ready(Ok(())),
+            Ok(false) => Poll::Ready(Err(ended_early())),
+            Err(error) => Poll::Ready(Err(error.into())),
+        }
+    }
+
+    /// So many bytes were read.
+    pub(crate) fn took(&mut self, count: u64) {
+        let mut has_ended = false;
+        if let Some(body) = self.state.reading.borrow_mut().body(self.number) {
+            if let Framing::Length(left) = &mut body.framing {
+                *left -= count;
+                has_ended = *left == 0;
+            }
+        }
+        if has_ended && !self.ended {
+            self.end(false);
+        }
+    }
+
+    pub(crate) fn is_end_stream(&self) -> bool {
+        self.ended
+    }
+
+    pub(crate) fn size_hint(&self) -> SizeHint {
+        self.left()
+            .map_or_else(SizeHint::default, SizeHint::with_exact)
+    }
+}
+
+impl Receiving {
+    fn invite(&mut self, state: &State) {
+        if std::mem::take(&mut self.expects) {
+            state.respond(|output| output.extend_from_slice(CONTINUE));
+            state.wake();
+        }
+    }
+
+    /// Whether the rest of it has come; then it is skipped. `Some(true)` with trailers.
+    fn skip(&mut self, input: &mut BytesMut) -> Option<bool> {
+        loop {
+            match self.decode(input) {
+                Ok(Some(Next::Some(frame, true))) => return Some(frame.is_trailers()),
+                Ok(Some(Next::Some(_, false))) => {}
+                Ok(Some(Next::End)) => return Some(false),
+                Ok(None) | Err(_) => return None,
+            }
+        }
+    }
+}
+
+impl Drop for Incoming {
+    fn drop(&mut self) {
+        let is_its = !self.ended && self.state.reading.borrow_mut().body(self.number).is_some();
+        if is_its {
+            leave(&self.state);
+        }
+    }
+}
+
+impl Reading {
+    fn body(&mut self, number: u32) -> Option<&mut Receiving> {
+        match self {
+            Reading::Body(body) if body.number == number => Some(body),
+            Reading::Heads | Reading::Body(_) | Reading::Nobody => None,
+        }
+    }
+}
+
+/// The body has been read, and what follows is a head. `has_trailers`: others may see a part of these in it.
+fn end(state: &State, has_trailers: bool) {
+    if has_trailers {
+        state.is_last_request();
+    }
+    state.rejoin();
+}
+
+/// A body that is being read is not wanted any more: if the rest of it has come, it is skipped.
+pub(super) fn leave(state: &State) {
+    let skipped = match &mut *state.reading.borrow_mut() {
+        Reading::Body(body) => body.skip(&mut state.buffer.borrow_mut()),
+        Reading::Heads | Reading::Nobody => return,
+    };
+    match skipped {
+        Some(has_trailers) => end(state, has_trailers),
+        None => state.abandon(),
+    }
+}
+
+fn ended_early() -> BoxError {
+    io::Error::from(io::ErrorKind::UnexpectedEof).into()
+}
+
+fn at_most(bytes: u64) -> usize {
+    usize::try_from(bytes).unwrap_or(usize::MAX)
+}

@@ -1,0 +1,280 @@
+//! The requests of one connection, one after the other.
+
+use std::future::{poll_fn, Future};
+use std::io;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::Poll;
+
+use bytes::{Buf, Bytes};
+use http::request::Parts;
+use http::{HeaderMap, Request, Response};
+
+use super::body::{Incoming, Receiving};
+use super::encode::{self, Framing};
+use super::head::{self, Asked, Head, Length};
+use super::send::{self, Sending};
+use crate::buffers;
+use crate::connection::{Phase, State};
+use crate::input::Input;
+use crate::output::LARGE;
+use crate::responding::{Outgoing, Responding};
+use crate::service::{Begun, Service};
+use crate::socket::Socket;
+use crate::{Backend, Refusal, Reply, RequestBody};
+
+/// What follows on a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Next {
+    /// More has to be read.
+    Read,
+    Close,
+}
+
+/// What has become of a request.
+enum Answered<B: Backend> {
+    /// All of the answer is written. Whether another request may follow.
+    Whole(bool),
+    /// The answer is waited for.
+    Waiting(Asked, Responding<B>),
+    /// Its head is written.
+    Head(Sending<B::Body>),
+}
+
+/// Answers the requests that come, until the connection is to be closed.
+///
+/// # Errors
+/// The client has gone, or its response has broken off.
+pub(crate) async fn serve<B: Backend>(socket: &mut Socket, service: &Service<B>) -> io::Result<()> {
+    let state = service.state();
+    // Bytes that were looked at, and are no whole head.
+    let mut seen = 0;
+    loop {
+        let is_worth_it = {
+            let first = socket.first();
+            seen == 0 || first.len() >= service.limits().header_bytes || head::may_end(&first, seen)
+        };
+        if is_worth_it && work(socket, service).await? == Next::Close {
+            if !socket.first().is_empty() {
+                state.linger.set(true);
+            }
+            return Ok(());
+        }
+        seen = socket.first().len();
+        let is_between = seen == 0;
+        if !is_between && state.phase.get().is_between() {
+            state.enter(Phase::Head);
+        }
+        let read = poll_fn(|cx| {
+            if is_between && state.is_ending() {
+                return Poll::Ready(Ok(0));
+            }
+            socket.poll_first(cx)
+        });
+        if read.await? == 0 {
+            return Ok(());
+        }
+    }
+}
+
+/// Answers what has come.
+async fn work<B: Backend>(socket: &mut Socket, service: &Service<B>) -> io::Result<Next> {
+    let state = service.state();
+    let mut block = socket.take_first();
+    let mut head = nothing();
+    head.headers = buffers::take_headers();
+    let mut next = Next::Read;
+    while !block.is_empty() && next == Next::Read {
+        if state.turn.is_over() {
+            service.count();
+            state.turn.pass().await;
+        }
+        poll_fn(|cx| {
+            let room = state.poll_room(cx);
+            if room.is_pending() {
+                service.count();
+            }
+            room
+        })
+        .await?;
+        let (length, asked) = match head::read(&block, service.limits().header_count, &mut head) {
+            Head::Complete(length, asked) => (length, asked),
+            Head::Incomplete if block.len() < service.limits().header_bytes => {
+                socket.give_back(&block);
+                break;
+            }
+            Head::Incomplete => {
+                refuse(state, &block, Refusal::Head);
+                next = Next::Close;
+                break;
+            }
+            Head::Refused(why) => {
+                refuse(state, &block, why);
+                next = Next::Close;
+                break;
+            }
+        };
+        let rest = match answer(service, &mut head, &mut block, length, asked) {
+            Answered::Whole(stays) => {
+                if !stays {
+                    next = Next::Close;
+                } else if block.is_empty() && asked.body != Length::Known(0) {
+                    // What has come behind a body.
+                    block = socket.take_first();
+                }
+                continue;
+            }
+            rest => rest,
+        };
+        socket.give_back(&std::mem::take(&mut block));
+        service.count();
+        if !Box::pin(finish(socket, service, rest)).await? {
+            next = Next::Close;
+        }
+        block = socket.take_first();
+    }
+    if next == Next::Close {
+        socket.give_back(&block);
+    }
+    service.count();
+    buffers::give_headers(head.headers);
+    Ok(next)
+}
+
+/// A head to be filled in.
+pub(super) fn nothing() -> Parts {
+    Request::new(()).into_parts().0
+}
+
+/// Nothing of this is a request, nor of what follows it.
+#[cold]
+fn refuse(state: &State, block: &Bytes, why: Refusal) {
+    state.refuse_input(block, why);
+    state.linger.set(true);
+    state.respond(|output| encode::write_refusal(output, why.status()));
+}
+
+/// Begins a request, whose head is the first `length` bytes of the block, and answers it if that can be done at once.
+/// Takes the request from the block.
+#[inline(always)]
+fn answer<B: Backend>(
+    service: &Service<B>,
+    head: &mut Parts,
+    block: &mut Bytes,
+    length: usize,
+    asked: Asked,
+) -> Answered<B> {
+    let state = service.state();
+    block.advance(length);
+    let (body, verdict) = match asked.body {
+        Length::Known(0) => (None, None),
+        Length::Known(length) if length <= block.len() as u64 => {
+            let whole = block.split_to(length as usize);
+            (Some(RequestBody::whole(whole)), None)
+        }
+        _ => {
+            state.buffer.borrow_mut().extend_from_slice(block);
+            block.clear();
+            let receiving = Receiving::new(&asked, service.limits());
+            let incoming = Input::Http1(Incoming::new(state, receiving));
+            let (body, verdict) = RequestBody::watched(incoming, service.limits(), state);
+            (Some(body), Some(verdict))
+        }
+    };
+    let is_read_on = verdict.is_some();
+    let (mut noted, begun) = service.begin(state.client(), head, body, verdict);
+    let Begun::Now(answer) = begun else {
+        return Answered::Waiting(asked, service.respond(noted, begun));
+    };
+    let answer = noted.complete(answer);
+    let outgoing = noted.outgoing(answer);
+    match write(state, &asked, outgoing, &mut head.headers) {
+        Answered::Whole(stays) if is_read_on => Answered::Whole(stays && has_read_all(state)),
+        answered => answered,
+    }
+}
+
+/// Writes an answer, or its head where more is to be waited for. `headers` gets room for those of the next request.
+#[inline(always)]
+fn write<B: Backend>(
+    state: &State,
+    asked: &Asked,
+    response: Response<Outgoing<B::Body>>,
+    headers: &mut HeaderMap,
+) -> Answered<B> {
+    let (mut parts, mut outgoing) = response.into_parts();
+    let length = outgoing.length();
+    let mut stays = asked.stays && state.stays();
+    let now = state.client().arrived();
+    let framing = state.respond(|output| {
+        let (status, headers) = (parts.status, &parts.headers);
+        let framing = encode::write_head(output, asked, status, headers, length, &mut stays, now);
+        if let (Framing::Length(1..), Reply::Bytes(bytes)) = (&framing, &outgoing.reply) {
+            if bytes.len() < LARGE {
+                output.extend_from_slice(bytes);
+            }
+        }
+        framing
+    });
+    std::mem::swap(headers, &mut parts.headers);
+    headers.clear();
+    match (&framing, &mut outgoing.reply) {
+        (Framing::Length(0), _) => outgoing.sent(0),
+        (Framing::Length(_), Reply::Bytes(bytes)) => {
+            let count = bytes.len();
+            if count >= LARGE {
+                state.respond_body(std::mem::take(bytes));
+            }
+            outgoing.sent(count);
+        }
+        (Framing::Length(_), Reply::File(file)) if send::copy_short(state, file) => {
+            let count = file.remaining();
+            outgoing.sent(count as usize);
+        }
+        _ => {
+            return Answered::Head(Sending {
+                outgoing,
+                framing,
+                stays,
+            })
+        }
+    }
+    Answered::Whole(stays)
+}
+
+/// Waits for the rest of an answer, and writes it. Whether another request may follow.
+async fn finish<B: Backend>(
+    socket: &mut Socket,
+    service: &Service<B>,
+    answered: Answered<B>,
+) -> io::Result<bool> {
+    let state = service.state();
+    let answered = match answered {
+        Answered::Waiting(asked, mut responding) => {
+            let answer = poll_fn(|cx| {
+                if let Poll::Ready(Ok(response)) = Pin::new(&mut responding).poll(cx) {
+                    return Poll::Ready(Ok(response));
+                }
+                let gone = socket.poll_gone(cx);
+                gone.map(|()| Err(io::Error::from(io::ErrorKind::ConnectionAborted)))
+            });
+            write(state, &asked, answer.await?, &mut HeaderMap::new())
+        }
+        answered => answered,
+    };
+    let stays = match answered {
+        Answered::Head(sending) => {
+            state.phase.set(Phase::Answering);
+            send::send(socket, service, sending).await?
+        }
+        Answered::Whole(stays) => stays,
+        Answered::Waiting(..) => false,
+    };
+    Ok(stays && has_read_all(state))
+}
+
+/// Whether nothing of the request's body is left where a head would begin. What has come of it is skipped.
+fn has_read_all(state: &Rc<State>) -> bool {
+    super::body::leave(state);
+    state.stays()
+}

@@ -1,0 +1,234 @@
+//! What bytes come over, and go: the one seam below the engines of the protocols. What is read goes straight into the
+//! buffer of who reads, and what is written comes from where it is, so a connection that waits has no buffer.
+
+use std::cell::RefCell;
+use std::fmt::Debug;
+use std::fs::File;
+use std::future::Future;
+use std::io::{self, IoSlice};
+use std::net::Shutdown;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::pin::pin;
+use std::task::{ready, Context, Poll, Waker};
+use std::time::Duration;
+
+use bytes::{BufMut, BytesMut};
+use rustix::fs::sendfile;
+use rustix::net::{recv, RecvFlags};
+use socket2::SockRef;
+use tokio::io::{AsyncReadExt, Interest};
+use tokio::net::{tcp, TcpStream};
+
+/// A connection's bytes. One task reads at a time and one writes: each is woken for its own direction.
+pub(crate) trait Transport: Debug {
+    /// Appends what has come, at most `most` bytes; how many. Zero at the end.
+    fn poll_read(
+        &self,
+        cx: &mut Context<'_>,
+        buffer: &mut BytesMut,
+        most: usize,
+    ) -> Poll<io::Result<usize>>;
+
+    /// The same of what is long: as less than there was room for need not be all, the socket is asked once more.
+    fn poll_read_long(
+        &self,
+        cx: &mut Context<'_>,
+        buffer: &mut BytesMut,
+        most: usize,
+    ) -> Poll<io::Result<usize>>;
+
+    /// Ready with whether something has come, also where others have read from the same socket; false at the end.
+    fn poll_arrival(&self, cx: &mut Context<'_>) -> Poll<io::Result<bool>>;
+
+    /// Writes as much as is taken now.
+    ///
+    /// # Errors
+    /// `WouldBlock` if nothing is: see [`Transport::poll_writable`].
+    fn try_write(&self, bytes: &[IoSlice<'_>]) -> io::Result<usize>;
+
+    /// Ready when it is worth trying.
+    fn poll_writable(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>>;
+
+    /// True if the other side has said that it sends no more, whether or not what it has sent was read.
+    fn has_ended(&self) -> bool;
+
+    /// Tells the other side that nothing more will come.
+    fn finish(&self) -> io::Result<()>;
+
+    /// When it is closed, the kernel forgets what the other side has not taken.
+    fn reset(&self);
+
+    /// The socket, where the bytes on it are what is read and written here: then the kernel may send files and splice by
+    /// itself. `None` where they are not, as under TLS.
+    fn kernel(&self) -> Option<BorrowedFd<'_>>;
+
+    /// Lets the kernel send up to `most` bytes of a file; zero at the file's end. Not where [`Transport::kernel`] is none.
+    ///
+    /// # Errors
+    /// As [`Transport::try_write`].
+    fn try_send_file(&self, file: &File, offset: u64, most: usize) -> io::Result<usize>;
+}
+
+/// A socket of one family: what the event loop has of both is the same.
+macro_rules! family {
+    ($name:ident, $stream:ty, $read:ty, $write:ty) => {
+        #[derive(Debug)]
+        pub(crate) struct $name {
+            read: RefCell<$read>,
+            write: $write,
+        }
+
+        impl From<$stream> for $name {
+            fn from(stream: $stream) -> Self {
+                let (read, write) = stream.into_split();
+                $name {
+                    read: RefCell::new(read),
+                    write,
+                }
+            }
+        }
+
+        impl Transport for $name {
+            fn poll_read(
+                &self,
+                cx: &mut Context<'_>,
+                buffer: &mut BytesMut,
+                most: usize,
+            ) -> Poll<io::Result<usize>> {
+                // Unlike the stream's own attempt, it knows that less than there was room for was all.
+                let mut read = self.read.borrow_mut();
+                pin!(read.read_buf(&mut buffer.limit(most))).poll(cx)
+            }
+
+            fn poll_read_long(
+                &self,
+                cx: &mut Context<'_>,
+                buffer: &mut BytesMut,
+                most: usize,
+            ) -> Poll<io::Result<usize>> {
+                let stream: &$stream = self.write.as_ref();
+                loop {
+                    match stream.try_read_buf(&mut (&mut *buffer).limit(most)) {
+                        Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                            ready!(stream.poll_read_ready(cx))?;
+                        }
+                        read => return Poll::Ready(read),
+                    }
+                }
+            }
+
+            fn poll_arrival(&self, cx: &mut Context<'_>) -> Poll<io::Result<bool>> {
+                // Only the socket knows: what a helper thread has read from it did not ask the event loop.
+                let stream: &$stream = self.write.as_ref();
+                let peek = || Ok(recv(stream, &mut [0_u8; 1], RecvFlags::PEEK)?.0);
+                loop {
+                    ready!(stream.poll_read_ready(cx))?;
+                    match stream.try_io(Interest::READABLE, peek) {
+                        Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                        peeked => return Poll::Ready(peeked.map(|count| count > 0)),
+                    }
+                }
+            }
+
+            fn try_write(&self, bytes: &[IoSlice<'_>]) -> io::Result<usize> {
+                match bytes {
+                    [one] => self.write.try_write(one),
+                    several => self.write.try_write_vectored(several),
+                }
+            }
+
+            fn poll_writable(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+                let stream: &$stream = self.write.as_ref();
+                stream.poll_write_ready(cx)
+            }
+
+            fn has_ended(&self) -> bool {
+                let ready = pin!(self.write.ready(Interest::READABLE));
+                let polled = ready.poll(&mut Context::from_waker(Waker::noop()));
+                matches!(polled, Poll::Ready(Ok(ready)) if ready.is_read_closed())
+            }
+
+            fn finish(&self) -> io::Result<()> {
+                let stream: &$stream = self.write.as_ref();
+                SockRef::from(stream).shutdown(Shutdown::Write)
+            }
+
+            fn reset(&self) {
+                let stream: &$stream = self.write.as_ref();
+                let _ = SockRef::from(stream).set_linger(Some(Duration::ZERO));
+            }
+
+            fn kernel(&self) -> Option<BorrowedFd<'_>> {
+                let stream: &$stream = self.write.as_ref();
+                Some(stream.as_fd())
+            }
+
+            fn try_send_file(
+                &self,
+                file: &File,
+                mut offset: u64,
+                most: usize,
+            ) -> io::Result<usize> {
+                let stream: &$stream = self.write.as_ref();
+                stream.try_io(Interest::WRITABLE, || {
+                    Ok(sendfile(stream, file, Some(&mut offset), most)?)
+                })
+            }
+        }
+    };
+}
+
+family!(Tcp, TcpStream, tcp::OwnedReadHalf, tcp::OwnedWriteHalf);
+// Nothing listens on these yet.
+#[cfg(test)]
+family!(
+    Unix,
+    tokio::net::UnixStream,
+    tokio::net::unix::OwnedReadHalf,
+    tokio::net::unix::OwnedWriteHalf
+);
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+
+    use tokio::net::UnixStream;
+
+    use super::*;
+
+    async fn read(transport: &dyn Transport, most: usize) -> io::Result<BytesMut> {
+        let mut buffer = BytesMut::with_capacity(most);
+        poll_fn(|cx| transport.poll_read(cx, &mut buffer, most)).await?;
+        Ok(buffer)
+    }
+
+    #[test]
+    fn a_unix_socket_is_read_written_and_sent_files_on() -> io::Result<()> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()?;
+        runtime.block_on(async {
+            let (one, other) = UnixStream::pair()?;
+            let (one, other) = (Unix::from(one), Unix::from(other));
+            let pieces = [b"one ".as_slice(), b"two"].map(IoSlice::new);
+            poll_fn(|cx| one.poll_writable(cx)).await?;
+            assert_eq!(one.try_write(&pieces)?, 7);
+            assert!(poll_fn(|cx| other.poll_arrival(cx)).await?);
+            assert_eq!(&read(&other, 4).await?[..], b"one ");
+            assert_eq!(&read(&other, 9).await?[..], b"two");
+
+            let file = tempfile::tempfile()?;
+            std::os::unix::fs::FileExt::write_all_at(&file, b"a file", 0)?;
+            assert!(one.kernel().is_some());
+            assert_eq!(one.try_send_file(&file, 2, 100)?, 4);
+            assert_eq!(&read(&other, 9).await?[..], b"file");
+
+            assert!(!other.has_ended());
+            one.finish()?;
+            assert!(!poll_fn(|cx| other.poll_arrival(cx)).await?);
+            assert!(other.has_ended());
+            assert!(read(&other, 9).await?.is_empty());
+            Ok(())
+        })
+    }
+}
