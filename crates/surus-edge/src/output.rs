@@ -80,7 +80,8 @@ impl Output {
         socket: &dyn Transport,
         cx: &mut Context<'_>,
     ) -> Poll<io::Result<()>> {
-        if self.waiting.len() < CAPACITY && self.large.is_empty() {
+        // What a socket does not take is not added to: the next piece may wait where it is counted.
+        if self.waiting.len() < CAPACITY && self.large.is_empty() && !self.blocked {
             return Poll::Ready(Ok(()));
         }
         self.poll_flush(socket, cx)
