@@ -200,7 +200,6 @@ static void memcached_end(zend_object *object)
 }
 
 static surus_handle_kind kinds[] = {
-<<<<<<< HEAD
 	{.class = "pdo", .handle = pdo_handle, .begun = pdo_begun, .end = pdo_end},
 	{.class = "pdostatement", .handle = statement_handle, .begun = statement_begun, .answers_to_free = true,
 		.has_steps = true},
@@ -237,44 +236,6 @@ static surus_handle_kind kinds[] = {
 };
 
 surus_handle_kind surus_stream_kind = {.class = "stream", .is_watched = true};
-=======
-	{"pdo", pdo_handle, pdo_begun, pdo_end, false, false, NULL, NULL, NULL},
-	{"pdostatement", statement_handle, statement_begun, NULL, true, false, NULL, NULL, NULL},
-	{"mysqli", mysqli_link_handle, mysqli_link_begun, mysqli_link_end, false, false, NULL, NULL, NULL},
-	{"mysqli_stmt", mysqli_statement_handle, NULL, NULL, true, false, NULL, NULL, NULL},
-	{"mysqli_result", mysqli_result_handle, NULL, NULL, true, false, NULL, NULL, NULL},
-	{"pgsql\\connection", NULL, pgsql_begun, pgsql_end, false, false, NULL, NULL, NULL},
-	{"redis", NULL, redis_begun, NULL, false, false, NULL, NULL, NULL},
-	{"rediscluster", NULL, redis_begun, NULL, false, false, NULL, NULL, NULL},
-	{"redisarray", NULL, NULL, NULL, false, false, NULL, NULL, NULL},
-	{"redissentinel", NULL, NULL, NULL, false, false, NULL, NULL, NULL},
-	{"memcached", NULL, NULL, NULL, false, false, NULL, NULL, NULL},
-	{"memcache", NULL, NULL, NULL, false, false, NULL, NULL, NULL},
-	{"curlhandle", NULL, NULL, NULL, false, false, NULL, NULL, NULL},
-	{"curlmultihandle", NULL, NULL, NULL, false, false, NULL, NULL, NULL},
-	{"ldap\\connection", NULL, NULL, NULL, false, false, NULL, NULL, NULL},
-	{"ftp\\connection", NULL, NULL, NULL, false, false, NULL, NULL, NULL},
-	{"soapclient", NULL, NULL, NULL, false, false, NULL, NULL, NULL},
-	{"sqlite3", NULL, NULL, NULL, false, false, NULL, NULL, NULL},
-	{"sqlite3stmt", NULL, NULL, NULL, false, false, NULL, NULL, NULL},
-	{"sqlite3result", NULL, NULL, NULL, false, false, NULL, NULL, NULL},
-	{"amqpconnection", NULL, NULL, NULL, false, false, NULL, NULL, NULL},
-	{"amqpchannel", NULL, NULL, NULL, false, false, NULL, NULL, NULL},
-	{"amqpqueue", NULL, NULL, NULL, false, false, NULL, NULL, NULL},
-	{"amqpexchange", NULL, NULL, NULL, false, false, NULL, NULL, NULL},
-	{"mongodb\\driver\\manager", NULL, NULL, NULL, false, false, NULL, NULL, NULL},
-	{"mongodb\\driver\\cursor", NULL, NULL, NULL, false, false, NULL, NULL, NULL},
-	{"stomp", NULL, NULL, NULL, false, false, NULL, NULL, NULL},
-	{"gearmanclient", NULL, NULL, NULL, false, false, NULL, NULL, NULL},
-	{"gearmanworker", NULL, NULL, NULL, false, false, NULL, NULL, NULL},
-	{"solrclient", NULL, NULL, NULL, false, false, NULL, NULL, NULL},
-	{"oauth", NULL, NULL, NULL, false, false, NULL, NULL, NULL},
-	{"socket", NULL, NULL, NULL, false, false, surus_socket_exchange, surus_socket_is_of_all, surus_socket_sever},
-};
-
-surus_handle_kind surus_stream_kind
-	= {"stream", NULL, NULL, NULL, false, true, surus_stream_exchange, NULL, surus_stream_sever};
->>>>>>> 601b0ce (Tell the second request that meets another one's open exchange)
 
 #define KINDS (sizeof kinds / sizeof *kinds)
 
@@ -308,19 +269,10 @@ static void close_results(const void *handle)
 /* Extensions whose functions take such objects, as their first or second argument. */
 static const char *const modules[] = {"curl", "ftp", "ldap", "mysqli", "pgsql"};
 
-/* What reads from a stream or a socket and writes to it, and what must not happen to it meanwhile: PHP keeps its buffer
- * across the wait. */
-static const struct { const char *name; surus_direction direction; } functions[] = {
-	{"fclose", SURUS_USES}, {"feof", SURUS_USES}, {"fgetc", SURUS_READS}, {"fgetcsv", SURUS_READS}, {"fgets", SURUS_READS},
-	{"fpassthru", SURUS_READS}, {"fprintf", SURUS_WRITES}, {"fputcsv", SURUS_WRITES}, {"fputs", SURUS_WRITES},
-	{"fread", SURUS_READS}, {"fscanf", SURUS_READS}, {"fwrite", SURUS_WRITES}, {"pclose", SURUS_USES},
-	{"stream_get_contents", SURUS_READS}, {"stream_get_line", SURUS_READS}, {"stream_socket_recvfrom", SURUS_READS},
-	{"stream_socket_sendto", SURUS_WRITES}, {"stream_socket_shutdown", SURUS_USES}, {"vfprintf", SURUS_WRITES},
-	{"socket_close", SURUS_USES}, {"socket_read", SURUS_READS}, {"socket_recv", SURUS_READS},
-	{"socket_recvfrom", SURUS_READS}, {"socket_recvmsg", SURUS_READS}, {"socket_send", SURUS_WRITES},
-	{"socket_sendmsg", SURUS_WRITES}, {"socket_sendto", SURUS_WRITES}, {"socket_shutdown", SURUS_USES},
-	{"socket_write", SURUS_WRITES},
-};
+/* What reads from a stream, and what must not happen to it meanwhile: PHP keeps its buffer across the wait. */
+static const char *const stream_functions[] = {"fclose", "feof", "fgetc", "fgetcsv", "fgets", "fpassthru", "fputs", "fread",
+	"fscanf", "fwrite", "pclose", "stream_get_contents", "stream_get_line", "stream_socket_recvfrom", "stream_socket_sendto",
+	"stream_socket_shutdown"};
 
 /* Of the classes that are loaded. */
 static struct { const zend_class_entry *class; surus_handle_kind *kind; } known[KINDS];
@@ -349,7 +301,7 @@ static bool is_of_module(const zend_internal_function *function)
 	return false;
 }
 
-void surus_handle_functions(void (*visit)(zend_internal_function *function, surus_direction direction))
+void surus_handle_functions(void (*visit)(zend_internal_function *function))
 {
 	zend_function *function;
 	for (size_t i = 0; i < KINDS; i++) {
@@ -364,18 +316,18 @@ void surus_handle_functions(void (*visit)(zend_internal_function *function, suru
 			class->create_object = surus_handle_create;
 		}
 		ZEND_HASH_MAP_FOREACH_PTR(&class->function_table, function) {
-			visit(&function->internal_function, SURUS_USES);
+			visit(&function->internal_function);
 		} ZEND_HASH_FOREACH_END();
 	}
-	for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
-		function = zend_hash_str_find_ptr(CG(function_table), functions[i].name, strlen(functions[i].name));
+	for (size_t i = 0; i < sizeof stream_functions / sizeof *stream_functions; i++) {
+		function = zend_hash_str_find_ptr(CG(function_table), stream_functions[i], strlen(stream_functions[i]));
 		if (function && function->type == ZEND_INTERNAL_FUNCTION) {
-			visit(&function->internal_function, functions[i].direction);
+			visit(&function->internal_function);
 		}
 	}
 	ZEND_HASH_MAP_FOREACH_PTR(CG(function_table), function) {
 		if (function->type == ZEND_INTERNAL_FUNCTION && is_of_module(&function->internal_function)) {
-			visit(&function->internal_function, SURUS_USES);
+			visit(&function->internal_function);
 		}
 	} ZEND_HASH_FOREACH_END();
 }

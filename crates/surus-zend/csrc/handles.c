@@ -6,27 +6,27 @@
  * call on the same handle, or has begun something on it that must not be mixed (a transaction), the other one gets an
  * exception before the driver is touched.
  */
-#include "handle_uses.h"
+#include "handles.h"
 #include "fiber_state.h"
 
 #include "Zend/zend_extensions.h"
 
+typedef struct {
+	surus_task *task; /* NULL: one that was given up inside of it */
+	zend_object *object;
+	surus_handle_kind *kind;
+} use;
+
+/* By the handle's address, of all isolates: each has a heap of its own. */
+static HashTable uses;
 /* The last one that was noted. */
-<<<<<<< HEAD
 static struct { const void *handle; const surus_task *task; } last;
-=======
-static struct { const void *handle; const surus_task *task; surus_use *use; } last;
-/* It is us who call the extension. */
-static bool is_asking;
->>>>>>> 601b0ce (Tell the second request that meets another one's open exchange)
 /* Where functions have their own handler. */
 static int slot = -1;
 
-void surus_uses_changed(void)
+static zend_ulong key_of(const void *handle)
 {
-	last.handle = NULL;
-	last.task = NULL;
-	last.use = NULL;
+	return (zend_ulong)(uintptr_t)handle >> 4;
 }
 
 /* The handle that a frame's function uses, and the object that stands for it. */
@@ -60,7 +60,7 @@ static const void *handle_of_frame(const zend_execute_data *frame, zend_object *
 }
 
 /* The frame in which a task is inside a call on a handle. */
-const zend_execute_data *surus_use_in(surus_task *task, const void *handle)
+static const zend_execute_data *use_in(surus_task *task, const void *handle)
 {
 	const zend_execute_data *frame = surus_fiber_frame(task);
 	for (; frame; frame = frame->prev_execute_data) {
@@ -74,20 +74,17 @@ const zend_execute_data *surus_use_in(surus_task *task, const void *handle)
 }
 
 /* True if nobody else is in the way; else it throws. */
-static bool is_free(const surus_use *known, surus_task *task, surus_handle_kind *kind, zend_object *object, const void *handle)
+static bool is_free(const use *known, surus_task *task, surus_handle_kind *kind, zend_object *object, const void *handle)
 {
-	if (known->task == task || (kind->is_of_all && kind->is_of_all(handle))) {
+	if (known->task == task) {
 		return true;
 	}
-	const zend_execute_data *frame = known->task ? surus_use_in(known->task, handle) : NULL;
+	const zend_execute_data *frame = known->task ? use_in(known->task, handle) : NULL;
 	const char *begun = NULL;
 	if (known->task && !frame && kind->begun) {
 		task->is_asking = true;
 		begun = kind->begun(object);
 		task->is_asking = false;
-	}
-	if (known->task && !frame && known->wrote && kind->exchange) {
-		begun = kind->exchange(handle, known->asked);
 	}
 	if (known->task && !frame && !begun) {
 		return !EG(exception);
@@ -96,7 +93,6 @@ static bool is_free(const surus_use *known, surus_task *task, surus_handle_kind 
 	return false;
 }
 
-<<<<<<< HEAD
 /* What stands before the handlers of objects whose end matters here. Extensions make these structs when they start. */
 typedef struct {
 	const zend_object_handlers *handlers;
@@ -213,17 +209,9 @@ zend_object *surus_handle_create(zend_class_entry *class)
 
 static ZEND_NAMED_FUNCTION(guarded);
 
-=======
->>>>>>> 601b0ce (Tell the second request that meets another one's open exchange)
 static zif_handler handler_of(const zend_function *function)
 {
 	return (zif_handler)function->internal_function.reserved[slot];
-}
-
-static int number_of(const void *handle, const surus_handle_kind *kind)
-{
-	const php_stream *stream = handle;
-	return kind == &surus_stream_kind && stream->res ? (int)stream->res->handle : 0;
 }
 
 static bool claim(surus_task *task, const zend_execute_data *frame)
@@ -235,136 +223,49 @@ static bool claim(surus_task *task, const zend_execute_data *frame)
 		return true;
 	}
 	if (UNEXPECTED(!kind->is_watched)) {
-		surus_watch_end(object, kind);
+		watch_end(object, kind);
 	}
 	bool has_steps = kind->has_steps;
 	if (last.handle == handle && last.task == task) {
 		return !has_steps || surus_statement_step(task, object, handler_of(frame->func));
 	}
-	surus_use *known = surus_use_find(handle);
-	int number = number_of(handle, kind);
-	if (known && known->number != number) {
-		surus_use_forget(known); /* it is closed */
-		known = NULL;
-	}
+	use *known = zend_hash_index_find_ptr(&uses, key_of(handle));
 	if (known && !is_free(known, task, kind, object, handle)) {
 		return false;
 	}
 	if (known && known->kind->end && !kind->end) {
-		surus_use_pass(known, task); /* and still by the object that ends what is begun */
-	} else if (!known || known->task != task || known->object != object) {
-		known = surus_use_note(handle, task, object, kind);
-		known->number = number;
+		known->task = task; /* and still by the object that ends what is begun */
+	} else {
+		use now = {task, object, kind};
+		zend_hash_index_update_mem(&uses, key_of(handle), &now, sizeof now);
 	}
+	task->uses_handles = true;
 	last.handle = handle;
 	last.task = task;
-<<<<<<< HEAD
 	return !has_steps || surus_statement_step(task, object, handler_of(frame->func));
-=======
-	last.use = known;
-	return true;
->>>>>>> 601b0ce (Tell the second request that meets another one's open exchange)
-}
-
-static bool is_guarded(const surus_task *task)
-{
-	return task && task->fiber && !is_asking;
 }
 
 static ZEND_NAMED_FUNCTION(guarded)
 {
 	surus_task *task = surus_running;
 	zif_handler handler = handler_of(EX(func));
-<<<<<<< HEAD
 	if (task && task->fiber && !task->is_asking && !claim(task, execute_data)) {
-=======
-	if (is_guarded(task) && !claim(task, execute_data)) {
->>>>>>> 601b0ce (Tell the second request that meets another one's open exchange)
 		RETURN_THROWS();
 	}
 	handler(INTERNAL_FUNCTION_PARAM_PASSTHRU);
 }
 
-/* The row of what a frame uses, if its task is still the one that has used it last. */
-static surus_use *use_of(const surus_task *task, const zend_execute_data *frame)
+static void guard(zend_internal_function *function)
 {
-	zend_object *object;
-	surus_handle_kind *kind;
-	const void *handle = handle_of_frame(frame, &object, &kind);
-	surus_use *use = !handle ? NULL : last.handle == handle ? last.use : surus_use_find(handle);
-	return use && use->task == task && use->kind->exchange ? use : NULL;
-}
-
-/* A persistent stream outlives its request in all modes. */
-static php_stream *kept_stream(const zend_execute_data *frame)
-{
-	bool has = ZEND_CALL_NUM_ARGS(frame) && Z_TYPE_P(ZEND_CALL_ARG(frame, 1)) == IS_RESOURCE;
-	const zend_resource *resource = has ? Z_RES_P(ZEND_CALL_ARG(frame, 1)) : NULL;
-	return resource && resource->type == php_file_le_pstream() ? resource->ptr : NULL;
-}
-
-/* The question may be on its way before the function returns. */
-static ZEND_NAMED_FUNCTION(guarded_write)
-{
-	surus_task *task = surus_running;
-	zif_handler handler = handler_of(EX(func));
-	if (is_guarded(task)) {
-		if (!claim(task, execute_data)) {
-			RETURN_THROWS();
-		}
-		surus_use *use = use_of(task, execute_data);
-		if (use) {
-			use->asked = use->wrote = true;
-		}
-	}
-	php_stream *kept = kept_stream(execute_data);
-	if (UNEXPECTED(kept)) {
-		surus_stream_asked(kept, true);
-	}
-	handler(INTERNAL_FUNCTION_PARAM_PASSTHRU);
-}
-
-static bool has_got(const zval *result)
-{
-	switch (Z_TYPE_P(result)) {
-		case IS_STRING:
-			return Z_STRLEN_P(result) > 0;
-		case IS_LONG:
-			return Z_LVAL_P(result) > 0;
-		default:
-			return Z_TYPE_P(result) == IS_ARRAY;
-	}
-}
-
-static ZEND_NAMED_FUNCTION(guarded_read)
-{
-	surus_task *task = surus_running;
-	zif_handler handler = handler_of(EX(func));
-	if (is_guarded(task) && !claim(task, execute_data)) {
-		RETURN_THROWS();
-	}
-	handler(INTERNAL_FUNCTION_PARAM_PASSTHRU);
-	if (!has_got(return_value)) {
-		return;
-	}
-	surus_use *use = is_guarded(task) ? use_of(task, execute_data) : NULL;
-	if (use) {
-		use->asked = false;
-	}
-	php_stream *kept = kept_stream(execute_data);
-	if (UNEXPECTED(kept)) {
-		surus_stream_asked(kept, false);
-	}
-}
-
-static void guard(zend_internal_function *function, surus_direction direction)
-{
-	zif_handler ours = direction == SURUS_WRITES ? guarded_write : direction == SURUS_READS ? guarded_read : guarded;
-	bool is_ours = function->handler == guarded || function->handler == guarded_write || function->handler == guarded_read;
-	if (function->handler && !is_ours) {
+	if (function->handler && function->handler != guarded) {
 		function->reserved[slot] = (void *)function->handler;
-		function->handler = ours;
+		function->handler = guarded;
 	}
+}
+
+static void free_use(zval *value)
+{
+	free(Z_PTR_P(value));
 }
 
 void surus_handles_start(void)
@@ -373,12 +274,8 @@ void surus_handles_start(void)
 	if (slot < 0) {
 		return;
 	}
-<<<<<<< HEAD
 	zend_hash_init(&uses, 16, NULL, free_use, true);
 	surus_statements_start();
-=======
-	surus_uses_start();
->>>>>>> 601b0ce (Tell the second request that meets another one's open exchange)
 	surus_handle_functions(guard);
 }
 
@@ -405,40 +302,24 @@ static void end_begun(surus_task *task, zend_object *object, surus_handle_kind *
 }
 
 /* One of those that a task uses and on which something may be begun. */
-static surus_use *first_to_end(const surus_task *task)
+static const use *first_of(const surus_task *task, zend_ulong *found)
 {
-	surus_use *use = task->uses;
-	while (use && !use->kind->end) {
-		use = use->next;
-	}
-	return use;
+	zend_ulong key;
+	use *known;
+	ZEND_HASH_FOREACH_NUM_KEY_PTR(&uses, key, known) {
+		if (known->task == task && known->kind->end) {
+			*found = key;
+			return known;
+		}
+	} ZEND_HASH_FOREACH_END();
+	return NULL;
 }
 
-/* A request that was broken off has not come to its answer, which would be the next one's. What one that has come to its end
- * has written has none. */
-static void sever_unread(surus_task *task)
+void surus_handles_end(surus_task *task)
 {
-	zend_resource *resource;
-	for (surus_use *use = task->uses; use; use = use->next) {
-		bool is_there = use->object != NULL;
-		if (!use->wrote || !use->kind->sever) {
-			continue;
-		}
-		ZEND_HASH_FOREACH_PTR(&EG(regular_list), resource) {
-			is_there = is_there || (resource->ptr == use->handle && resource->handle == use->number);
-		} ZEND_HASH_FOREACH_END();
-		if (is_there && use->kind->exchange(use->handle, use->asked)) {
-			use->kind->sever(use->handle);
-		}
-	}
-}
-
-void surus_handles_end(surus_task *task, bool broken_off)
-{
-	if (!task->uses) {
+	if (!task->uses_handles) {
 		return;
 	}
-<<<<<<< HEAD
 	zend_ulong key = 0;
 	use *known;
 	task->is_asking = true;
@@ -468,32 +349,12 @@ void surus_handles_forget(surus_isolate *isolate)
 			waiting_list[i] = waiting_list[--waiting_count];
 		} else {
 			i++;
-=======
-	/* Each time from the start: where one has waited, others have used the table meanwhile. */
-	for (surus_use *use; (use = first_to_end(task));) {
-		zend_object *object = use->object;
-		surus_handle_kind *kind = use->kind;
-		const void *handle = use->handle;
-		end_begun(task, object, kind);
-		use = surus_use_find(handle);
-		if (use && use->task == task) {
-			surus_use_forget(use);
->>>>>>> 601b0ce (Tell the second request that meets another one's open exchange)
 		}
 	}
-	if (broken_off) {
-		sever_unread(task);
-	}
-	while (task->uses) {
-		surus_use_forget(task->uses);
-	}
-	surus_uses_changed();
-	surus_free_waiting(task->isolate);
 }
 
 void surus_handles_give_up(surus_task *task)
 {
-<<<<<<< HEAD
 	use *known;
 	last.handle = NULL;
 	last.task = NULL;
@@ -503,10 +364,4 @@ void surus_handles_give_up(surus_task *task)
 			known->task = NULL;
 		}
 	} ZEND_HASH_FOREACH_END();
-=======
-	surus_uses_changed();
-	while (task->uses) {
-		surus_use_pass(task->uses, NULL);
-	}
->>>>>>> 601b0ce (Tell the second request that meets another one's open exchange)
 }

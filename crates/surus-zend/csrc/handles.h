@@ -14,21 +14,11 @@ typedef struct {
 	void (*end)(zend_object *object);
 	bool answers_to_free; /* freeing the object talks to the server */
 	bool is_watched;      /* handles.c stands before the end of its objects */
-<<<<<<< HEAD
 	bool has_steps;       /* statements.c knows what follows what */
 	/* Makes it work again after a request that was cut off. */
 	void (*mend)(zend_object *object);
 	bool makes_handlers;  /* its class writes the handlers of its objects for each new one */
 	zend_object *(*create)(zend_class_entry *class);
-=======
-	/* The rest only where nobody but the application knows the protocol (exchanges.c). */
-	/* What is going on between a request that has written and the other side, as `begun`; `asked`: it has got nothing since. */
-	const char *(*exchange)(const void *handle, bool asked);
-	/* Whom it belongs to does not matter. */
-	bool (*is_of_all)(const void *handle);
-	/* Ends the connection, so that an answer reaches nobody. */
-	void (*sever)(const void *handle);
->>>>>>> 601b0ce (Tell the second request that meets another one's open exchange)
 } surus_handle_kind;
 
 /* Of streams, which are no objects. */
@@ -45,23 +35,10 @@ static inline const void *surus_handle_of(surus_handle_kind *kind, zend_object *
 	return kind->handle ? kind->handle(object) : object;
 }
 
-<<<<<<< HEAD
 /* handles.c: makes an object whose end is seen. */
 zend_object *surus_handle_create(zend_class_entry *class);
-=======
-/* What a function does with a connection of the application's protocol. */
-typedef enum { SURUS_USES, SURUS_WRITES, SURUS_READS } surus_direction;
-
->>>>>>> 601b0ce (Tell the second request that meets another one's open exchange)
 /* Calls `visit` with each function that uses a handle. After startup. */
-void surus_handle_functions(void (*visit)(zend_internal_function *function, surus_direction direction));
-
-/* exchanges.c */
-const char *surus_stream_exchange(const void *handle, bool asked);
-const char *surus_socket_exchange(const void *handle, bool asked);
-bool surus_socket_is_of_all(const void *handle);
-void surus_stream_sever(const void *handle);
-void surus_socket_sever(const void *handle);
+void surus_handle_functions(void (*visit)(zend_internal_function *function));
 
 /* statements.c */
 /* After the handlers of functions are known and before they are replaced. */

@@ -70,8 +70,6 @@ void surus_tables_free(surus_isolate *isolate, bool clean);
 void surus_persistent_start(void);
 /* Cleans those that the ended request was given. False: there was a fatal error. */
 bool surus_persistent_end(surus_task *task);
-/* Of a persistent stream: somebody has written, or got something. */
-void surus_stream_asked(const php_stream *stream, bool asked);
 #define SURUS_USED_HANDLES 8
 /* What a request was given: kinds of connections, and some of them. */
 typedef struct { unsigned kinds, count; const void *handles[SURUS_USED_HANDLES]; } surus_used;
@@ -89,13 +87,10 @@ struct surus_task {
 	zend_object *ending;  /* cancel.c: the exception that ends the request, once it was thrown */
 	bool body_over;       /* of a fiber's request: shutdown functions and what follows them run */
 	bool hard_cancel;     /* cancelled again while it ends: nothing waits any more */
-<<<<<<< HEAD
 	bool uses_handles;    /* handles.c has noted it */
 	bool uses_statements; /* statements.c has */
 	bool is_asking;       /* handles.c calls the extension itself */
 	uint64_t request_number; /* statements.c: 0 until it is needed */
-=======
->>>>>>> 601b0ce (Tell the second request that meets another one's open exchange)
 	uint32_t refused;     /* waits refused in a row */
 	uint32_t naps;        /* pauses in a row of a wait for another thread */
 	uint32_t resumed_at;  /* tick of the last resume */
@@ -111,7 +106,6 @@ struct surus_task {
 	const void *wanted;              /* the one that it waits for */
 	surus_task *next_holder, *next_waiter;
 	surus_used used;                 /* persistent.c */
-	struct surus_use *uses;          /* handles.c */
 	char **uploads; /* form_files.c: names of the files that PHP has made for it, until its end */
 	uint32_t upload_count;
 };
@@ -207,7 +201,7 @@ extern const zend_function_entry surus_connection_functions[];
 /* From now on functions that use a connection are entered through ours. */
 void surus_handles_start(void);
 /* The request has ended: what it has begun on connections that others may use is ended, and it uses them no more. */
-void surus_handles_end(surus_task *task, bool broken_off);
+void surus_handles_end(surus_task *task);
 /* Its stack is left for good: nobody uses the connections again that it was using. */
 void surus_handles_give_up(surus_task *task);
 /* The isolate goes, with all of its objects. */

@@ -1,7 +1,5 @@
 /* pfsockopen(). Nobody but the application knows the protocol of a stream: what can be said is that one with something to
- * read has an answer that nobody has waited for, or was closed, and that one which was written to and has said nothing since
- * may still have one to come; it is closed. */
-#include "handles.h"
+ * read has an answer that nobody has waited for, or was closed; it is closed. */
 #include "persistent.h"
 
 #include "main/php_network.h"
@@ -22,25 +20,6 @@ static bool is_in_use(const php_stream *stream)
 	return false;
 }
 
-/* Streams that somebody has written to and got nothing from since. */
-static HashTable asked_streams;
-
-void surus_stream_asked(const php_stream *stream, bool asked)
-{
-	zend_ulong key = (zend_ulong)(uintptr_t)stream >> 4;
-	if (asked) {
-		zend_hash_index_add_empty_element(&asked_streams, key);
-	} else {
-		zend_hash_index_del(&asked_streams, key);
-	}
-}
-
-/* Its answer may still come. Where the other side never says anything, nobody has asked. */
-static bool is_asked(const php_stream *stream)
-{
-	return zend_hash_index_exists(&asked_streams, (zend_ulong)(uintptr_t)stream >> 4) && surus_stream_exchange(stream, true);
-}
-
 static bool has_answers(php_stream *stream)
 {
 	php_socket_t descriptor = -1;
@@ -57,8 +36,7 @@ static void close_stale(void)
 		php_stream *stream = kept[i].resource->ptr;
 		/* Its pool has them, and does not see them go. */
 		bool is_redis = zend_string_starts_with_literal(kept[i].key, "phpredis");
-		if (!is_redis && !is_in_use(stream) && (is_asked(stream) || has_answers(stream))) {
-			surus_stream_asked(stream, false);
+		if (!is_redis && !is_in_use(stream) && has_answers(stream)) {
 			surus_kept_close(&kept[i]);
 		}
 	}
@@ -79,7 +57,6 @@ CONSTRUCTORS(AROUND)
 
 void surus_streams_start(void)
 {
-	zend_hash_init(&asked_streams, 8, NULL, NULL, true);
 #define STAND(name, class_name, function) real_##name = surus_replace(class_name, function, around_##name);
 	CONSTRUCTORS(STAND)
 #undef STAND
