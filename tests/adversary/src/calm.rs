@@ -10,6 +10,7 @@ use tokio::time::sleep;
 use crate::{
     backends::Backends,
     exchange,
+    interruption::Interruption,
     operation::{Handle, Operation},
     plan::{Plan, Scene},
     proxy::Weather,
@@ -21,6 +22,8 @@ use crate::{
 
 /// Requests that may fail until an application has noticed that the connection which it keeps is broken.
 const STUMBLES: u64 = 3;
+/// So many may miss the deadline of the column that has a short one.
+const CUTS: u32 = 5;
 
 pub(crate) struct Calm<'a> {
     pub(crate) scene: Scene,
@@ -58,6 +61,7 @@ impl Calm<'_> {
         let series = format!("q{}y{name}", self.scene.name());
         let mut wanted = times;
         let mut number = 0;
+        let mut cuts = 0;
         while number < wanted {
             let plan = Plan::calm(operation, self.scene.seed, &series, number);
             let outcome = exchange::run(&plan, self.server.address(), None, Duration::ZERO).await;
@@ -68,6 +72,14 @@ impl Calm<'_> {
             let fault = match &verdict {
                 Verdict::Right => continue,
                 Verdict::Declared if stumbles => {
+                    wanted += 1;
+                    continue;
+                }
+                // A quarter of a second is not much where others compute, too.
+                Verdict::Cut
+                    if self.scene.interruption == Interruption::Deadline && cuts < CUTS =>
+                {
+                    cuts += 1;
                     wanted += 1;
                     continue;
                 }

@@ -345,8 +345,8 @@ fn slow_requests_are_logged_with_their_backtrace() {
 fn slow_calls_that_cannot_be_left_are_logged_at_the_end() {
     for mode in Mode::ALL {
         let server = server(mode, "slow_log = \"200ms\"").start();
-        ask(&server, "case=accept").expect(200);
-        let expected = "slow request: GET /?case=accept took";
+        ask(&server, "case=locked").expect(200);
+        let expected = "slow request: GET /?case=locked took";
         expect_log(&server, expected);
         let log = server.log();
         assert_eq!(log.matches(expected).count(), 1, "{log}");
@@ -358,7 +358,7 @@ fn quick_requests_are_not_logged_as_slow() {
     for mode in Mode::ALL {
         let server = server(mode, "slow_log = \"8s\"").start();
         ask(&server, "case=sleep&seconds=0.05").expect(200);
-        ask(&server, "case=accept").expect(200);
+        ask(&server, "case=locked").expect(200);
         let log = server.log();
         assert!(!log.contains("slow request"), "{log}");
     }
