@@ -6,7 +6,6 @@ use std::{
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
-use nix::sys::signal::Signal;
 use surus_tests::surus::Mode;
 use tokio::time::sleep;
 
@@ -175,8 +174,11 @@ impl<'a> Campaign<'a> {
             });
         }
         self.total.add(&tally);
+        // A second SIGTERM would cut off the requests that the first one lets end.
         if interruptions.contains(&Interruption::Stop) {
             self.storm(&server, scene(Interruption::Stop), 10.0).await;
+        } else {
+            server.stop();
         }
         offences.extend(end(&server).await);
         watch.abort();
@@ -225,8 +227,6 @@ impl<'a> Campaign<'a> {
 /// SIGTERM ends the server, with 0.
 async fn end(server: &Rc<Server>) -> Vec<Offence> {
     let mut problems = server.deaths();
-    server.changing.set(true);
-    server.signal(Signal::SIGTERM);
     match server.ended(Duration::from_secs(60)).await {
         Some(status) if status.success() => {}
         Some(status) => problems.push(format!("the master has ended: {status}")),

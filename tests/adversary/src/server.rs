@@ -129,6 +129,12 @@ impl Server {
         let _ = kill(Pid::from_raw(self.master), signal);
     }
 
+    /// It finishes what it has begun, and ends.
+    pub(crate) fn stop(&self) {
+        self.changing.set(true);
+        self.signal(Signal::SIGTERM);
+    }
+
     /// Open descriptors of all workers.
     pub(crate) fn descriptors(&self) -> usize {
         let count = |pid: &i32| fs::read_dir(format!("/proc/{pid}/fd")).map_or(0, Iterator::count);

@@ -154,9 +154,8 @@ impl Run {
                 }
             }
             Interruption::Stop => {
-                server.changing.set(true);
                 self.pause(300).await;
-                server.signal(Signal::SIGTERM);
+                server.stop();
                 self.pause(300).await;
                 self.over.set(true);
             }

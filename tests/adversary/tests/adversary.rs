@@ -14,6 +14,8 @@ const NOT_YET: &[&str] = &[
     // One in a hundred is told of a failed connection, or gets no values, that nobody has cut off.
     "memcached.persistent",
     "memcached.many",
+    // Adding an entry fails now and then in coroutine mode.
+    "ldap.search",
     // Overlapping requests read each other's lines.
     "sockets.shared",
 ];
