@@ -102,8 +102,11 @@ fn an_interrupted_wait_leaves_the_server_alone() {
     kill(Pid::from_raw(command.id() as i32), Signal::SIGINT).expect("SIGINT");
     command.wait().expect("its end");
     assert_eq!(get(&server), "old");
+    // Told at once, also if a worker does not answer in time.
     wait_for("it does not say what it waits for", || {
-        server.status()["reloads"]["waits_for"].is_string()
+        let (_, text) = server.command(&["status", "--json"]);
+        let status: serde_json::Value = serde_json::from_str(&text).expect("a status in JSON");
+        status["reloads"]["waits_for"].is_string()
     });
     folder.file("go", "");
     wait_for("it is not reloaded", || get(&server) == "new");
