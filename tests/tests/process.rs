@@ -5,6 +5,7 @@
 use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io;
+use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -85,6 +86,10 @@ fn check_recursion(mode: Mode, how: &str) {
         wait_for("no successor", || {
             process = pid(&server);
             process != old
+        });
+        // Both accept for a moment: the next round must not meet the one that leaves.
+        wait_for("the given up worker stays", || {
+            !Path::new("/proc").join(&old).exists()
         });
     }
     let log = server.log();
