@@ -67,40 +67,6 @@ ZEND_API void ZEND_FASTCALL zend_objects_store_mark_destructed(zend_objects_stor
 	}
 }
 
-void surus_report_exception(void)
-{
-	if (!EG(exception)) {
-		return;
-	}
-	zend_object *exception = EG(exception);
-	zend_try {
-		bool is_end = zend_is_unwind_exit(exception) || zend_is_graceful_exit(exception);
-		surus_log_exception(exception);
-		if (!is_end && !SG(headers_sent)) {
-			SG(sapi_headers).http_response_code = 500;
-		}
-		OBJ_RELEASE(exception);
-	} zend_end_try();
-}
-
-void surus_log_exception(zend_object *exception)
-{
-	zval object, text;
-	ZVAL_OBJ(&object, exception);
-	ZVAL_UNDEF(&text);
-	EG(exception) = NULL;
-	if (instanceof_function(exception->ce, zend_ce_throwable)) {
-		zend_call_method_with_0_params(exception, exception->ce, NULL, "__tostring", &text);
-	}
-	if (Z_TYPE(text) == IS_STRING) {
-		surus_logf(3, "PHP Uncaught %s", Z_STRVAL(text));
-	}
-	zval_ptr_dtor(&text);
-	if (EG(exception)) {
-		zend_clear_exception();
-	}
-}
-
 /* ---- requests ---- */
 
 /* The status that an exception asks for with getStatusCode(). */
@@ -249,15 +215,6 @@ static route *route_of(surus_task *task)
 	return &app->routes[index < 0 || (size_t)index >= app->count ? 0 : index];
 }
 
-zend_string *surus_handler_place(surus_task *task)
-{
-	const zend_function *function = route_of(task)->function;
-	if (!function || function->type != ZEND_USER_FUNCTION || !function->op_array.filename) {
-		return NULL;
-	}
-	return zend_strpprintf(0, "%s:%u", ZSTR_VAL(function->op_array.filename), function->op_array.line_start);
-}
-
 static bool call_planned(surus_task *task, const route *r, zval *request, zval *result)
 {
 	zval arguments[MAX_ARGUMENTS];
@@ -320,6 +277,7 @@ surus_outcome surus_run_call(surus_task *task)
 	zend_execute_data bottom = {.func = &call_function};
 	EG(current_execute_data) = &bottom;
 	SG(server_context) = task->exchange;
+	task->handler = route_of(task)->function;
 	zend_first_try {
 		surus_output_begin(task);
 		surus_superglobals_build(task);

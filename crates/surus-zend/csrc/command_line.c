@@ -13,17 +13,9 @@
 
 ZEND_FUNCTION(dl);
 
-static bool forked;
-
-bool surus_command_line_may_park(void)
-{
-	return !forked;
-}
-
-/* The event loop's descriptors are the parent's too: a child of pcntl_fork() only blocks. */
 static void after_fork(void)
 {
-	forked = true;
+	surus_forked = true;
 }
 
 /* What a server does: a request that a script sends to an application of its own is answered as there. */

@@ -47,7 +47,7 @@ void surus_throw_in_use(const char *class, surus_task *task, const zend_execute_
 		zend_throw_exception_ex(in_use_class, 0, "%s was in use by a request that was given up, and is broken: %s wants %s %s. "
 			MEND, class, ZSTR_VAL(user), ZSTR_VAL(call), ZSTR_VAL(place));
 	} else {
-		zend_string *other = name_of(task), *other_place = place_of(use ? use : surus_fiber_frame(task));
+		zend_string *other = name_of(task), *other_place = place_of(use ? use : task->frame);
 		zend_string *other_call = use ? function_of(use) : zend_strpprintf(0, "%s", begun);
 		zend_throw_exception_ex(in_use_class, 0, "%s is in use by another request: %s %s %s %s, and %s wants %s %s. " MEND,
 			class, ZSTR_VAL(other), use ? "waits in" : "has begun", ZSTR_VAL(other_call),

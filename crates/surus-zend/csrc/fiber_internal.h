@@ -16,7 +16,6 @@ struct surus_fiber_state {
 	zval superglobals[SURUS_SUPERGLOBALS];
 	bool has_superglobals;
 	surus_fiber_ini ini;
-	struct surus_os_state *os; /* NULL: the isolate's */
 	char *parts;
 	void *random;
 };

@@ -154,10 +154,10 @@ bool surus_fiber_reset(surus_task *task)
 		surus_report_exception();
 		surus_output_end(task);
 	}
-	if (task->fiber->os) {
+	if (task->own_os) {
 		surus_os_enter(task->isolate->os);
-		surus_os_state_free(task->fiber->os);
-		task->fiber->os = NULL;
+		surus_os_state_free(task->own_os);
+		task->own_os = NULL;
 	}
 	surus_forget_uploads(task);
 	bool clean = !CG(unclean_shutdown);

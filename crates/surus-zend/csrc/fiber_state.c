@@ -142,19 +142,7 @@ void surus_fiber_install(surus_task *task)
 		idle->installed = next;
 		surus_memory_limit(task->isolate);
 	}
-	surus_os_enter(next && next->fiber->os ? next->fiber->os : task->isolate->os);
-}
-
-struct surus_os_state *surus_task_own_os_state(void)
-{
-	surus_task *task = surus_running;
-	if (!task->fiber) {
-		return task->isolate->os;
-	}
-	if (!task->fiber->os) {
-		task->fiber->os = surus_os_fork(task->isolate->os);
-	}
-	return task->fiber->os;
+	surus_os_enter(next && next->own_os ? next->own_os : task->isolate->os);
 }
 
 /* The base buffer, which a fiber keeps from request to request. */
@@ -196,16 +184,11 @@ void surus_fiber_state_free(surus_task *task)
 		}
 	}
 	surus_os_enter(task->isolate->os);
-	surus_os_state_free(state->os);
+	surus_os_state_free(task->own_os);
+	task->own_os = NULL;
 	free(state->parts);
 	free(state);
 	task->fiber = NULL;
-}
-
-const zend_execute_data *surus_fiber_frame(surus_task *task)
-{
-	struct surus_idle *idle = surus_idle_of(task->isolate);
-	return idle && idle->installed == task ? EG(current_execute_data) : task->fiber->values.EG_current_execute_data;
 }
 
 /* A request that switched OPcache off would do so for all that follow: it cannot be switched on again. */

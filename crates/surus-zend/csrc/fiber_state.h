@@ -4,15 +4,11 @@
 
 #include "bridge.h"
 
-struct _zend_execute_data;
-
 /* Before a task runs: puts its state in place of whatever fiber of its isolate ran last. */
 void surus_fiber_install(surus_task *task);
 /* The state of a task's fiber, made when it first runs in a booted isolate. */
 bool surus_fiber_state_make(surus_task *task);
 void surus_fiber_state_free(surus_task *task);
-/* The innermost frame of a task that is not running. */
-const struct _zend_execute_data *surus_fiber_frame(surus_task *task);
 
 /* At the end of a boot: what the running state is now, is what a fresh fiber of the isolate starts with. */
 void surus_fiber_take_idle(surus_isolate *isolate);

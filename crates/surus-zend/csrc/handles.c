@@ -62,7 +62,7 @@ static const void *handle_of_frame(const zend_execute_data *frame, zend_object *
 /* The frame in which a task is inside a call on a handle. */
 static const zend_execute_data *use_in(surus_task *task, const void *handle)
 {
-	const zend_execute_data *frame = surus_fiber_frame(task);
+	const zend_execute_data *frame = task->frame;
 	for (; frame; frame = frame->prev_execute_data) {
 		zend_object *object;
 		surus_handle_kind *kind;

@@ -1,14 +1,13 @@
 /* What runs and what is loaded, for people who look at a running server. Read off the engine's structs without
  * allocating in PHP's heap. */
 #include "internal.h"
-#include "fiber_state.h"
 
 #include <stdio.h>
 
 size_t surus_task_place(surus_task *task, char *text, size_t size)
 {
 	surus_isolate_enter(task->isolate);
-	const zend_execute_data *frame = task->fiber ? surus_fiber_frame(task) : EG(current_execute_data);
+	const zend_execute_data *frame = task->frame;
 	int length = 0;
 	/* The innermost function that was called, and the line that has called it. */
 	for (int depth = 0; frame && depth < 50; depth++, frame = frame->prev_execute_data) {

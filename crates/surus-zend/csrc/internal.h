@@ -41,8 +41,6 @@ struct surus_isolate {
 	uint32_t scanned_functions, scanned_classes;
 };
 
-extern surus_isolate *surus_entered;
-
 /* The regions that make up an isolate are known and the image of a fresh one is taken. */
 int surus_isolates_start(char *error, size_t error_size);
 void surus_isolate_enter(surus_isolate *isolate);
@@ -74,7 +72,7 @@ bool surus_persistent_end(surus_task *task);
 /* What a request was given: kinds of connections, and some of them. */
 typedef struct { unsigned kinds, count; const void *handles[SURUS_USED_HANDLES]; } surus_used;
 
-/* ---- task.c ---- */
+/* ---- running.c ---- */
 struct surus_task {
 	surus_stack stack;
 	void *sp;
@@ -98,6 +96,9 @@ struct surus_task {
 	uint32_t ticks;       /* CPU ticks used by this request, see interrupt.c */
 	uint32_t tick_limit;  /* max_execution_time in ticks, 0 none */
 	struct surus_fiber_state *fiber; /* fiber_state.c; NULL in classic tasks */
+	struct surus_os_state *own_os;   /* os_state.c: a fiber's; NULL: the isolate's */
+	const zend_execute_data *frame;  /* the innermost one when it was left last */
+	const zend_function *handler;    /* what the route of the running request leads to, if that is known */
 	php_output_handler *output;      /* the buffer below everything that a fiber prints */
 	const surus_script *script;      /* command_line.c; NULL in a server's tasks */
 	uint32_t switches;               /* of the script's that are left */
@@ -111,6 +112,14 @@ struct surus_task {
 };
 
 extern __thread surus_task *surus_running;
+/* Whose regions are in place. */
+extern surus_isolate *surus_entered;
+/* A child of pcntl_fork(): the event loop's descriptors are the parent's too, so nothing parks. */
+extern bool surus_forked;
+/* From the event loop: runs the task until it leaves. */
+void surus_task_switch_to(surus_task *task);
+/* What it has not given back it never will. */
+void surus_task_end_locks(surus_task *task);
 
 /* No task of the entered isolate is inside a destructor, the compiler or the collector of cycles: one that was has ended
  * without leaving it. */
@@ -219,10 +228,11 @@ void surus_sapi_call(char *name);
 
 /* ---- command_line.c ---- */
 surus_outcome surus_run_script(surus_task *task);
-bool surus_command_line_may_park(void);
 
 /* ---- classic.c ---- */
 surus_outcome surus_run_classic(surus_task *task);
+
+/* ---- request_info.c ---- */
 /* SG(request_info) from the exchange. */
 void surus_fill_request_info(void *exchange, surus_request_info *info);
 void surus_fill_authorization(const surus_request_info *info);
@@ -300,6 +310,14 @@ bool surus_plan_fill(const surus_plan *plan, void *exchange, zval *request, zval
 /* Throws a Surus\Http\HttpException; takes the message. */
 void surus_throw_http(int status, zend_string *message);
 
+/* ---- exceptions.c ---- */
+/* Writes an exception to the log. */
+void surus_log_exception(zend_object *exception);
+/* The same of one that is pending in what follows a request's body; the answer is 500 if it is not on its way. */
+void surus_report_exception(void);
+/* File and line of the handler of the task's route; NULL if it is none of PHP's functions. The caller's to release. */
+zend_string *surus_handler_place(const surus_task *task);
+
 /* ---- boot.c ---- */
 surus_outcome surus_run_boot(surus_task *task);
 surus_outcome surus_run_unboot(surus_task *task);
@@ -310,12 +328,6 @@ surus_outcome surus_run_refresh(surus_task *task);
 /* ---- application.c ---- */
 void surus_application_start(void);
 surus_outcome surus_run_call(surus_task *task);
-/* Writes an exception to the log. */
-void surus_log_exception(zend_object *exception);
-/* File and line of the handler of the task's route; NULL if it is none of PHP's functions. The caller's to release. */
-zend_string *surus_handler_place(surus_task *task);
-/* The same of one that is pending in what follows a request's body; the answer is 500 if it is not on its way. */
-void surus_report_exception(void);
 /* Calls the handler of the running request's route with its planned arguments. */
 void surus_call_handler(zval *request, zval *result);
 

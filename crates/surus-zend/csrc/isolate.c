@@ -38,8 +38,6 @@ static size_t region_count;
 static size_t image_size;
 static char *fresh_image; /* the process after startup */
 
-surus_isolate *surus_entered;
-
 static void add_region(void *address, size_t size, zend_module_entry *module, bool zero)
 {
 	ZEND_ASSERT(region_count < MAX_REGIONS);

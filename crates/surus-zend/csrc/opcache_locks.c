@@ -4,15 +4,12 @@
  * memory, after opcache_reset() or when it is full) only once nobody holds one. POSIX locks belong to the process:
  * the end of one isolate's request would release them for all, and a process does not see its own. So the lock is
  * released with the last isolate that wants it, and who asks is told of the isolates of this process too.
- *
- * The file must be linked with `fcntl` and `fcntl64` exported, so that the extension calls these. */
-#include "bridge.h"
+ */
+#include "opcache_locks.h"
 #include "hidden_find.h"
 
 #include <dlfcn.h>
-#include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
 #include <unistd.h>
 
 #define USAGE_BYTE 1 /* ext/opcache/ZendAccelerator.c: accel_activate_add() */
@@ -23,7 +20,7 @@ static int lock_file = -1;
 
 typedef int (*fcntl_function)(int, int, ...);
 
-static int real_fcntl(int fd, int command, void *argument)
+int surus_real_fcntl(int fd, int command, void *argument)
 {
 	static fcntl_function next;
 	if (!next) {
@@ -51,7 +48,7 @@ static bool is_lock_file(int fd)
 static int usage_lock(int fd, int command, struct flock *lock)
 {
 	if (command == F_GETLK) {
-		int result = real_fcntl(fd, command, lock);
+		int result = surus_real_fcntl(fd, command, lock);
 		if (result == 0 && lock->l_type == F_UNLCK && holders > 0) {
 			lock->l_type = F_RDLCK;
 			lock->l_pid = 0; /* OPcache kills whom it is told: nobody */
@@ -63,9 +60,9 @@ static int usage_lock(int fd, int command, struct flock *lock)
 			holds = false;
 			holders--;
 		}
-		return holders > 0 ? 0 : real_fcntl(fd, command, lock);
+		return holders > 0 ? 0 : surus_real_fcntl(fd, command, lock);
 	}
-	int result = real_fcntl(fd, command, lock);
+	int result = surus_real_fcntl(fd, command, lock);
 	if (result == 0 && !holds) {
 		holds = true;
 		holders++;
@@ -73,27 +70,8 @@ static int usage_lock(int fd, int command, struct flock *lock)
 	return result;
 }
 
-/* Who has the lock may be a parked request of this process (OFD locks), and others should not stand still for one of
- * another process: a lock that has to be waited for is asked for again and again. */
-static int wait_for_lock(int fd, int command, void *argument)
+int surus_opcache_fcntl(int fd, int command, void *argument)
 {
-	for (unsigned tries = 0;; tries++) {
-		int result = real_fcntl(fd, command, argument);
-		if (result == 0 || (errno != EAGAIN && errno != EACCES)) {
-			return result;
-		}
-		if (!surus_rs_nap_for_lock(tries)) {
-			errno = ENOLCK;
-			return -1;
-		}
-	}
-}
-
-static int locked_fcntl(int fd, int command, void *argument)
-{
-	if ((command == F_SETLKW || command == F_OFD_SETLKW) && surus_can_park()) {
-		return wait_for_lock(fd, command == F_SETLKW ? F_SETLK : F_OFD_SETLK, argument);
-	}
 	if (command == F_SETLK || command == F_GETLK) {
 		struct flock *lock = argument;
 		bool usage = lock->l_start == USAGE_BYTE && lock->l_len == 1;
@@ -102,25 +80,7 @@ static int locked_fcntl(int fd, int command, void *argument)
 			return usage_lock(fd, command, lock);
 		}
 	}
-	return real_fcntl(fd, command, argument);
-}
-
-__attribute__((visibility("default"))) int fcntl(int fd, int command, ...)
-{
-	va_list arguments;
-	va_start(arguments, command);
-	void *argument = va_arg(arguments, void *);
-	va_end(arguments);
-	return locked_fcntl(fd, command, argument);
-}
-
-__attribute__((visibility("default"))) int fcntl64(int fd, int command, ...)
-{
-	va_list arguments;
-	va_start(arguments, command);
-	void *argument = va_arg(arguments, void *);
-	va_end(arguments);
-	return locked_fcntl(fd, command, argument);
+	return surus_real_fcntl(fd, command, argument);
 }
 
 bool surus_find_opcache_lock(surus_finder *finder)
@@ -134,7 +94,7 @@ void surus_opcache_lock_drop(void)
 		holds = false;
 		if (--holders == 0) {
 			struct flock lock = {.l_type = F_UNLCK, .l_whence = SEEK_SET, .l_start = USAGE_BYTE, .l_len = 1};
-			real_fcntl(lock_file, F_SETLK, &lock);
+			surus_real_fcntl(lock_file, F_SETLK, &lock);
 		}
 	}
 }

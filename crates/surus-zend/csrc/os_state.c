@@ -178,6 +178,18 @@ void surus_os_forget_text(struct surus_os_state *state)
 	}
 }
 
+struct surus_os_state *surus_task_own_os_state(void)
+{
+	surus_task *task = surus_running;
+	if (!task->fiber) {
+		return task->isolate->os;
+	}
+	if (!task->own_os) {
+		task->own_os = surus_os_fork(task->isolate->os);
+	}
+	return task->own_os;
+}
+
 /* The state that PHP code is about to change, or NULL when the server itself does. */
 static struct surus_os_state *changing(void)
 {

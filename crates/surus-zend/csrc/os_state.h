@@ -17,7 +17,7 @@ struct surus_os_state *surus_os_state_copy(const struct surus_os_state *source);
 void surus_os_enter(struct surus_os_state *state);
 /* A copy of the current state that takes its place. */
 struct surus_os_state *surus_os_fork(struct surus_os_state *from);
-/* The state that the running task may change; task side: fiber_state.c. */
+/* The state that the running task may change: a fiber's own is made here. */
 struct surus_os_state *surus_task_own_os_state(void);
 
 /* os_env.c: a part of the state; NULL is the server's. */

@@ -194,7 +194,7 @@ static void send_json(surus_task *task, zval *value)
 /* It names the handler, as no frame of the application is left by then, and in classic mode the script. */
 static void note_left_out(surus_task *task, surus_str name)
 {
-	zend_string *place = task->isolate->application ? surus_handler_place(task) : NULL;
+	zend_string *place = surus_handler_place(task);
 	surus_rs_note_left_out(task->exchange, name, place ? surus_bytes_of(place) : (surus_str){"", 0});
 	if (place) {
 		zend_string_release(place);

@@ -71,9 +71,10 @@ void surus_restrictions_lift(void)
 }
 
 #if SURUS_HAS_DISABLE_CLASSES
+/* ErrorException is for PHP code: nothing in C throws it. */
 static bool is_engines(const zend_class_entry *class)
 {
-	return instanceof_function(class, zend_ce_throwable) || class == zend_ce_closure || class == zend_ce_generator;
+	return (instanceof_function(class, zend_ce_throwable) && class != zend_ce_error_exception) || class == zend_ce_closure || class == zend_ce_generator;
 }
 
 static bool disable_classes(const char *list, char *error, size_t error_size)
