@@ -140,6 +140,7 @@ void surus_fiber_install(surus_task *task)
 		}
 		load_state(next ? next->fiber : idle->main, task->isolate);
 		idle->installed = next;
+		task->isolate->connections = next ? &idle->main->values.EG_persistent_list : NULL;
 		surus_memory_limit(task->isolate);
 	}
 	surus_os_enter(next && next->own_os ? next->own_os : task->isolate->os);
@@ -165,6 +166,7 @@ void surus_fiber_state_free(surus_task *task)
 		save_state(state, idle, task->isolate);
 		load_state(idle->main, task->isolate);
 		idle->installed = NULL;
+		task->isolate->connections = NULL;
 		surus_memory_limit(task->isolate);
 	}
 	if (!surus_is_abandoned(task)) {

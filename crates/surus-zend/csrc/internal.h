@@ -36,6 +36,7 @@ struct surus_isolate {
 	struct surus_application *application; /* application.c, once booted */
 	struct surus_idle *idle;               /* fiber_state.c, once booted */
 	struct surus_os_state *os;             /* os_state.c */
+	HashTable *connections; /* fiber_state.c: the persistent ones of the boot, while those of a fiber are in place */
 	struct surus_checked_heap *checked_heap; /* checked_heap.c, in tests */
 	uint32_t superglobals;                 /* which ones loaded code refers to: superglobals.c */
 	uint32_t scanned_functions, scanned_classes;

@@ -5,7 +5,6 @@
  * Which connections a request has been given is noted by functions that stand before PHP's own (persistent_*.c). They also
  * look whether an idle one is still good before it is handed out. */
 #include "persistent.h"
-#include "fiber_internal.h"
 
 #include <dlfcn.h>
 #include <poll.h>
@@ -101,8 +100,7 @@ void surus_kept_close(const surus_kept *kept)
 static HashTable *list_of_isolate(void)
 {
 	surus_task *task = surus_running;
-	struct surus_idle *idle = task ? surus_idle_of(task->isolate) : NULL;
-	return idle && idle->installed == task ? &idle->main->values.EG_persistent_list : &EG(persistent_list);
+	return task && task->isolate->connections ? task->isolate->connections : &EG(persistent_list);
 }
 
 void surus_kept_adopt(const surus_kept *kept)
