@@ -44,7 +44,7 @@ pub(crate) async fn open(
                     break;
                 }
                 Parsed::Invalid => {
-                    state.refuse(|_| Refusal::ProxyProtocol);
+                    state.refuse(Refusal::ProxyProtocol);
                     return Ok(None);
                 }
                 Parsed::Incomplete => {

@@ -23,7 +23,7 @@ pub(crate) fn judge<B>(
 
 /// An answer to a request whose body stays unread.
 pub(crate) fn refuse<B>(state: &State, status: StatusCode) -> Response<Reply<B>> {
-    state.linger.set(true);
+    state.discard_input();
     let mut response = plain(status);
     let headers = response.headers_mut();
     headers.insert(CONNECTION, HeaderValue::from_static("close"));

@@ -127,7 +127,7 @@ impl RequestBody {
         let Source::Client { watch, .. } = &self.0 else {
             return None;
         };
-        (watch.connection.is_http2() || self.announced().is_none())
+        (watch.connection.progress.is_http2() || self.announced().is_none())
             .then(|| Rc::clone(&watch.trailers))
     }
 
@@ -233,8 +233,8 @@ impl Watch {
 impl Drop for RequestBody {
     fn drop(&mut self) {
         if let Source::Client { incoming, watch } = &self.0 {
-            if !incoming.is_end_stream() && watch.connection.is_http2() {
-                watch.connection.linger.set(true);
+            if !incoming.is_end_stream() && watch.connection.progress.is_http2() {
+                watch.connection.discard_input();
             }
         }
     }

@@ -64,7 +64,7 @@ pub(crate) fn run<B: Backend>(
             && !settings.proxies.is_empty()
             && !settings.proxies.trusts(from)
         {
-            state.refuse(|_| Refusal::ProxyProtocol);
+            state.refuse(Refusal::ProxyProtocol);
             Ok(None)
         } else {
             opening::open(&mut socket, &state, settings.proxy_protocol).await
@@ -159,7 +159,7 @@ async fn serve_http2<B: Backend>(
 /// The client has broken the rules of HTTP/2, and is disconnected. Streams that are reset for it are not seen here.
 fn note_error(state: &State, error: &h2::Error) {
     if error.is_library() {
-        state.refuse(|_| Refusal::Http2);
+        state.refuse(Refusal::Http2);
     }
 }
 

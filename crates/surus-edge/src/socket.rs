@@ -11,7 +11,6 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::buffers;
 use crate::connection::State;
-use crate::http1::Reading;
 use crate::http2::Frames;
 
 /// Reads from the client; writes go to the connection's output.
@@ -92,8 +91,7 @@ impl Socket {
     /// counts on it that what has just been read is begun: it is given up one turn later.
     pub(crate) fn poll_gone(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         // Else its end is found by who reads the body, or by the sweep: behind a request that waits, too.
-        let reads_heads = matches!(*self.state.reading.borrow(), Reading::Heads);
-        if !reads_heads || !self.first().is_empty() {
+        if !self.state.reads_heads() || !self.first().is_empty() {
             return Poll::Pending;
         }
         match ready!(self.poll_first(cx)) {
@@ -122,7 +120,7 @@ impl AsyncRead for Socket {
             buf.put_slice(&this.first()[..count]);
             if let Some(frames) = &mut this.frames {
                 let has_ended = frames.read(&this.state.buffer.borrow()[..count]);
-                this.state.notes_head(frames.is_open(), has_ended);
+                this.state.progress.note_head(frames.is_open(), has_ended);
             }
             this.skip(count);
             if this.first().is_empty() {

@@ -85,7 +85,7 @@ impl Table {
         for look in 0..looks.min(slots.len()) {
             let key = (start + look) % slots.len();
             let Some(state) = &slots[key] else { continue };
-            let age = self.clock.get().wrapping_sub(state.since.get());
+            let age = state.progress.age(self.clock.get());
             if state.is_idle() && age > 1 && !state.is_closing() && is_meant(state) {
                 state.dismiss();
                 self.looked.set(key + 1);
@@ -105,7 +105,7 @@ impl Table {
     /// All but those that wait for a request.
     pub(crate) fn order_busy(&self, command: Command) {
         for state in self.slots.borrow().iter().flatten() {
-            if !state.phase.get().is_between() {
+            if !state.progress.phase().is_between() {
                 state.order(command);
             }
         }
@@ -145,18 +145,18 @@ impl Table {
 }
 
 fn judge(state: &State, now: u32, limits: &Limits) {
-    let age = now.wrapping_sub(state.since.get());
+    let age = state.progress.age(now);
     let header_timeout = seconds(limits.header_timeout);
     let keep_alive = seconds(limits.keep_alive);
     if state.stalls(limits) {
         state.reset();
         return state.order(Command::Abort);
     }
-    if state.owes_head_for(now) > header_timeout {
-        state.refuse(|_| Refusal::Timeout);
+    if state.progress.owes_head_for(now) > header_timeout {
+        state.refuse(Refusal::Timeout);
         return state.order(Command::Abort);
     }
-    match state.phase.get() {
+    match state.progress.phase() {
         phase if phase.is_busy() && age > 0 && state.transport.has_ended() => {
             state.order(Command::Abort)
         }
@@ -166,11 +166,17 @@ fn judge(state: &State, now: u32, limits: &Limits) {
             state.order(Command::Retire)
         }
         // HTTP/2 has been told to go, and does not.
-        Phase::Idle if state.is_dismissed() && age > GOODBYE => state.order(Command::Abort),
+        Phase::Dismissed if age > GOODBYE => state.order(Command::Abort),
         Phase::Idle if state.is_ending() && age > keep_alive.saturating_mul(2) => {
             state.order(Command::Abort)
         }
-        Phase::New | Phase::Head | Phase::Late | Phase::Idle | Phase::Busy | Phase::Answering => {}
+        Phase::New
+        | Phase::Idle
+        | Phase::Dismissed
+        | Phase::Head
+        | Phase::Late
+        | Phase::Busy
+        | Phase::Answering => {}
     }
 }
 

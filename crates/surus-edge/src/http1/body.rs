@@ -1,6 +1,7 @@
 //! The body of a request, read from the socket by who wants it: nothing is passed from task to task, and what is not wanted
 //! yet stays with the client.
 
+use std::cell::RefCell;
 use std::io;
 use std::rc::Rc;
 use std::task::{ready, Context, Poll};
@@ -24,22 +25,9 @@ const LONG: u64 = 256 * 1024;
 
 const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 
-/// Who reads what the client sends.
+/// What is still to be read of a body.
 #[derive(Debug)]
-pub(crate) enum Reading {
-    /// The connection's task: heads.
-    Heads,
-    /// Who has the request's body.
-    Body(Receiving),
-    /// Nobody: what comes is a body that is not wanted any more.
-    Nobody,
-}
-
-/// A body that is being read.
-#[derive(Debug)]
-pub(crate) struct Receiving {
-    /// Tells it from others of the same connection.
-    number: u32,
+pub(super) struct Decoder {
     framing: Framing,
     /// The client waits to be told that its body is wanted.
     expects: bool,
@@ -60,10 +48,9 @@ pub(super) enum Next {
     End,
 }
 
-impl Receiving {
+impl Decoder {
     pub(super) fn new(asked: &Asked, limits: &Limits) -> Self {
-        Receiving {
-            number: 0,
+        Decoder {
             framing: match asked.body {
                 Length::Known(length) => Framing::Length(length),
                 Length::Chunked => Framing::Chunked(Box::new(Chunks::new(limits))),
@@ -107,29 +94,35 @@ impl Receiving {
     }
 }
 
-/// A body's handle. Dropped before its end it is its connection's last.
+/// A body that is being read. Who has it shares this with its connection's task, which may have done with it first.
 #[derive(Debug)]
-pub(crate) struct Incoming {
+pub(super) struct Receiving {
     state: Rc<State>,
-    number: u32,
-    /// What follows is not this body's any more.
-    ended: bool,
+    progress: RefCell<Progress>,
 }
 
+#[derive(Debug)]
+enum Progress {
+    Coming(Decoder),
+    /// What follows is not this body's any more, or nothing is: it has failed.
+    Ended,
+    /// The request was answered before its body had been read.
+    Left,
+}
+
+/// A body's handle. Dropped before its end it is its connection's last.
+#[derive(Debug)]
+pub(crate) struct Incoming(Rc<Receiving>);
+
 impl Incoming {
-    /// The body that the connection has begun to read.
-    pub(super) fn new(state: &Rc<State>, receiving: Receiving) -> Self {
-        let number = state.bodies.get().wrapping_add(1);
-        state.bodies.set(number);
-        state.reading.replace(Reading::Body(Receiving {
-            number,
-            ..receiving
-        }));
-        Incoming {
+    /// The body that the connection begins to read.
+    pub(super) fn new(state: &Rc<State>, decoder: Decoder) -> (Self, Rc<Receiving>) {
+        state.begin_body();
+        let receiving = Rc::new(Receiving {
             state: Rc::clone(state),
-            number,
-            ended: false,
-        }
+            progress: RefCell::new(Progress::Coming(decoder)),
+        });
+        (Incoming(Rc::clone(&receiving)), receiving)
     }
 
     /// What comes next. After an error nothing does.
@@ -137,32 +130,100 @@ impl Incoming {
         &mut self,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
-        if self.ended {
+        if self.is_end_stream() {
             return Poll::Ready(None);
         }
-        match ready!(self.poll_next(cx)) {
+        match ready!(self.0.poll_next(cx)) {
             Ok(Next::Some(frame, is_last)) => {
                 if is_last {
-                    self.end(frame.is_trailers());
+                    self.0.end(frame.is_trailers());
                 }
                 Poll::Ready(Some(Ok(frame)))
             }
             Ok(Next::End) => {
-                self.end(false);
+                self.0.end(false);
                 Poll::Ready(None)
             }
             Err(error) => {
-                self.ended = true;
-                self.give_up();
+                self.0.fail();
                 Poll::Ready(Some(Err(error)))
             }
         }
     }
 
+    /// Bytes that are still to be read, where that is known.
+    pub(crate) fn left(&self) -> Option<u64> {
+        match &*self.0.progress.borrow() {
+            Progress::Coming(Decoder {
+                framing: Framing::Length(left),
+                ..
+            }) => Some(*left),
+            Progress::Ended => Some(0),
+            Progress::Coming(_) | Progress::Left => None,
+        }
+    }
+
+    /// What is still in the socket, for a helper thread, which says by [`Incoming::took`] how much it has read. `None`
+    /// where it could not tell the body's end, or reads something else than what is read here.
+    pub(crate) fn rest(&self) -> Option<io::Result<Rest>> {
+        self.left()?;
+        let state = &self.0.state;
+        let socket = state.transport.kernel()?;
+        let is_ahead = state.buffer.borrow().is_empty();
+        is_ahead.then(|| Rest::new(socket))
+    }
+
+    /// Ready when something can be read.
+    ///
+    /// # Errors
+    /// The client has left.
+    pub(crate) fn poll_arrival(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        let state = &self.0.state;
+        if let Progress::Coming(decoder) = &mut *self.0.progress.borrow_mut() {
+            decoder.invite(state);
+        }
+        match ready!(state.transport.poll_arrival(cx)) {
+            Ok(true) => Poll::Ready(Ok(())),
+            Ok(false) => Poll::Ready(Err(ended_early())),
+            Err(error) => Poll::Ready(Err(error.into())),
+        }
+    }
+
+    /// So many bytes were read.
+    pub(crate) fn took(&mut self, count: u64) {
+        let mut has_ended = false;
+        if let Progress::Coming(decoder) = &mut *self.0.progress.borrow_mut() {
+            if let Framing::Length(left) = &mut decoder.framing {
+                *left -= count;
+                has_ended = *left == 0;
+            }
+        }
+        if has_ended {
+            self.0.end(false);
+        }
+    }
+
+    pub(crate) fn is_end_stream(&self) -> bool {
+        matches!(*self.0.progress.borrow(), Progress::Ended)
+    }
+
+    pub(crate) fn size_hint(&self) -> SizeHint {
+        self.left()
+            .map_or_else(SizeHint::default, SizeHint::with_exact)
+    }
+}
+
+impl Drop for Incoming {
+    fn drop(&mut self) {
+        self.0.leave();
+    }
+}
+
+impl Receiving {
     fn poll_next(&self, cx: &mut Context<'_>) -> Poll<Result<Next, BoxError>> {
         let state = &self.state;
-        let mut reading = state.reading.borrow_mut();
-        let Some(body) = reading.body(self.number) else {
+        let mut progress = self.progress.borrow_mut();
+        let Progress::Coming(body) = &mut *progress else {
             return Poll::Ready(Err("the request has been answered".into()));
         };
         let mut buffer = state.buffer.borrow_mut();
@@ -193,80 +254,43 @@ impl Incoming {
         }
     }
 
+    /// The body has been read, and what follows is a head. `has_trailers`: others may see a part of these in it.
+    fn end(&self, has_trailers: bool) {
+        self.progress.replace(Progress::Ended);
+        if has_trailers {
+            self.state.is_last_request();
+        }
+        self.state.end_body();
+    }
+
     /// Nobody reads on, unless it is somebody else's turn already.
-    fn give_up(&self) {
-        let is_its = self.state.reading.borrow_mut().body(self.number).is_some();
-        if is_its {
-            self.state.abandon();
+    fn fail(&self) {
+        if let Progress::Coming(_) = self.progress.replace(Progress::Ended) {
+            self.abandon();
         }
     }
 
-    fn end(&mut self, has_trailers: bool) {
-        self.ended = true;
-        end(&self.state, has_trailers);
+    /// It is not wanted any more: if the rest of it has come, it is skipped.
+    pub(super) fn leave(&self) {
+        let skipped = match &mut *self.progress.borrow_mut() {
+            Progress::Coming(body) => body.skip(&mut self.state.buffer.borrow_mut()),
+            Progress::Ended | Progress::Left => return,
+        };
+        match skipped {
+            Some(has_trailers) => self.end(has_trailers),
+            None => self.abandon(),
+        }
+        self.progress.replace(Progress::Left);
     }
 
-    /// Bytes that are still to be read, where that is known.
-    pub(crate) fn left(&self) -> Option<u64> {
-        if self.ended {
-            return Some(0);
-        }
-        match self.state.reading.borrow_mut().body(self.number)?.framing {
-            Framing::Length(left) => Some(left),
-            Framing::Chunked(_) => None,
-        }
-    }
-
-    /// What is still in the socket, for a helper thread, which says by [`Incoming::took`] how much it has read. `None`
-    /// where it could not tell the body's end, or reads something else than what is read here.
-    pub(crate) fn rest(&self) -> Option<io::Result<Rest>> {
-        self.left()?;
-        let socket = self.state.transport.kernel()?;
-        let is_ahead = self.state.buffer.borrow().is_empty();
-        is_ahead.then(|| Rest::new(socket))
-    }
-
-    /// Ready when something can be read.
-    ///
-    /// # Errors
-    /// The client has left.
-    pub(crate) fn poll_arrival(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
-        if let Some(body) = self.state.reading.borrow_mut().body(self.number) {
-            body.invite(&self.state);
-        }
-        let arrived = ready!(self.state.transport.poll_arrival(cx));
-        match arrived {
-            Ok(true) => Poll::Ready(Ok(())),
-            Ok(false) => Poll::Ready(Err(ended_early())),
-            Err(error) => Poll::Ready(Err(error.into())),
-        }
-    }
-
-    /// So many bytes were read.
-    pub(crate) fn took(&mut self, count: u64) {
-        let mut has_ended = false;
-        if let Some(body) = self.state.reading.borrow_mut().body(self.number) {
-            if let Framing::Length(left) = &mut body.framing {
-                *left -= count;
-                has_ended = *left == 0;
-            }
-        }
-        if has_ended && !self.ended {
-            self.end(false);
-        }
-    }
-
-    pub(crate) fn is_end_stream(&self) -> bool {
-        self.ended
-    }
-
-    pub(crate) fn size_hint(&self) -> SizeHint {
-        self.left()
-            .map_or_else(SizeHint::default, SizeHint::with_exact)
+    /// The rest of it will not be read.
+    fn abandon(&self) {
+        self.state.discard_input();
+        self.state.wake();
     }
 }
 
-impl Receiving {
+impl Decoder {
     fn invite(&mut self, state: &State) {
         if std::mem::take(&mut self.expects) {
             state.respond(|output| output.extend_from_slice(CONTINUE));
@@ -284,44 +308,6 @@ impl Receiving {
                 Ok(None) | Err(_) => return None,
             }
         }
-    }
-}
-
-impl Drop for Incoming {
-    fn drop(&mut self) {
-        let is_its = !self.ended && self.state.reading.borrow_mut().body(self.number).is_some();
-        if is_its {
-            leave(&self.state);
-        }
-    }
-}
-
-impl Reading {
-    fn body(&mut self, number: u32) -> Option<&mut Receiving> {
-        match self {
-            Reading::Body(body) if body.number == number => Some(body),
-            Reading::Heads | Reading::Body(_) | Reading::Nobody => None,
-        }
-    }
-}
-
-/// The body has been read, and what follows is a head. `has_trailers`: others may see a part of these in it.
-fn end(state: &State, has_trailers: bool) {
-    if has_trailers {
-        state.is_last_request();
-    }
-    state.rejoin();
-}
-
-/// A body that is being read is not wanted any more: if the rest of it has come, it is skipped.
-pub(super) fn leave(state: &State) {
-    let skipped = match &mut *state.reading.borrow_mut() {
-        Reading::Body(body) => body.skip(&mut state.buffer.borrow_mut()),
-        Reading::Heads | Reading::Nobody => return,
-    };
-    match skipped {
-        Some(has_trailers) => end(state, has_trailers),
-        None => state.abandon(),
     }
 }
 

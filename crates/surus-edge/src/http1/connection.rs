@@ -10,12 +10,12 @@ use bytes::{Buf, Bytes};
 use http::request::Parts;
 use http::{HeaderMap, Request, Response};
 
-use super::body::{Incoming, Receiving};
+use super::body::{Decoder, Incoming, Receiving};
 use super::encode::{self, Framing};
 use super::head::{self, Asked, Head, Length};
 use super::send::{self, Sending};
 use crate::buffers;
-use crate::connection::{Phase, State};
+use crate::connection::State;
 use crate::input::Input;
 use crate::output::LARGE;
 use crate::responding::{Outgoing, Responding};
@@ -56,14 +56,14 @@ pub(crate) async fn serve<B: Backend>(socket: &mut Socket, service: &Service<B>)
         };
         if is_worth_it && work(socket, service).await? == Next::Close {
             if !socket.first().is_empty() {
-                state.linger.set(true);
+                state.discard_input();
             }
             return Ok(());
         }
         seen = socket.first().len();
         let is_between = seen == 0;
-        if !is_between && state.phase.get().is_between() {
-            state.enter(Phase::Head);
+        if !is_between {
+            state.progress.has_read();
         }
         let read = poll_fn(|cx| {
             if is_between && state.is_ending() {
@@ -114,7 +114,8 @@ async fn work<B: Backend>(socket: &mut Socket, service: &Service<B>) -> io::Resu
                 break;
             }
         };
-        let rest = match answer(service, &mut head, &mut block, length, asked) {
+        let (answered, receiving) = answer(service, &mut head, &mut block, length, asked);
+        let rest = match answered {
             Answered::Whole(stays) => {
                 if !stays {
                     next = Next::Close;
@@ -128,7 +129,7 @@ async fn work<B: Backend>(socket: &mut Socket, service: &Service<B>) -> io::Resu
         };
         socket.give_back(&std::mem::take(&mut block));
         service.count();
-        if !Box::pin(finish(socket, service, rest)).await? {
+        if !Box::pin(finish(socket, service, rest, receiving)).await? {
             next = Next::Close;
         }
         block = socket.take_first();
@@ -150,7 +151,7 @@ pub(super) fn nothing() -> Parts {
 #[cold]
 fn refuse(state: &State, block: &Bytes, why: Refusal) {
     state.refuse_input(block, why);
-    state.linger.set(true);
+    state.discard_input();
     state.respond(|output| encode::write_refusal(output, why.status()));
 }
 
@@ -163,9 +164,10 @@ fn answer<B: Backend>(
     block: &mut Bytes,
     length: usize,
     asked: Asked,
-) -> Answered<B> {
+) -> (Answered<B>, Option<Rc<Receiving>>) {
     let state = service.state();
     block.advance(length);
+    let mut receiving = None;
     let (body, verdict) = match asked.body {
         Length::Known(0) => (None, None),
         Length::Known(length) if length <= block.len() as u64 => {
@@ -175,23 +177,29 @@ fn answer<B: Backend>(
         _ => {
             state.buffer.borrow_mut().extend_from_slice(block);
             block.clear();
-            let receiving = Receiving::new(&asked, service.limits());
-            let incoming = Input::Http1(Incoming::new(state, receiving));
+            let decoder = Decoder::new(&asked, service.limits());
+            let (incoming, shared) = Incoming::new(state, decoder);
+            receiving = Some(shared);
+            let incoming = Input::Http1(incoming);
             let (body, verdict) = RequestBody::watched(incoming, service.limits(), state);
             (Some(body), Some(verdict))
         }
     };
-    let is_read_on = verdict.is_some();
     let (mut noted, begun) = service.begin(state.client(), head, body, verdict);
     let Begun::Now(answer) = begun else {
-        return Answered::Waiting(asked, service.respond(noted, begun));
+        return (
+            Answered::Waiting(asked, service.respond(noted, begun)),
+            receiving,
+        );
     };
     let answer = noted.complete(answer);
     let outgoing = noted.outgoing(answer);
-    match write(state, &asked, outgoing, &mut head.headers) {
-        Answered::Whole(stays) if is_read_on => Answered::Whole(stays && has_read_all(state)),
-        answered => answered,
+    let mut answered = write(state, &asked, outgoing, &mut head.headers);
+    if let (Answered::Whole(stays), Some(receiving)) = (&mut answered, &receiving) {
+        receiving.leave();
+        *stays &= state.stays();
     }
+    (answered, receiving)
 }
 
 /// Writes an answer, or its head where more is to be waited for. `headers` gets room for those of the next request.
@@ -247,6 +255,7 @@ async fn finish<B: Backend>(
     socket: &mut Socket,
     service: &Service<B>,
     answered: Answered<B>,
+    receiving: Option<Rc<Receiving>>,
 ) -> io::Result<bool> {
     let state = service.state();
     let answered = match answered {
@@ -264,17 +273,15 @@ async fn finish<B: Backend>(
     };
     let stays = match answered {
         Answered::Head(sending) => {
-            state.phase.set(Phase::Answering);
+            state.progress.begin_answer();
             send::send(socket, service, sending).await?
         }
         Answered::Whole(stays) => stays,
         Answered::Waiting(..) => false,
     };
-    Ok(stays && has_read_all(state))
-}
-
-/// Whether nothing of the request's body is left where a head would begin. What has come of it is skipped.
-fn has_read_all(state: &Rc<State>) -> bool {
-    super::body::leave(state);
-    state.stays()
+    // What has come of a body that nobody has read is skipped: a head begins behind it.
+    if let Some(receiving) = receiving {
+        receiving.leave();
+    }
+    Ok(stays && state.stays())
 }

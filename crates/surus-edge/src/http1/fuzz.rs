@@ -21,7 +21,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use super::body::{Next, Receiving};
+use super::body::{Decoder, Next};
 use super::connection::nothing;
 use super::encode;
 use super::head::{self, Asked, Head, Length};
@@ -157,10 +157,10 @@ fn ours(input: &[u8], size: usize) -> (Vec<Understood>, End, Bytes) {
         };
         seen = 0;
         buffer.advance(length);
-        let mut receiving = Receiving::new(&asked, &limits);
+        let mut decoder = Decoder::new(&asked, &limits);
         let (mut body, mut has_trailers) = (Vec::new(), false);
         loop {
-            match receiving.decode(&mut buffer) {
+            match decoder.decode(&mut buffer) {
                 Ok(Some(Next::End)) => break,
                 Ok(Some(Next::Some(frame, has_ended))) => {
                     has_trailers |= frame.is_trailers();

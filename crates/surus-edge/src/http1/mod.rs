@@ -11,9 +11,7 @@
 //! not. So a request is answered in the connection's own turn if its answer is there; only what has to wait is put on the
 //! heap, and is gone afterwards. A connection that rests has neither buffers nor futures.
 //!
-//! Three things go on at a time, and each has its state in one place: what is read ([`Reading`]: heads, a body, or nothing
-//! any more), what is written ([`crate::connection::Phase`]: a request is awaited, is being answered, its answer has begun), and
-//! whether another request may follow ([`crate::connection::KeepAlive`]).
+//! What goes on at a time has a machine each: see [`crate::connection`].
 //!
 //! - [`connection`]: the requests of a connection; [`send`]: the rest of an answer
 //! - [`head`]: what a request says of itself; [`encode`]: the same of a response
@@ -28,5 +26,5 @@ pub(crate) mod fuzz;
 mod head;
 mod send;
 
-pub(crate) use body::{Incoming, Reading};
+pub(crate) use body::Incoming;
 pub(crate) use connection::serve;

@@ -1,33 +1,25 @@
-//! One client connection.
-//!
-//! ```text
-//!            first byte             headers complete          response body dropped
-//!   New ────────────────► Head ───────────────────────► Busy ───────────────────────► Idle
-//!    │ header_timeout      │ header_timeout             │ write_timeout               │ keep_alive; first byte: Head
-//!    ▼                     ▼                            ▼                             ▼
-//!  closed                 408, closed                  cut                          closed
-//! ```
-//!
-//! The phases are noted here with plain cells and judged once a second by [`crate::sweep`]: a timer of its own for each
-//! request would cost an allocation and two visits to the timer wheel.
+//! The state of a connection.
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::fs::File;
 use std::future::poll_fn;
 use std::io::{self, IoSlice};
 use std::rc::{Rc, Weak};
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
 use std::time::Instant;
 
 use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, StatusCode};
 
+use super::commands::{Command, Commands};
+use super::phase::{Phase, Progress};
+use super::reading::Reading;
+use super::refusals::Refusals;
+use super::writing::{Sending, Writing};
 use crate::buffers;
 use crate::flush::Flusher;
-use crate::http1::Reading;
-use crate::output::{write_header, Output};
-use crate::refused::{first_line, Refusal};
-use crate::stall::Stall;
+use crate::output::write_header;
+use crate::refused::Refusal;
 use crate::transport::Transport;
 use crate::turn::Turn;
 use crate::{Connection, Limits};
@@ -41,63 +33,14 @@ const SCRATCH: usize = 4096;
 const REQUEST_TIMEOUT: &[u8] =
     b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Phase {
-    /// Nothing has come yet.
-    New,
-    /// Between requests.
-    Idle,
-    Head,
-    /// The head has not come in time.
-    Late,
-    /// A request is being answered.
-    Busy,
-    /// The same, and the head of the answer is on its way.
-    Answering,
-}
-
-impl Phase {
-    /// No request has begun.
-    pub(crate) fn is_between(self) -> bool {
-        matches!(self, Phase::New | Phase::Idle)
-    }
-
-    /// A request is being answered.
-    pub(crate) fn is_busy(self) -> bool {
-        matches!(self, Phase::Busy | Phase::Answering)
-    }
-}
-
 /// Whether another request may follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum KeepAlive {
+enum KeepAlive {
     Stays,
     /// The request in flight, or the next one, is the last one.
     Last,
     /// The same, and none is waited for.
     Ends,
-}
-
-/// What becomes of the output that waits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Sending {
-    /// Nothing yet.
-    Open,
-    /// It leaves with the flusher's next round.
-    Queued,
-    /// The socket has not taken all of it at once: the connection's task sees to the rest.
-    Stuck,
-}
-
-/// What the connection's task is asked to do when it is next polled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Command {
-    /// Finish the request in flight, then close; close at once if there is none.
-    Finish,
-    /// The same where nothing seems to be asked for: a request that has come while the thread was busy is the last one.
-    Retire,
-    /// Give up: drop the connection and the request in flight.
-    Abort,
 }
 
 /// Shared by a connection's task, its socket, its bodies and the sweep. Single-threaded: plain cells.
@@ -106,40 +49,17 @@ pub(crate) struct State {
     pub(crate) addresses: Connection,
     /// What the PROXY protocol has said instead.
     pub(crate) proxied: OnceCell<Connection>,
-    pub(crate) phase: Cell<Phase>,
-    /// When `phase` was entered, in ticks of the sweep's clock (seconds).
-    pub(crate) since: Cell<u32>,
+    pub(crate) progress: Progress,
     /// Its bytes.
     pub(crate) transport: Box<dyn Transport>,
     /// What was read and nobody has had yet.
     pub(crate) buffer: RefCell<BytesMut>,
-    /// Who reads on.
-    pub(crate) reading: RefCell<Reading>,
-    /// Bodies that were not read at once, so far.
-    pub(crate) bodies: Cell<u32>,
-    pub(crate) keep_alive: Cell<KeepAlive>,
-    /// Some of the request stays unread (413, 431): see [`State::close`].
-    pub(crate) linger: Cell<bool>,
-    /// It has been idle, and another one wants its place.
-    dismissed: Cell<bool>,
-    output: RefCell<Output>,
-    sending: Cell<Sending>,
-    pub(crate) stall: Stall,
+    reading: Cell<Reading>,
+    keep_alive: Cell<KeepAlive>,
+    writing: Writing,
     pub(crate) turn: Turn,
-    /// Several requests at a time, and no phases of one.
-    http2: Cell<bool>,
-    /// Since when a client of HTTP/2 owes the rest of a head.
-    owes_since: Cell<Option<u32>>,
-    /// Requests that are being answered.
-    requests: Cell<u32>,
-    /// What was refused before there was a request.
-    refused: Cell<Option<Refusal>>,
-    /// The beginning of what has come and is no request yet, where a log will want it.
-    first: RefCell<Vec<u8>>,
-    notes_first: Cell<bool>,
-    command: Cell<Option<Command>>,
-    task: RefCell<Option<Waker>>,
-    clock: Rc<Cell<u32>>,
+    refusals: Refusals,
+    commands: Commands,
 }
 
 impl State {
@@ -158,28 +78,15 @@ impl State {
             State {
                 addresses,
                 proxied: OnceCell::new(),
-                phase: Cell::new(Phase::New),
-                since: Cell::new(clock.get()),
+                progress: Progress::new(clock),
                 transport,
                 buffer: RefCell::default(),
-                reading: RefCell::new(Reading::Heads),
-                bodies: Cell::new(0),
+                reading: Cell::new(Reading::Heads),
                 keep_alive: Cell::new(KeepAlive::Stays),
-                linger: Cell::new(false),
-                dismissed: Cell::new(false),
-                output: RefCell::default(),
-                sending: Cell::new(Sending::Open),
-                stall: Stall::default(),
+                writing: Writing::default(),
                 turn: Turn::default(),
-                http2: Cell::new(false),
-                owes_since: Cell::new(None),
-                requests: Cell::new(0),
-                refused: Cell::new(None),
-                first: RefCell::default(),
-                notes_first: Cell::new(false),
-                command: Cell::new(None),
-                task: RefCell::new(None),
-                clock,
+                refusals: Refusals::default(),
+                commands: Commands::default(),
             }
         })
     }
@@ -189,80 +96,50 @@ impl State {
         self.proxied.get().unwrap_or(&self.addresses)
     }
 
-    pub(crate) fn is_http2(&self) -> bool {
-        self.http2.get()
-    }
-
     /// From here on it is judged as HTTP/2.
     pub(crate) fn speaks_http2(&self) {
-        self.http2.set(true);
-        self.enter(Phase::Idle);
-    }
-
-    /// Whether a client of HTTP/2 is in the midst of a head. `has_ended`: not of the same one as before.
-    pub(crate) fn notes_head(&self, is_open: bool, has_ended: bool) {
-        let since = self.owes_since.get().filter(|_| !has_ended);
-        let since = since.unwrap_or_else(|| self.clock.get());
-        self.owes_since.set(is_open.then_some(since));
-    }
-
-    /// How long a client of HTTP/2 has owed the rest of a head, in ticks.
-    pub(crate) fn owes_head_for(&self, now: u32) -> u32 {
-        let since = self.owes_since.get();
-        since.map_or(0, |since| now.wrapping_sub(since))
+        self.progress.speaks_http2();
     }
 
     /// What comes first is wanted if it is refused.
     pub(crate) fn notes_first(&self) {
-        self.notes_first.set(true);
+        self.refusals.note_first();
     }
 
     /// This has come, outside of a request.
     pub(crate) fn note_first(&self, bytes: &[u8]) {
-        if self.notes_first.get() && self.first.borrow().is_empty() {
-            *self.first.borrow_mut() = first_line(bytes).to_vec();
-        }
+        self.refusals.note(bytes);
     }
 
     /// This has come, and is refused.
     pub(crate) fn refuse_input(&self, bytes: &[u8], why: Refusal) {
-        self.first.take();
-        self.note_first(bytes);
-        self.refuse(|_| why);
+        self.refusals.forget();
+        self.refusals.note(bytes);
+        self.refusals.refuse(why);
     }
 
     /// What has come is refused. The first reason is the one.
-    pub(crate) fn refuse(&self, why: impl FnOnce(&[u8]) -> Refusal) {
-        if self.refused.get().is_none() {
-            self.refused.set(Some(why(&self.first.borrow())));
-        }
+    pub(crate) fn refuse(&self, why: Refusal) {
+        self.refusals.refuse(why);
     }
 
     /// What was refused, and what it begins with.
     pub(crate) fn refused(&self) -> Option<(Refusal, Vec<u8>)> {
-        let why = self.refused.take()?;
-        Some((why, self.first.take()))
+        self.refusals.take()
     }
 
     pub(crate) fn begin_request(&self) {
-        if self.notes_first.get() {
-            self.first.take();
-        }
-        self.requests.set(self.requests.get() + 1);
-        self.dismissed.set(false);
-        self.enter(Phase::Busy);
+        self.refusals.forget();
+        self.progress.begin_request();
     }
 
     pub(crate) fn end_request(&self) {
-        self.requests.set(self.requests.get() - 1);
-        if self.requests.get() == 0 {
-            self.enter(Phase::Idle);
-        }
+        self.progress.end_request();
     }
 
     /// Not in the middle of another response. HTTP/2 has its own way, stream by stream.
     fn send_interim(&self, status: StatusCode, headers: &HeaderMap) -> bool {
-        if self.phase.get() != Phase::Busy {
+        if self.progress.phase() != Phase::Busy {
             return false;
         }
         self.respond(|output| {
@@ -276,25 +153,18 @@ impl State {
         true
     }
 
-    pub(crate) fn enter(&self, phase: Phase) {
-        self.phase.set(phase);
-        self.since.set(self.clock.get());
-    }
-
-    /// Bytes have come. HTTP/2 has no phases of one request.
+    /// Bytes have come.
     pub(crate) fn has_read(&self) {
         self.client().arrived.set(Instant::now());
-        if self.phase.get().is_between() && !self.is_http2() {
-            self.enter(Phase::Head);
-        }
+        self.progress.has_read();
     }
 
     /// # Errors
     /// The headers have not come in time; 408 is among the output.
     pub(crate) fn check_timeout(&self) -> io::Result<()> {
-        if self.phase.get() == Phase::Late {
+        if self.progress.phase() == Phase::Late {
             self.refuse_input(&self.buffer.borrow(), Refusal::Timeout);
-            self.output.borrow_mut().push(REQUEST_TIMEOUT);
+            self.writing.output.borrow_mut().push(REQUEST_TIMEOUT);
             return Err(io::ErrorKind::TimedOut.into());
         }
         Ok(())
@@ -302,25 +172,35 @@ impl State {
 
     /// Answers this to what has come or will come; the connection is to be closed.
     pub(crate) fn turn_away(&self, why: Refusal, answer: &[u8]) {
-        self.refuse(|_| why);
-        self.linger.set(true);
-        self.output.borrow_mut().push(answer);
+        self.refuse(why);
+        self.discard_input();
+        self.writing.output.borrow_mut().push(answer);
+    }
+
+    /// Whether heads are read: no body is.
+    pub(crate) fn reads_heads(&self) -> bool {
+        self.reading.get() == Reading::Heads
+    }
+
+    /// A body follows, and is read by who has it.
+    pub(crate) fn begin_body(&self) {
+        self.reading.set(Reading::Body);
     }
 
     /// The body has been read: heads follow.
-    pub(crate) fn rejoin(&self) {
-        self.reading.replace(Reading::Heads);
+    pub(crate) fn end_body(&self) {
+        if self.reading.get() == Reading::Body {
+            self.reading.set(Reading::Heads);
+        }
         if self.buffer.borrow().is_empty() {
             buffers::give(self.buffer.take());
         }
         self.wake();
     }
 
-    /// The rest of the body will not be read: no request can follow.
-    pub(crate) fn abandon(&self) {
-        self.reading.replace(Reading::Nobody);
-        self.linger.set(true);
-        self.wake();
+    /// Nothing of what comes is wanted any more: no request can follow.
+    pub(crate) fn discard_input(&self) {
+        self.reading.set(Reading::Nobody);
     }
 
     /// Nothing that follows the request in flight is a request: others may take it for a part of this one.
@@ -332,8 +212,7 @@ impl State {
 
     /// Whether a request may follow the one in flight.
     pub(crate) fn stays(&self) -> bool {
-        self.keep_alive.get() == KeepAlive::Stays
-            && !matches!(*self.reading.borrow(), Reading::Nobody)
+        self.keep_alive.get() == KeepAlive::Stays && self.reading.get() != Reading::Nobody
     }
 
     /// No request is waited for any more. False if it was so before.
@@ -351,56 +230,39 @@ impl State {
         cx: &mut Context<'_>,
         bufs: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let mut output = self.output.borrow_mut();
+        let mut output = self.writing.output.borrow_mut();
         output.poll_write(&*self.transport, cx, bufs)
     }
 
     pub(crate) fn order(&self, command: Command) {
-        let is_stricter = self.command.get() == Some(Command::Finish);
-        if !(is_stricter && command == Command::Retire) {
-            self.command.set(Some(command));
-        }
-        self.wake();
+        self.commands.give(command);
     }
 
     /// To make room for another one.
     pub(crate) fn dismiss(&self) {
-        self.dismissed.set(true);
-        // A client of HTTP/2 has its time from here on.
-        self.enter(self.phase.get());
+        self.progress.dismiss();
         self.order(Command::Retire);
-    }
-
-    pub(crate) fn is_dismissed(&self) -> bool {
-        self.dismissed.get()
     }
 
     /// Nothing is asked for, and all that was has been sent.
     pub(crate) fn is_idle(&self) -> bool {
-        self.phase.get().is_between() && self.output.borrow().is_empty()
+        self.progress.phase().is_between() && self.writing.is_empty()
     }
 
     /// True if it ends, or has been told to.
     pub(crate) fn is_closing(&self) -> bool {
-        self.is_ending() || self.command.get().is_some()
+        self.is_ending() || !self.commands.is_empty()
     }
 
     /// Answers 408 and closes, from within the next read.
     pub(crate) fn time_out(&self) {
-        self.phase.set(Phase::Late);
+        self.progress.is_late();
         self.wake();
     }
 
-    /// The order given since the last poll, if any. Notes whom to wake for the next one.
+    /// The command given since the last poll, if any. Notes whom to wake for the next one.
     pub(crate) fn poll_order(&self, cx: &Context<'_>) -> Option<Command> {
-        let mut task = self.task.borrow_mut();
-        if !task
-            .as_ref()
-            .is_some_and(|waker| waker.will_wake(cx.waker()))
-        {
-            *task = Some(cx.waker().clone());
-        }
-        self.command.take()
+        self.commands.poll(cx)
     }
 
     /// When it is closed, the kernel forgets what the client has not taken: it would keep that for minutes.
@@ -410,23 +272,26 @@ impl State {
 
     /// Counts a tick of the clock. True if the client has held up its response for longer than it may.
     pub(crate) fn stalls(&self, limits: &Limits) -> bool {
-        self.stall.tick(&self.output.borrow(), limits)
+        self.writing.stalls(limits)
     }
 
     /// Adds to the output.
     #[inline(always)]
     pub(crate) fn respond<T>(&self, write: impl FnOnce(&mut Vec<u8>) -> T) -> T {
-        self.output.borrow_mut().append(write)
+        self.writing.output.borrow_mut().append(write)
     }
 
     /// Adds bytes of a body.
     pub(crate) fn respond_body(&self, bytes: Bytes) {
-        self.output.borrow_mut().push_bytes(bytes);
+        self.writing.output.borrow_mut().push_bytes(bytes);
     }
 
     /// Pending while so much output waits that no more may be added.
     pub(crate) fn poll_room(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.output.borrow_mut().poll_room(&*self.transport, cx)
+        self.writing
+            .output
+            .borrow_mut()
+            .poll_room(&*self.transport, cx)
     }
 
     /// Leaves what waits to the end of this turn; the rest of what the socket would not take to its readiness.
@@ -435,20 +300,20 @@ impl State {
         cx: &mut Context<'_>,
         flusher: &Flusher,
     ) -> Poll<io::Result<()>> {
-        if self.output.borrow().is_empty() {
+        if self.writing.output.borrow().is_empty() {
             return Poll::Ready(Ok(()));
         }
-        match self.sending.get() {
+        match self.writing.sending.get() {
             Sending::Queued => Poll::Ready(Ok(())),
             Sending::Stuck => {
                 let polled = self.poll_flush(cx);
                 if polled.is_ready() {
-                    self.sending.set(Sending::Open);
+                    self.writing.sending.set(Sending::Open);
                 }
                 polled
             }
             Sending::Open => {
-                self.sending.set(Sending::Queued);
+                self.writing.sending.set(Sending::Queued);
                 flusher.add(Rc::clone(self));
                 Poll::Pending
             }
@@ -457,17 +322,17 @@ impl State {
 
     /// Writes what the socket takes; the task sees to the rest, and to an error.
     pub(crate) fn flush_now(&self) {
-        if self.output.borrow_mut().try_flush(&*self.transport) {
-            self.sending.set(Sending::Open);
-        } else {
-            self.sending.set(Sending::Stuck);
+        if !self.writing.flush_now(&*self.transport) {
             self.wake();
         }
     }
 
     /// Writes what waits. Not done as long as this is pending; an error ends the connection.
     pub(crate) fn poll_flush(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.output.borrow_mut().poll_flush(&*self.transport, cx)
+        self.writing
+            .output
+            .borrow_mut()
+            .poll_flush(&*self.transport, cx)
     }
 
     /// Sends up to `most` bytes of a file from `offset` on, when nothing waits; how many. Zero at the file's end.
@@ -478,7 +343,7 @@ impl State {
         offset: u64,
         most: usize,
     ) -> Poll<io::Result<usize>> {
-        let mut output = self.output.borrow_mut();
+        let mut output = self.writing.output.borrow_mut();
         output.poll_send_file(&*self.transport, cx, file, offset, most)
     }
 
@@ -486,11 +351,11 @@ impl State {
     /// for a moment. Closing on unread data makes the kernel reset the connection, and the client may lose the response
     /// that it has not read yet.
     pub(crate) async fn close(&self) -> io::Result<()> {
-        if !self.linger.get() {
+        if self.reading.get() != Reading::Nobody {
             return poll_fn(|cx| self.poll_flush(cx)).await;
         }
         poll_fn(|cx| {
-            let mut output = self.output.borrow_mut();
+            let mut output = self.writing.output.borrow_mut();
             output.poll_finish(&*self.transport, cx)
         })
         .await?;
@@ -514,8 +379,6 @@ impl State {
     }
 
     pub(crate) fn wake(&self) {
-        if let Some(waker) = self.task.borrow().as_ref() {
-            waker.wake_by_ref();
-        }
+        self.commands.wake();
     }
 }

@@ -1,0 +1,48 @@
+//! What a connection has to send.
+
+use std::cell::{Cell, RefCell};
+
+use crate::output::Output;
+use crate::stall::Stall;
+use crate::transport::Transport;
+use crate::Limits;
+
+/// What becomes of the output that waits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Sending {
+    /// Nothing yet.
+    #[default]
+    Open,
+    /// It leaves with the flusher's next round.
+    Queued,
+    /// The socket has not taken all of it at once: the connection's task sees to the rest.
+    Stuck,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Writing {
+    pub(super) output: RefCell<Output>,
+    pub(super) sending: Cell<Sending>,
+    stall: Stall,
+}
+
+impl Writing {
+    pub(super) fn is_empty(&self) -> bool {
+        self.output.borrow().is_empty()
+    }
+
+    /// Counts a tick of the clock. True if the client has held up its response for longer than it may.
+    pub(super) fn stalls(&self, limits: &Limits) -> bool {
+        self.stall.tick(&self.output.borrow(), limits)
+    }
+
+    /// Writes what the socket takes. False: the task is to see to the rest, and to an error.
+    pub(super) fn flush_now(&self, transport: &dyn Transport) -> bool {
+        let is_done = self.output.borrow_mut().try_flush(transport);
+        self.sending.set(match is_done {
+            true => Sending::Open,
+            false => Sending::Stuck,
+        });
+        is_done
+    }
+}
