@@ -6,16 +6,23 @@ use http::header::CONTENT_LENGTH;
 use http::{Response, StatusCode};
 use http_body::Body;
 
-use crate::{plain, BoxError, Reply};
+use crate::{plain, upgrade, BoxError, Reply};
 
 /// Makes what the response says of its length true. `is_head`: what would have been sent is described, and nothing is sent.
-pub(crate) fn correct<B>(response: &mut Response<Reply<B>>, is_head: bool)
+/// `may_upgrade`: the client has asked for another protocol.
+pub(crate) fn correct<B>(response: &mut Response<Reply<B>>, is_head: bool, may_upgrade: bool)
 where
     B: Body<Data = Bytes, Error = BoxError> + Unpin,
 {
     let status = response.status();
     if status.is_informational() {
-        // Interim responses go another way; 101 would hand the connection over to nobody.
+        // Interim responses go another way; 101 must not hand the connection over to nobody.
+        match response.body() {
+            Reply::Upgrade(_) if status != StatusCode::SWITCHING_PROTOCOLS => {}
+            Reply::Upgrade(_) if may_upgrade => return,
+            Reply::Upgrade(_) => return upgrade::refuse(response),
+            _ => {}
+        }
         *response = plain(StatusCode::INTERNAL_SERVER_ERROR);
         return;
     }
@@ -70,7 +77,7 @@ mod tests {
             let value = HeaderValue::from_static(length);
             response.headers_mut().append(CONTENT_LENGTH, value);
         }
-        correct(&mut response, is_head);
+        correct(&mut response, is_head, false);
         let length = response.headers().get(CONTENT_LENGTH);
         let length = length.map(|length| length.to_str().unwrap().to_owned());
         (response.status().as_u16(), length)

@@ -28,6 +28,7 @@
 //!   both build on
 //! - [`files`], [`mime`], [`conditional`], [`range`]: static files as replies
 //! - [`high`]: its descriptors keep out of PHP's way
+//! - [`upgrade`]: connections that leave HTTP
 //! - [`length`], [`date`]: what a response says of itself is true
 //! - [`compress`], [`encoding`]: responses compressed on their way
 
@@ -89,8 +90,11 @@ mod splice;
 mod spool;
 mod stall;
 mod sweep;
+#[cfg(test)]
+mod testing;
 mod transport;
 mod turn;
+mod upgrade;
 mod wellformed;
 
 pub use access_log::{AccessLog, LogFormat};
@@ -111,6 +115,7 @@ pub use settings::{Health, Settings};
 pub use site::{Resolution, Script, Site};
 pub use spare::BodyFile;
 pub use spool::{Share, Spool, SpoolLimits, Spooled, SpooledFile};
+pub use upgrade::{Upgrade, Upgraded};
 
 /// The error of every body that crosses the edge.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;

@@ -8,6 +8,7 @@ use http_body::{Body, Frame, SizeHint};
 
 use crate::compress::Compressed;
 use crate::files::FileBody;
+use crate::upgrade::Upgrade;
 use crate::BoxError;
 
 /// A response body: what a backend streams, or what the edge can send by itself.
@@ -23,6 +24,8 @@ pub enum Reply<B> {
     Compressed(Box<Compressed<B>>),
     /// The backend's own stream.
     Backend(B),
+    /// None: the connection is handed over.
+    Upgrade(Upgrade),
 }
 
 /// A short plain-text answer: the reason phrase of its status.
@@ -52,7 +55,7 @@ where
     ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
         let this = self.get_mut();
         match this {
-            Reply::Empty => Poll::Ready(None),
+            Reply::Empty | Reply::Upgrade(_) => Poll::Ready(None),
             Reply::Bytes(bytes) => {
                 let bytes = std::mem::take(bytes);
                 *this = Reply::Empty;
@@ -72,7 +75,7 @@ where
 
     fn is_end_stream(&self) -> bool {
         match self {
-            Reply::Empty => true,
+            Reply::Empty | Reply::Upgrade(_) => true,
             Reply::Bytes(bytes) => bytes.is_empty(),
             Reply::File(file) => file.remaining() == 0,
             Reply::Compressed(body) => body.is_end_stream(),
@@ -82,7 +85,7 @@ where
 
     fn size_hint(&self) -> SizeHint {
         match self {
-            Reply::Empty => SizeHint::with_exact(0),
+            Reply::Empty | Reply::Upgrade(_) => SizeHint::with_exact(0),
             Reply::Bytes(bytes) => SizeHint::with_exact(bytes.len() as u64),
             Reply::File(file) => SizeHint::with_exact(file.remaining()),
             Reply::Compressed(_) => SizeHint::default(),

@@ -47,6 +47,8 @@ pub(crate) struct Noted {
     /// Encodings, if the response may be compressed.
     pub(crate) accepts: Option<HeaderValue>,
     pub(crate) is_head: bool,
+    /// The client has asked for another protocol.
+    pub(crate) may_upgrade: bool,
     pub(crate) busy: Busy,
 }
 
@@ -57,7 +59,7 @@ impl Noted {
     where
         B: Body<Data = Bytes, Error = BoxError> + Unpin,
     {
-        correct(&mut response, self.is_head);
+        correct(&mut response, self.is_head, self.may_upgrade);
         if let Some(accepts) = &self.accepts {
             response = compress(response, accepts);
         }
@@ -184,7 +186,7 @@ where
     #[inline(always)]
     pub(crate) fn length(&self) -> Option<u64> {
         match &self.reply {
-            Reply::Empty => Some(0),
+            Reply::Empty | Reply::Upgrade(_) => Some(0),
             Reply::Bytes(bytes) => Some(bytes.len() as u64),
             other if other.is_end_stream() => Some(0),
             other => other.size_hint().exact(),

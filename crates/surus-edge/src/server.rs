@@ -27,6 +27,7 @@ use crate::refused::{Refusal, Refused};
 use crate::seldom::Seldom;
 use crate::serving;
 use crate::sweep::Table;
+use crate::transport::Tcp;
 use crate::{Backend, Connection, Limits, Settings};
 
 /// Clients that are being told 503 at the same time; further ones are just closed.
@@ -329,7 +330,7 @@ fn open<B: Backend>(
     let _ = SockRef::from(&stream).set_tcp_notsent_lowat(UNSENT);
     spawn_local(serving::run(
         Rc::clone(edge),
-        stream,
+        Box::new(Tcp::from(stream)),
         Connection::new(peer, local),
         place,
         draining,

@@ -89,6 +89,7 @@ impl<B: Backend> Service<B> {
                 .then(|| accepts(&head.headers))
                 .flatten(),
             is_head,
+            may_upgrade: false,
             busy,
         };
         let begun = match malformed.or_else(|| self.refusal(head, body.as_ref())) {

@@ -6,8 +6,6 @@ use std::rc::Rc;
 use std::task::Poll;
 use std::time::Duration;
 
-use tokio::net::TcpStream;
-
 use crate::connection::{Command, State};
 use crate::crowd::Place;
 use crate::flush::Flusher;
@@ -18,7 +16,7 @@ use crate::refused::{Refusal, Refused};
 use crate::server::{Edge, OVERLOADED};
 use crate::service::Service;
 use crate::socket::Socket;
-use crate::transport::Tcp;
+use crate::transport::Transport;
 use crate::{Backend, Connection};
 
 /// How long a connection that is done may take to hand over what waits and to read what the client still sends.
@@ -41,12 +39,11 @@ impl<B> Drop for Seat<B> {
 /// Serves a connection, which has its place from now on.
 pub(crate) fn run<B: Backend>(
     edge: Rc<Edge<B>>,
-    stream: TcpStream,
+    transport: Box<dyn Transport>,
     addresses: Connection,
     place: Option<Place>,
     draining: bool,
 ) -> impl Future<Output = ()> {
-    let transport = Box::new(Tcp::from(stream));
     let state = State::new(addresses, transport, edge.table.clock());
     let mut seat = Seat {
         key: edge.table.insert(Rc::clone(&state)),

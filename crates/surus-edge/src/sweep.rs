@@ -176,7 +176,8 @@ fn judge(state: &State, now: u32, limits: &Limits) {
         | Phase::Head
         | Phase::Late
         | Phase::Busy
-        | Phase::Answering => {}
+        | Phase::Answering
+        | Phase::Upgraded => {}
     }
 }
 

@@ -29,6 +29,8 @@ pub(crate) enum Phase {
     Busy,
     /// The same, and the head of the answer is on its way.
     Answering,
+    /// It speaks something else than HTTP. Who speaks it has timeouts of its own.
+    Upgraded,
 }
 
 impl Phase {
@@ -133,6 +135,11 @@ impl Progress {
     /// The head of the answer is on its way.
     pub(crate) fn begin_answer(&self) {
         self.phase.set(Phase::Answering);
+    }
+
+    /// What follows the answer is not HTTP.
+    pub(crate) fn is_upgraded(&self) {
+        self.phase.set(Phase::Upgraded);
     }
 
     pub(super) fn end_request(&self) {

@@ -27,7 +27,10 @@ use crate::{Connection, Limits};
 /// Bounds how much of a refused request is read for the sake of the client that is still sending it.
 const LINGER_BYTES: usize = 64 * 1024 * 1024;
 
-/// Bytes of that at once.
+/// Bytes that are read at once.
+const BLOCK: usize = 8 * 1024;
+
+/// Bytes of a refused request that are read at once.
 const SCRATCH: usize = 4096;
 
 const REQUEST_TIMEOUT: &[u8] =
@@ -192,10 +195,31 @@ impl State {
         if self.reading.get() == Reading::Body {
             self.reading.set(Reading::Heads);
         }
+        self.free_buffer();
+        self.wake();
+    }
+
+    /// Gives the buffer back if nothing is in it.
+    pub(crate) fn free_buffer(&self) {
         if self.buffer.borrow().is_empty() {
             buffers::give(self.buffer.take());
         }
-        self.wake();
+    }
+
+    /// Reads until there is something to be had: how many bytes now. Zero at the end.
+    pub(crate) fn poll_fill(&self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
+        let mut buffer = self.buffer.borrow_mut();
+        if !buffer.is_empty() {
+            return Poll::Ready(Ok(buffer.len()));
+        }
+        if buffer.capacity() == 0 {
+            *buffer = buffers::take();
+        }
+        buffer.reserve(BLOCK);
+        let polled = self.transport.poll_read(cx, &mut buffer, BLOCK);
+        drop(buffer);
+        self.free_buffer();
+        polled
     }
 
     /// Nothing of what comes is wanted any more: no request can follow.
@@ -354,11 +378,7 @@ impl State {
         if self.reading.get() != Reading::Nobody {
             return poll_fn(|cx| self.poll_flush(cx)).await;
         }
-        poll_fn(|cx| {
-            let mut output = self.writing.output.borrow_mut();
-            output.poll_finish(&*self.transport, cx)
-        })
-        .await?;
+        poll_fn(|cx| self.poll_finish(cx)).await?;
         let mut budget = LINGER_BYTES;
         loop {
             match poll_fn(|cx| self.poll_skip(cx)).await? {
@@ -367,6 +387,12 @@ impl State {
                 count => budget -= count,
             }
         }
+    }
+
+    /// Writes what waits, and tells the client that nothing more will come.
+    pub(crate) fn poll_finish(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let mut output = self.writing.output.borrow_mut();
+        output.poll_finish(&*self.transport, cx)
     }
 
     /// Reads what nobody wants.

@@ -39,6 +39,8 @@ enum Answered<B: Backend> {
     Waiting(Asked, Responding<B>),
     /// Its head is written.
     Head(Sending<B::Body>),
+    /// The same, and what follows is not HTTP.
+    Upgrade(Outgoing<B::Body>),
 }
 
 /// Answers the requests that come, until the connection is to be closed.
@@ -132,6 +134,8 @@ async fn work<B: Backend>(socket: &mut Socket, service: &Service<B>) -> io::Resu
         if !Box::pin(finish(socket, service, rest, receiving)).await? {
             next = Next::Close;
         }
+        // What the backend has left of them.
+        head.headers.clear();
         block = socket.take_first();
     }
     if next == Next::Close {
@@ -186,6 +190,7 @@ fn answer<B: Backend>(
         }
     };
     let (mut noted, begun) = service.begin(state.client(), head, body, verdict);
+    noted.may_upgrade = asked.upgrades;
     let Begun::Now(answer) = begun else {
         return (
             Answered::Waiting(asked, service.respond(noted, begun)),
@@ -227,6 +232,7 @@ fn write<B: Backend>(
     std::mem::swap(headers, &mut parts.headers);
     headers.clear();
     match (&framing, &mut outgoing.reply) {
+        (_, Reply::Upgrade(_)) => return Answered::Upgrade(outgoing),
         (Framing::Length(0), _) => outgoing.sent(0),
         (Framing::Length(_), Reply::Bytes(bytes)) => {
             let count = bytes.len();
@@ -275,6 +281,15 @@ async fn finish<B: Backend>(
         Answered::Head(sending) => {
             state.progress.begin_answer();
             send::send(socket, service, sending).await?
+        }
+        Answered::Upgrade(mut outgoing) => {
+            state.progress.is_upgraded();
+            let reply = std::mem::replace(&mut outgoing.reply, Reply::Empty);
+            outgoing.complete();
+            if let Reply::Upgrade(upgrade) = reply {
+                upgrade.begin(state).await;
+            }
+            false
         }
         Answered::Whole(stays) => stays,
         Answered::Waiting(..) => false,

@@ -77,7 +77,10 @@ pub(super) fn write_head(
         has_date |= *name == DATE;
         write_header(output, name, value);
     }
-    let is_bodiless = status == StatusCode::NO_CONTENT || status == StatusCode::NOT_MODIFIED;
+    let is_bodiless = matches!(
+        status,
+        StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED | StatusCode::SWITCHING_PROTOCOLS
+    );
     let framing = match (said, length) {
         _ if is_bodiless => Framing::Length(0),
         (Some(said), _) => Framing::Length(said),
@@ -101,7 +104,9 @@ pub(super) fn write_head(
             })
         }
     };
-    if *stays == asked.is_http10 {
+    if status == StatusCode::SWITCHING_PROTOCOLS {
+        output.extend_from_slice(b"connection: upgrade\r\n");
+    } else if *stays == asked.is_http10 {
         output.extend_from_slice(match stays {
             true => b"connection: keep-alive\r\n".as_slice(),
             false => b"connection: close\r\n",

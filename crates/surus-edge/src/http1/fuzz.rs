@@ -284,6 +284,7 @@ pub fn response(data: &[u8]) {
         stays: true,
         is_http10: false,
         takes_trailers: false,
+        upgrades: false,
         is_head: false,
     };
     let length = Some(answer.body().len() as u64);

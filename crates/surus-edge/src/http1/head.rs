@@ -5,7 +5,7 @@ use std::mem::MaybeUninit;
 
 use bytes::Bytes;
 use http::header::{
-    HeaderName, HeaderValue, CONNECTION, CONTENT_LENGTH, EXPECT, TE, TRANSFER_ENCODING,
+    HeaderName, HeaderValue, CONNECTION, CONTENT_LENGTH, EXPECT, TE, TRANSFER_ENCODING, UPGRADE,
 };
 use http::request::Parts;
 use http::{Method, Uri, Version};
@@ -41,6 +41,8 @@ pub(crate) struct Asked {
     /// It knows neither chunks nor interim responses.
     pub(crate) is_http10: bool,
     pub(crate) takes_trailers: bool,
+    /// It would rather speak something else, and has no body to send first.
+    pub(crate) upgrades: bool,
     /// It is a HEAD: its answer has no body.
     pub(crate) is_head: bool,
 }
@@ -134,10 +136,11 @@ fn take(
         stays: !is_http10,
         is_http10,
         takes_trailers: false,
+        upgrades: false,
         is_head: head.method == Method::HEAD,
     };
     head.headers.reserve(request.headers.len());
-    let (mut said, mut coded, mut closes) = (false, false, false);
+    let (mut said, mut coded, mut closes, mut offers) = (false, false, false, false);
     for header in &*request.headers {
         let name = HeaderName::from_bytes(header.name.as_bytes()).map_err(|_| MALFORMED)?;
         let value = HeaderValue::from_maybe_shared(block.slice_ref(header.value));
@@ -157,14 +160,18 @@ fn take(
         } else if name == CONNECTION {
             closes |= names(&value, b"close");
             asked.stays |= names(&value, b"keep-alive");
+            asked.upgrades |= names(&value, b"upgrade");
         } else if name == EXPECT {
             asked.expects = !is_http10 && value.as_bytes().eq_ignore_ascii_case(b"100-continue");
         } else if name == TE {
             asked.takes_trailers |= !is_http10 && names(&value, b"trailers");
+        } else if name == UPGRADE {
+            offers = true;
         }
         head.headers.append(name, value);
     }
     asked.stays &= !closes;
+    asked.upgrades &= offers && asked.stays && !is_http10 && asked.body == Length::Known(0);
     let is_ambiguous = said || is_http10 || asked.body != Length::Chunked;
     if coded && is_ambiguous {
         return Err(MALFORMED);

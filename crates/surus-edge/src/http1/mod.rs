@@ -25,6 +25,8 @@ mod encode;
 pub(crate) mod fuzz;
 mod head;
 mod send;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use body::Incoming;
 pub(crate) use connection::serve;
