@@ -145,7 +145,7 @@ extern "C" {
     pub(crate) fn surus_isolate_new(memory_limit: *const c_char) -> *mut Isolate;
     pub(crate) fn surus_isolate_free(isolate: *mut Isolate, clean: bool);
     pub(crate) fn surus_isolate_memory(isolate: *mut Isolate) -> IsolateStats;
-    pub(crate) fn surus_count_swaps() -> crate::Swaps;
+    pub(crate) fn surus_count_swaps() -> Swaps;
     pub(crate) fn surus_isolate_touch(isolate: *mut Isolate);
     pub(crate) fn surus_extension_for_processes(
         next: *mut c_uint,
@@ -229,4 +229,23 @@ pub(crate) struct Refusal {
 pub(crate) struct Input {
     pub(crate) cells: *const surus_schema::Cell,
     pub(crate) text: [*const c_char; 2],
+}
+
+/// How often state was swapped since the process began: none is while the same isolate, or the same fiber, goes on.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Swaps {
+    /// Isolates that were entered.
+    pub isolates: u64,
+    /// Fibers whose state was put aside.
+    pub fibers: u64,
+}
+
+/// As much of a message as there is room for, with a NUL behind it.
+pub(crate) fn write_message(to: &mut [u8], message: &str) {
+    if let Some(room) = to.len().checked_sub(1) {
+        let length = message.len().min(room);
+        to[..length].copy_from_slice(&message.as_bytes()[..length]);
+        to[length] = 0;
+    }
 }

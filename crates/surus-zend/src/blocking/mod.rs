@@ -14,7 +14,6 @@ mod children;
 mod connect;
 mod descriptor;
 mod foreign_lock;
-pub(crate) mod hand_over;
 mod helper;
 mod hosts;
 mod line;
@@ -25,13 +24,13 @@ mod names;
 mod partners;
 mod pause;
 mod ready;
-mod real;
+pub(crate) mod real;
 mod receive;
 mod resolver;
 mod send;
 mod sever;
 mod sleep;
-mod stream;
+pub(crate) mod stream;
 
 use std::{
     cell::Cell,

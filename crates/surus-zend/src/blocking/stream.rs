@@ -142,7 +142,7 @@ fn write_waiting(fd: RawFd, buffers: &Vectors) -> Option<isize> {
 ///
 /// # Safety
 /// The arguments are those of write(2).
-pub(super) unsafe fn write_any(fd: c_int, buffer: *const c_void, size: usize) -> isize {
+pub(crate) unsafe fn write_any(fd: c_int, buffer: *const c_void, size: usize) -> isize {
     if size > 0 && can_park() {
         let one = libc::iovec {
             iov_base: buffer.cast_mut(),

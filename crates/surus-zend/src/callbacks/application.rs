@@ -4,9 +4,10 @@ use std::{cell::RefCell, ffi::c_void};
 
 use super::{exchange, store};
 use crate::{
+    engine::php_classes,
     ffi::{Str, Taken},
-    php_classes, rate,
     router::{self, Declared},
+    shared::rate,
 };
 
 #[no_mangle]

@@ -10,7 +10,8 @@ use tokio::task::yield_now;
 
 use super::exchange;
 use crate::{
-    blocking::{can_park, hand_over, park_on},
+    blocking::{can_park, park_on},
+    body::hand_over,
     exchange::collect,
     ffi::Str,
 };

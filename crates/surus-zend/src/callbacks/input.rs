@@ -7,7 +7,7 @@ use std::{
 
 use crate::{
     exchange::Exchange,
-    ffi::{Input, Refusal, Str},
+    ffi::{write_message, Input, Refusal, Str},
 };
 
 #[no_mangle]
@@ -33,15 +33,6 @@ unsafe extern "C" fn surus_rs_add_input(
             write_message(message, &reason);
             -1
         }
-    }
-}
-
-/// As much of a message as there is room for, with a NUL behind it.
-pub(crate) fn write_message(to: &mut [u8], message: &str) {
-    if let Some(room) = to.len().checked_sub(1) {
-        let length = message.len().min(room);
-        to[..length].copy_from_slice(&message.as_bytes()[..length]);
-        to[length] = 0;
     }
 }
 

@@ -7,7 +7,7 @@ use tracing::{debug, enabled, error, event, info, warn, Level};
 use crate::{
     exchange::Exchange,
     ffi::{self, LogEntry, Str},
-    refresh::keep_boot_error,
+    serve::refresh::keep_boot_error,
 };
 
 #[no_mangle]

@@ -15,8 +15,6 @@ use std::ffi::c_void;
 
 use crate::{exchange::Exchange, ffi::Str};
 
-pub(crate) use input::write_message;
-
 /// # Safety
 /// `raw` comes from the running task's assignment; see [`Exchange::from_raw`].
 unsafe fn exchange<'a>(raw: *mut c_void) -> &'a Exchange {

@@ -8,7 +8,7 @@ use std::{
 use tokio::task::yield_now;
 
 use super::exchange;
-use crate::{answers::answer_exception, blocking::park_on, ffi::Str};
+use crate::{blocking::park_on, exchange::answers::answer_exception, ffi::Str};
 
 #[no_mangle]
 unsafe extern "C" fn surus_rs_send_head(raw: *mut c_void, status: c_int) {

@@ -10,7 +10,7 @@ use bytes::{Bytes, BytesMut};
 use http::{HeaderName, HeaderValue};
 
 use super::{collected::collect, Exchange};
-use crate::{blocking::hand_over::Passing, request::RequestBody};
+use crate::{body::hand_over::Passing, exchange::request::RequestBody};
 
 /// Why a body was not read to its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -11,7 +11,10 @@ use bytes::Bytes;
 use http_body::{Body, Frame};
 
 use super::Exchange;
-use crate::{body::BoxError, request::RequestBody, spill::Spill};
+use crate::{
+    body::{response_body::BoxError, spill::Spill},
+    exchange::request::RequestBody,
+};
 
 /// Bytes that are read from the file at once.
 const BLOCK: usize = 64 * 1024;

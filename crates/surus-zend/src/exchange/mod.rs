@@ -5,9 +5,15 @@
 //!
 //! Here is its life: one exchange is used for many requests. `body.rs` has what PHP reads, `response.rs` what it answers.
 
+pub(crate) mod answers;
 mod body;
 mod collected;
+pub(crate) mod fields;
+pub(crate) mod inputs;
+pub(crate) mod request;
 mod response;
+pub(crate) mod routing;
+pub(crate) mod server_variables;
 
 use std::{
     cell::{Cell, OnceCell, RefCell},
@@ -20,11 +26,13 @@ use std::{
 use bytes::Bytes;
 
 use crate::{
+    exchange::{
+        inputs::Inputs,
+        request::{Request, RequestBody, Script},
+        server_variables::{CStrings, ServerVariables},
+    },
     ffi,
-    inputs::Inputs,
-    request::{Request, RequestBody, Script},
     router::Declared,
-    server_variables::{CStrings, ServerVariables},
 };
 
 pub(crate) use body::BodyError;

@@ -12,10 +12,12 @@ use http::{header, HeaderMap, HeaderValue, StatusCode};
 
 use super::{wake, Exchange};
 use crate::{
-    body::UNCOUNTED,
-    fields,
-    pipe::{Pace, Pipe, SMALL_PIECE},
-    room, ResponseBody,
+    body::{
+        pipe::{Pace, Pipe, SMALL_PIECE},
+        response_body::{ResponseBody, UNCOUNTED},
+        room,
+    },
+    exchange::fields,
 };
 
 /// A response that grows over this before PHP has ended is streamed.

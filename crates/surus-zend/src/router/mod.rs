@@ -5,9 +5,6 @@
 //! one. A path without parameters is found with one look-up, however many routes there are.
 
 mod condition;
-// The fuzzer takes in this folder without the engine.
-#[cfg(not(fuzzing))]
-mod exchange;
 #[cfg(any(test, fuzzing))]
 pub(crate) mod fuzz;
 mod matcher;
@@ -21,8 +18,6 @@ use http::{HeaderMap, Method};
 use rustc_hash::FxHashMap;
 
 use condition::Condition;
-#[cfg(not(fuzzing))]
-pub(crate) use exchange::find_route;
 use matcher::Matcher;
 use pattern::Segment;
 

@@ -1,0 +1,119 @@
+//! The response body that a server sends.
+
+use std::{
+    fmt,
+    pin::Pin,
+    rc::Rc,
+    task::{Context, Poll},
+};
+
+use bytes::Bytes;
+use http_body::{Body, Frame, SizeHint};
+
+use crate::body::pipe::Pipe;
+
+/// The error of every body that goes into PHP or comes from it.
+pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+/// Empty, complete, or streamed while PHP still runs.
+pub struct ResponseBody(Kind);
+
+enum Kind {
+    Full(Option<Bytes>),
+    Stream {
+        pipe: Rc<Pipe>,
+        /// Bytes to come, where that is known.
+        left: Option<u64>,
+    },
+}
+
+/// Bytes that the response of a slow client may keep in memory without being counted.
+pub(crate) const UNCOUNTED: usize = 64 * 1024;
+
+impl ResponseBody {
+    /// Nothing.
+    #[must_use]
+    pub fn empty() -> Self {
+        ResponseBody(Kind::Full(None))
+    }
+
+    /// All of it is there.
+    #[must_use]
+    pub fn full(bytes: Bytes) -> Self {
+        if bytes.len() > UNCOUNTED {
+            let left = Some(bytes.len() as u64);
+            return ResponseBody::stream(Pipe::whole(bytes), left);
+        }
+        ResponseBody(Kind::Full((!bytes.is_empty()).then_some(bytes)))
+    }
+
+    /// All of it, unless it is long or a stream.
+    ///
+    /// # Errors
+    /// The stream.
+    pub fn into_whole(mut self) -> Result<Bytes, Self> {
+        match &mut self.0 {
+            Kind::Full(bytes) => Ok(bytes.take().unwrap_or_default()),
+            Kind::Stream { .. } => Err(self),
+        }
+    }
+
+    /// What comes out of the pipe; `left` bytes, if that is known.
+    #[must_use]
+    pub fn stream(pipe: Rc<Pipe>, left: Option<u64>) -> Self {
+        ResponseBody(Kind::Stream { pipe, left })
+    }
+}
+
+impl Body for ResponseBody {
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        match &mut self.0 {
+            Kind::Full(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
+            Kind::Stream { pipe, left } => pipe.poll_read(cx).map(|bytes| match bytes {
+                Some(Ok(bytes)) => {
+                    *left = left.map(|left| left.saturating_sub(bytes.len() as u64));
+                    Some(Ok(Frame::data(bytes)))
+                }
+                Some(Err(error)) => Some(Err(error.into())),
+                None => pipe.take_trailers().map(|all| Ok(Frame::trailers(all))),
+            }),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match &self.0 {
+            Kind::Full(bytes) => bytes.is_none(),
+            Kind::Stream { pipe, .. } => pipe.is_finished(),
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match &self.0 {
+            Kind::Full(bytes) => SizeHint::with_exact(bytes.as_ref().map_or(0, Bytes::len) as u64),
+            Kind::Stream { left, .. } => left.map_or_else(SizeHint::default, SizeHint::with_exact),
+        }
+    }
+}
+
+impl Drop for ResponseBody {
+    fn drop(&mut self) {
+        if let Kind::Stream { pipe, .. } = &self.0 {
+            pipe.reader_left();
+        }
+    }
+}
+
+impl fmt::Debug for ResponseBody {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Kind::Full(bytes) => write!(f, "Full({} bytes)", bytes.as_ref().map_or(0, Bytes::len)),
+            Kind::Stream { .. } => f.write_str("Stream"),
+        }
+    }
+}

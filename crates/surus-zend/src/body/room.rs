@@ -1,0 +1,243 @@
+//! How much may wait: bytes of responses for slow clients, in memory, and in files beyond that; bytes of bodies that
+//! handlers wait for, in files. One bound of each for all requests of a worker, which is a thread.
+
+use std::{
+    cell::{Cell, RefCell},
+    path::PathBuf,
+    rc::Rc,
+};
+
+use bytes::Bytes;
+
+use crate::body::relief;
+
+/// Bounds on what waits, for a worker.
+#[derive(Clone, Debug)]
+pub struct Room {
+    /// Bytes of responses in memory; more go to files.
+    pub memory: u64,
+    /// Bytes of responses in files; beyond that PHP waits for its client. Zero: no files.
+    pub disk: u64,
+    /// Bytes of request bodies in files, those of the server included; beyond that handlers read as clients send.
+    pub bodies: u64,
+    /// Where the files are, which have no names.
+    pub folder: PathBuf,
+}
+
+impl Default for Room {
+    fn default() -> Self {
+        Room {
+            memory: 64 << 20,
+            disk: 4 << 30,
+            bodies: 4 << 30,
+            folder: std::env::temp_dir(),
+        }
+    }
+}
+
+thread_local! {
+    static BOUNDS: RefCell<Room> = RefCell::default();
+    static MEMORY: Cell<u64> = const { Cell::new(0) };
+    static RESPONSES: Rc<Cell<u64>> = Rc::default();
+    static BODIES: Rc<Cell<u64>> = Rc::default();
+}
+
+impl Room {
+    /// These are the bounds of this thread from now on.
+    pub fn enter(self) {
+        BOUNDS.set(self);
+    }
+}
+
+/// Bytes of request bodies in files of this thread's requests, for a server that writes some of these files itself.
+#[must_use]
+pub fn bodies_on_disk() -> Rc<Cell<u64>> {
+    BODIES.with(Rc::clone)
+}
+
+/// Gives the system what the allocator keeps of memory that is free: what lies below the last piece that is not.
+pub fn give_back_memory() {
+    // SAFETY: it takes the allocator's own locks, and moves nothing that is in use.
+    unsafe { libc::malloc_trim(0) };
+}
+
+/// True if so many bytes more are too many for memory.
+pub(crate) fn is_short_of_memory(more: usize) -> bool {
+    let limit = BOUNDS.with_borrow(|bounds| bounds.memory);
+    MEMORY.get() + more as u64 > limit
+}
+
+/// True if so many bytes of a response more find room neither in memory nor in files.
+pub(crate) fn is_short(more: usize) -> bool {
+    is_short_of_memory(more) && Disk::Responses.is_short()
+}
+
+pub(crate) fn folder() -> PathBuf {
+    BOUNDS.with_borrow(|bounds| bounds.folder.clone())
+}
+
+/// What the bytes of a file count as.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Disk {
+    #[default]
+    Responses,
+    Bodies,
+}
+
+impl Disk {
+    pub(crate) fn is_short(self) -> bool {
+        let limit = self.limit();
+        self.used().is_none_or(|used| used.get() >= limit)
+    }
+
+    /// False where little is left: what is made room for should not be taken by the next byte.
+    pub(crate) fn has_some(self) -> bool {
+        let limit = self.limit();
+        limit == 0
+            || self
+                .used()
+                .is_some_and(|used| used.get() <= limit - limit / 8)
+    }
+
+    fn limit(self) -> u64 {
+        BOUNDS.with_borrow(|bounds| match self {
+            Disk::Responses => bounds.disk,
+            Disk::Bodies => bounds.bodies,
+        })
+    }
+
+    pub(crate) fn take(self, bytes: u64) {
+        if let Some(used) = self.used() {
+            used.set(used.get() + bytes);
+        }
+    }
+
+    pub(crate) fn give(self, bytes: u64) {
+        if let Some(used) = self.used() {
+            let limit = self.limit();
+            let was_short = used.get() >= limit;
+            used.set(used.get() - bytes);
+            if was_short && used.get() < limit && self == Disk::Responses {
+                relief::has_room();
+            }
+        }
+    }
+
+    /// `None` at the end of the thread.
+    fn used(self) -> Option<Rc<Cell<u64>>> {
+        let used = match self {
+            Disk::Responses => &RESPONSES,
+            Disk::Bodies => &BODIES,
+        };
+        used.try_with(Rc::clone).ok()
+    }
+}
+
+/// Bytes that count from now until the last part of them is dropped, which is when the client's socket has taken it.
+pub(crate) fn counted(bytes: Bytes) -> Bytes {
+    take_memory(bytes.len());
+    let size = bytes.len();
+    Bytes::from_owner(Counted { bytes, size })
+}
+
+fn take_memory(size: usize) {
+    MEMORY.set(MEMORY.get() + size as u64);
+}
+
+fn give_memory(size: usize) {
+    // At the end of the thread there may be nothing left to count with.
+    let _ = MEMORY.try_with(|memory| memory.set(memory.get().saturating_sub(size as u64)));
+}
+
+struct Counted<T> {
+    bytes: T,
+    /// What it takes, and gives back at its end.
+    size: usize,
+}
+
+impl<T: AsRef<[u8]>> AsRef<[u8]> for Counted<T> {
+    fn as_ref(&self) -> &[u8] {
+        self.bytes.as_ref()
+    }
+}
+
+impl<T> Drop for Counted<T> {
+    fn drop(&mut self) {
+        give_memory(self.size);
+    }
+}
+
+/// Pieces that are put together, and count: each for itself, as PHP prints them, would take many times its bytes.
+#[derive(Default)]
+pub(crate) struct Gathered(Vec<u8>);
+
+impl Gathered {
+    /// A piece of this length and more is worth an allocation of its own.
+    pub(crate) const PIECE: usize = 4 * 1024;
+
+    /// From so many bytes on it is time to take them.
+    pub(crate) const ENOUGH: usize = 16 * 1024;
+
+    pub(crate) fn add(&mut self, bytes: &[u8]) {
+        let before = self.0.capacity();
+        self.0.extend_from_slice(bytes);
+        take_memory(self.0.capacity() - before);
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// All of it, which goes on to count.
+    pub(crate) fn take(&mut self) -> Bytes {
+        let bytes = std::mem::take(&mut self.0);
+        let size = bytes.capacity();
+        Bytes::from_owner(Counted { bytes, size })
+    }
+}
+
+impl Drop for Gathered {
+    fn drop(&mut self) {
+        give_memory(self.0.capacity());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_count_as_long_as_a_part_of_them_is_left() {
+        let limit = Room::default().memory as usize;
+        let mut bytes = counted(Bytes::from(vec![0; limit]));
+        assert!(is_short_of_memory(1) && !is_short_of_memory(0));
+        let part = bytes.split_to(10);
+        drop(bytes);
+        assert!(is_short_of_memory(1));
+        drop(part);
+        assert!(!is_short_of_memory(limit));
+    }
+
+    #[test]
+    fn what_is_gathered_counts_until_it_is_gone() {
+        let limit = Room::default().memory as usize;
+        let mut gathered = Gathered::default();
+        for _ in 0..1000 {
+            gathered.add(b"ten bytes ");
+        }
+        assert!(is_short_of_memory(limit - 9999));
+        let bytes = gathered.take();
+        assert_eq!((bytes.len(), gathered.len()), (10_000, 0));
+        assert!(is_short_of_memory(limit - 9999));
+        drop(bytes);
+        assert!(!is_short_of_memory(limit));
+        gathered.add(b"more");
+        assert!(is_short_of_memory(limit));
+        drop(gathered);
+        assert!(!is_short_of_memory(limit));
+    }
+}

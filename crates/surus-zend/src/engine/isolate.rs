@@ -1,0 +1,231 @@
+//! A whole PHP: its memory, tables and settings.
+
+use std::{
+    cell::{Cell, RefCell},
+    ffi::CString,
+    rc::Rc,
+    task::{Context, Poll},
+    time::{Duration, Instant},
+};
+
+use crate::{
+    engine::{
+        process::{BootError, Engine},
+        queue::Queue,
+    },
+    ffi,
+};
+
+/// Owns an isolate. Tasks of it hold a reference, so that it outlives them.
+pub(crate) struct Isolate {
+    raw: *mut ffi::Isolate,
+    /// False after a failure that left its heap in an unknown state.
+    clean: Cell<bool>,
+    /// A fiber that computes holds its isolate until it parks or ends.
+    holder: Cell<*mut ffi::Task>,
+    /// Those that wait until nobody holds it. Who comes later goes behind them.
+    waiting: RefCell<Queue>,
+    made: Instant,
+    /// Requests that it has served.
+    served: Cell<u64>,
+}
+
+/// When an isolate has done enough and is replaced by a new one. The default is never.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct IsolateLimits {
+    /// That it has served.
+    pub requests: Option<u64>,
+    /// Bytes that it has taken from the system.
+    pub memory: Option<u64>,
+    /// Since it was made.
+    pub age: Option<Duration>,
+}
+
+impl IsolateLimits {
+    /// Between two requests.
+    pub(crate) fn are_passed_by(&self, isolate: &Isolate) -> bool {
+        self.requests
+            .is_some_and(|limit| isolate.served.get() >= limit)
+            || self
+                .age
+                .is_some_and(|limit| isolate.made.elapsed() >= limit)
+            || self
+                .memory
+                .is_some_and(|limit| isolate.memory_held() >= limit)
+    }
+}
+
+impl Isolate {
+    pub(crate) fn new(memory_limit: Option<&str>) -> Result<Rc<Isolate>, BootError> {
+        let limit = memory_limit.map(|text| CString::new(text).unwrap_or_default());
+        // SAFETY: the engine has started (an `Engine` was needed to get here); no PHP code is running on this stack.
+        let raw = unsafe {
+            ffi::surus_isolate_new(limit.as_ref().map_or(std::ptr::null(), |l| l.as_ptr()))
+        };
+        if raw.is_null() {
+            return Err(BootError("out of memory for a new isolate".to_string()));
+        }
+        Ok(Rc::new(Isolate {
+            raw,
+            clean: Cell::new(true),
+            holder: Cell::new(std::ptr::null_mut()),
+            waiting: RefCell::default(),
+            made: Instant::now(),
+            served: Cell::new(0),
+        }))
+    }
+
+    pub(crate) fn raw(&self) -> *mut ffi::Isolate {
+        self.raw
+    }
+
+    pub(crate) fn mark_unclean(&self) {
+        self.clean.set(false);
+    }
+
+    pub(crate) fn is_clean(&self) -> bool {
+        self.clean.get()
+    }
+
+    /// Whether another task than `task` was interrupted while it computed.
+    pub(crate) fn is_held_from(&self, task: *mut ffi::Task) -> bool {
+        !self.holder.get().is_null() && self.holder.get() != task
+    }
+
+    /// Whether `task` has to wait for others; not if it holds the isolate.
+    pub(crate) fn is_closed_to(&self, task: *mut ffi::Task) -> bool {
+        match self.holder.get() {
+            holder if holder.is_null() => !self.waiting.borrow().is_empty(),
+            holder => holder != task,
+        }
+    }
+
+    /// Keeps it for `task`, which was interrupted while it computed; unless it was itself let in beside a holder, to end.
+    pub(crate) fn hold(&self, task: *mut ffi::Task) {
+        if self.holder.get().is_null() {
+            self.holder.set(task);
+        }
+    }
+
+    pub(crate) fn release(&self, task: *mut ffi::Task) {
+        if self.holder.get() == task {
+            self.holder.set(std::ptr::null_mut());
+            self.wake_first();
+        }
+    }
+
+    fn wake_first(&self) {
+        let first = self.waiting.borrow_mut().take_first();
+        if let Some(waker) = first {
+            waker.wake();
+        }
+    }
+
+    pub(crate) fn count_request(&self) {
+        self.served.set(self.served.get() + 1);
+    }
+
+    /// Bytes in use, and their peak.
+    pub(crate) fn memory(&self) -> (usize, usize) {
+        let stats = self.stats();
+        (stats.memory_usage, stats.memory_peak)
+    }
+
+    fn memory_held(&self) -> u64 {
+        self.stats().memory_held as u64
+    }
+
+    fn stats(&self) -> ffi::IsolateStats {
+        // SAFETY: called on the event loop's stack; the isolate is alive.
+        unsafe { ffi::surus_isolate_memory(self.raw) }
+    }
+}
+
+impl Drop for Isolate {
+    fn drop(&mut self) {
+        // SAFETY: the last task is gone, and we are on the event loop's stack.
+        unsafe { ffi::surus_isolate_free(self.raw, self.clean.get()) };
+    }
+}
+
+/// A place among those that wait for an isolate which a task holds. Dropping it lets the next one look.
+pub(crate) struct Waiting<'a> {
+    isolate: &'a Isolate,
+    number: u64,
+}
+
+impl<'a> Waiting<'a> {
+    /// The last place.
+    pub(crate) fn begin(isolate: &'a Isolate) -> Self {
+        let number = isolate.waiting.borrow_mut().join();
+        Waiting { isolate, number }
+    }
+
+    /// Ready when it is the first one and nobody holds the isolate.
+    pub(crate) fn poll(&self, cx: &mut Context<'_>) -> Poll<()> {
+        let free = self.isolate.holder.get().is_null();
+        let mut waiting = self.isolate.waiting.borrow_mut();
+        waiting.poll(self.number, free, cx)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.isolate.waiting.borrow_mut().leave(self.number);
+        self.isolate.wake_first();
+    }
+}
+
+/// What isolates cost, measured in this process.
+#[derive(Debug, Clone)]
+pub struct Internals {
+    /// Such as "8.2.29".
+    pub php_version: String,
+    /// To make one.
+    pub isolate_new: Duration,
+    /// Of resident memory, for an idle one.
+    pub isolate_bytes: usize,
+    /// To leave one for another.
+    pub isolate_switch: Duration,
+}
+
+fn resident_bytes() -> usize {
+    let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    let pages: usize = statm
+        .split_whitespace()
+        .nth(1)
+        .and_then(|p| p.parse().ok())
+        .unwrap_or(0);
+    pages * 4096
+}
+
+/// Measures creation, memory and switching of `count` isolates.
+pub fn measure(_engine: &Engine, count: usize) -> Result<Internals, BootError> {
+    let _warm = Isolate::new(None)?;
+    let before = resident_bytes();
+    let start = Instant::now();
+    let isolates = (0..count)
+        .map(|_| Isolate::new(None))
+        .collect::<Result<Vec<_>, _>>()?;
+    let isolate_new = start.elapsed() / count as u32;
+    let isolate_bytes = resident_bytes().saturating_sub(before) / count;
+    let rounds = 200;
+    let start = Instant::now();
+    for _ in 0..rounds {
+        for isolate in &isolates {
+            // SAFETY: alive, on this stack; no PHP code runs.
+            unsafe { ffi::surus_isolate_touch(isolate.raw) };
+        }
+    }
+    let isolate_switch = start.elapsed() / (rounds * count as u32);
+    // SAFETY: a static string of the library.
+    let php_version = unsafe { std::ffi::CStr::from_ptr(ffi::surus_php_version()) }
+        .to_string_lossy()
+        .into_owned();
+    Ok(Internals {
+        php_version,
+        isolate_new,
+        isolate_bytes,
+        isolate_switch,
+    })
+}

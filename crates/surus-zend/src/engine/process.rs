@@ -1,0 +1,172 @@
+//! PHP of this process: started once, before any fork.
+
+use std::{
+    ffi::{CStr, CString},
+    fmt,
+    sync::{
+        atomic::{AtomicBool, Ordering},
+        OnceLock,
+    },
+    time::Duration,
+};
+
+use crate::ffi::{self, Swaps};
+
+/// Settings for all of PHP.
+#[derive(Debug, Clone, Default)]
+pub struct EngineConfig {
+    /// php.ini settings that win over the files.
+    pub ini: Vec<(String, String)>,
+    /// Show errors in responses.
+    pub dev: bool,
+    /// `SERVER_NAME`; else the address that a request came to.
+    pub server_name: Option<String>,
+    /// Bytes of the cache that all workers share; 0 for none.
+    pub cache: usize,
+}
+
+/// The server's name as it is configured: what a client says is in `HTTP_HOST`.
+static SERVER_NAME: OnceLock<String> = OnceLock::new();
+
+/// Before any fork.
+fn set_server_name(name: Option<&str>) {
+    if let Some(name) = name {
+        // PHP starts once.
+        let _ = SERVER_NAME.set(name.to_owned());
+    }
+}
+
+/// `SERVER_NAME`, where the configuration says it.
+pub(crate) fn server_name() -> Option<&'static str> {
+    SERVER_NAME.get().map(String::as_str)
+}
+
+/// PHP has not started.
+#[derive(Debug)]
+pub struct StartError(pub String);
+
+/// An application has not booted, or an isolate could not be made.
+#[derive(Debug)]
+pub struct BootError(pub String);
+
+impl fmt::Display for StartError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Display for BootError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for StartError {}
+impl std::error::Error for BootError {}
+
+/// Proof that PHP has started in this process.
+#[derive(Debug, Clone, Copy)]
+pub struct Engine {
+    /// Show errors to clients.
+    pub(crate) dev: bool,
+}
+
+static STARTED: AtomicBool = AtomicBool::new(false);
+
+impl Engine {
+    /// Loads PHP and its extensions. Once per process, before any fork and while it has one thread.
+    pub fn start(config: &EngineConfig) -> Result<Engine, StartError> {
+        if STARTED.swap(true, Ordering::SeqCst) {
+            return Err(StartError(
+                "PHP has already been started in this process".to_string(),
+            ));
+        }
+        let ini = CString::new(ini_text(config)?)
+            .map_err(|_| StartError("a php.ini setting contains a NUL byte".to_string()))?;
+        crate::shared::rate::start();
+        set_server_name(config.server_name.as_deref());
+        crate::shared::cache::start(config.cache);
+        let mut error = vec![0u8; 1024];
+        // SAFETY: first call in this process; `error` has room for its size.
+        let result = unsafe {
+            ffi::surus_engine_start(ini.as_ptr(), error.as_mut_ptr().cast(), error.len())
+        };
+        if result == 0 {
+            return Ok(Engine { dev: config.dev });
+        }
+        let end = error.iter().position(|&b| b == 0).unwrap_or(0);
+        Err(StartError(
+            String::from_utf8_lossy(&error[..end]).into_owned(),
+        ))
+    }
+
+    /// The names of all settings that PHP and its extensions know. In the master, before there are isolates.
+    #[must_use]
+    pub fn settings(&self) -> Vec<String> {
+        let mut next = 0;
+        let mut names = Vec::new();
+        loop {
+            // SAFETY: PHP has started; the name is a string of the table of settings, which stays.
+            unsafe {
+                let name = ffi::surus_setting_name(&mut next);
+                if name.is_null() {
+                    return names;
+                }
+                names.push(CStr::from_ptr(name).to_string_lossy().into_owned());
+            }
+        }
+    }
+
+    /// For tests, before [`Engine::start`]: PHP's blocks of memory come from malloc, where tools see errors in them, and
+    /// a block that another isolate than its own frees ends the process. Slow.
+    pub fn check_heaps() {
+        assert!(!STARTED.load(Ordering::SeqCst), "PHP has been started");
+        // SAFETY: sets a flag that is read when an isolate is made.
+        unsafe { ffi::surus_heap_check() };
+    }
+
+    /// How often state was swapped since the process began.
+    pub fn swaps(&self) -> Swaps {
+        // SAFETY: reads two counters, on the thread that PHP belongs to: an engine is not `Send`.
+        unsafe { ffi::surus_count_swaps() }
+    }
+
+    /// Prepares a forked process to run PHP on the calling thread.
+    pub fn enter_worker(&self, preempt_after: Duration) {
+        let slice = u64::try_from(preempt_after.as_micros())
+            .unwrap_or(10_000)
+            .max(1000);
+        // SAFETY: the engine has started; timers and handlers are set for this thread.
+        unsafe { ffi::surus_engine_enter_worker(slice) };
+    }
+}
+
+fn ini_text(config: &EngineConfig) -> Result<String, StartError> {
+    let mut text = String::new();
+    let errors = if config.dev { "1" } else { "0" };
+    let ours = [
+        ("display_errors", errors),
+        ("display_startup_errors", errors),
+        ("log_errors", "1"),
+        ("opcache.enable", "1"),
+        ("opcache.jit", "off"),
+        // Isolates hold OPcache's usage lock for as long as they live; it must not kill the process for that.
+        ("opcache.force_restart_timeout", "0"),
+    ];
+    // A change is to be seen at once.
+    let ours_too = [("opcache.revalidate_freq", "0")]
+        .into_iter()
+        .take(usize::from(config.dev));
+    let settings = ours
+        .iter()
+        .map(|&(k, v)| (k, v))
+        .chain(ours_too)
+        .chain(config.ini.iter().map(|(k, v)| (k.as_str(), v.as_str())));
+    for (key, value) in settings {
+        if key.is_empty() || key.contains(['\n', '=', '[', ';']) || value.contains(['\n', '"']) {
+            return Err(StartError(format!("php.ini setting {key:?} = {value:?} is not valid: no line breaks, quotes or brackets")));
+        }
+        text.push_str(&format!("{key}=\"{value}\"\n"));
+    }
+    Ok(text)
+}

@@ -1,0 +1,152 @@
+//! What a server hands over for one request.
+
+use std::{cell::OnceCell, fmt, net::SocketAddr, path::PathBuf, pin::Pin, rc::Rc, time::Duration};
+
+use bytes::Bytes;
+
+use crate::body::{kept_body::KeptBody, response_body::BoxError};
+
+/// One HTTP request.
+#[derive(Debug)]
+pub struct Request {
+    /// As the client has sent it.
+    pub method: http::Method,
+    /// Path and query string.
+    pub uri: http::Uri,
+    /// The client's.
+    pub version: http::Version,
+    /// All of them, also those that become no variables.
+    pub headers: http::HeaderMap,
+    /// `REMOTE_ADDR` and `REMOTE_PORT`.
+    pub peer: SocketAddr,
+    /// `SERVER_ADDR` and `SERVER_PORT`.
+    pub local: SocketAddr,
+    /// Between the client and the first proxy.
+    pub https: bool,
+    /// `None`: the client would not understand one.
+    pub interim: Option<Interim>,
+    /// What the client sends.
+    pub body: RequestBody,
+    /// Filled in with what follows the body, by the time its end is read. `None`: nothing will.
+    pub trailers: Option<Rc<OnceCell<http::HeaderMap>>>,
+}
+
+impl Request {
+    /// What runs without a client: a boot, a command, a check.
+    pub(crate) fn nobodys(uri: http::Uri) -> Self {
+        let nobody = SocketAddr::from(([127, 0, 0, 1], 0));
+        Request {
+            method: http::Method::GET,
+            uri,
+            version: http::Version::HTTP_11,
+            headers: http::HeaderMap::new(),
+            peer: nobody,
+            local: nobody,
+            https: false,
+            interim: None,
+            body: RequestBody::Empty,
+            trailers: None,
+        }
+    }
+
+    /// No client has a port 0.
+    pub(crate) fn is_nobodys(&self) -> bool {
+        self.peer.port() == 0
+    }
+}
+
+type SendInterim = dyn Fn(http::StatusCode, &http::HeaderMap) -> bool;
+
+/// Sends an interim response (1xx) to the client; false if that cannot be done now.
+#[derive(Clone)]
+pub struct Interim(pub Rc<SendInterim>);
+
+impl fmt::Debug for Interim {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Interim")
+    }
+}
+
+/// The body of a request. PHP parks while it waits for a streamed one.
+pub enum RequestBody {
+    /// None.
+    Empty,
+    /// All of it, in memory.
+    Full(Bytes),
+    /// All there: reading does not wait for a client.
+    Kept(Box<KeptBody>),
+    /// As it comes.
+    Stream(Pin<Box<dyn http_body::Body<Data = Bytes, Error = BoxError>>>),
+}
+
+impl fmt::Debug for RequestBody {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RequestBody::Empty => f.write_str("Empty"),
+            RequestBody::Full(bytes) => write!(f, "Full({} bytes)", bytes.len()),
+            RequestBody::Kept(body) => body.fmt(f),
+            RequestBody::Stream(_) => f.write_str("Stream"),
+        }
+    }
+}
+
+/// The PHP file that a classic request runs, as the server resolved it.
+#[derive(Debug, Clone)]
+pub struct Script {
+    /// `SCRIPT_FILENAME`.
+    pub filename: PathBuf,
+    /// `SCRIPT_NAME`: its path below the root.
+    pub script_name: String,
+    /// `PATH_INFO`: what follows its name in the path.
+    pub path_info: Option<String>,
+    /// `DOCUMENT_ROOT`.
+    pub document_root: PathBuf,
+}
+
+/// Bounds for one application.
+#[derive(Debug, Clone)]
+pub struct Limits {
+    /// From the first byte of work to the response; then 504.
+    pub request_timeout: Option<Duration>,
+    /// For a version of the application to boot; then it is ended.
+    pub boot_timeout: Option<Duration>,
+    /// Log a PHP backtrace of a request that takes longer.
+    pub slow_log: Option<Duration>,
+    /// CPU time after which a computing isolate lets others run.
+    pub preempt_after: Duration,
+    /// Whether a computing fiber may be interrupted for others of its isolate.
+    pub preempt_fibers: bool,
+    /// Requests that are worked on at a time.
+    pub max_in_flight: usize,
+    /// Requests that wait for their turn beyond those; more are refused with 503.
+    pub max_queue: usize,
+    /// How long one waits for its turn; then 503.
+    pub queue_timeout: Duration,
+    /// `memory_limit` of each isolate, in php.ini's notation; `None` keeps php.ini's.
+    pub memory_limit: Option<String>,
+}
+
+impl Limits {
+    /// How long a request waits for its turn: its own time limit runs meanwhile.
+    #[must_use]
+    pub fn wait(&self) -> Duration {
+        self.request_timeout
+            .map_or(self.queue_timeout, |limit| limit.min(self.queue_timeout))
+    }
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            request_timeout: Some(Duration::from_secs(30)),
+            boot_timeout: None,
+            slow_log: None,
+            preempt_after: Duration::from_millis(10),
+            preempt_fibers: false,
+            max_in_flight: 1024,
+            max_queue: 1024,
+            queue_timeout: Duration::from_secs(10),
+            memory_limit: None,
+        }
+    }
+}

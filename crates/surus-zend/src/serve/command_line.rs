@@ -1,0 +1,285 @@
+//! PHP as its command line program, in an isolate: `surus php`, and with a neighbour for PHP's own tests.
+//!
+//! A script and its neighbour take turns: whenever the script parks or is pre-empted, which happens as often as PHP
+//! can be left, the neighbour does a step in its own isolate. The neighbour changes whatever PHP code can change and
+//! looks whether that is still so; it must outlive the script.
+
+use std::{
+    ffi::{c_char, CString},
+    io::Write,
+    path::Path,
+    ptr::null,
+    rc::Rc,
+    task::{Context, Poll, Waker},
+    time::Duration,
+};
+
+use crate::{
+    blocking::Parked,
+    engine::{changes::Changes, isolate::Isolate, process::StartError},
+    exchange::Exchange,
+    ffi,
+    serve::{
+        in_process,
+        task::{Task, Turn},
+    },
+};
+
+/// As the main thread's usual limit, which php-cli has.
+const STACK_SIZE: usize = 8 * 1024 * 1024;
+/// A script that computes is left so many times at the first place possible, then once per time slice.
+const EAGER_SWITCHES: u32 = 1000;
+/// The neighbour is left as often; so many turns it has for each of the script's.
+const STEPS: u32 = 4;
+/// And so many before the script starts: by then it has set all that it sets.
+const FIRST_STEPS: u32 = 1000;
+/// The neighbour's pace while the script waits.
+const PACE: Duration = Duration::from_millis(2);
+/// Of a process whose neighbour saw something of the script, or ended.
+const DISTURBED: i32 = 70;
+
+/// What php-cli sets before the options of `-d`.
+pub const SETTINGS: &str =
+    "html_errors=0\nregister_argc_argv=1\nimplicit_flush=1\noutput_buffering=0\n\
+    max_execution_time=0\nmax_input_time=-1\nopcache.force_restart_timeout=0\n";
+
+/// Adds `-d name=value` to php.ini text, as php_ini_builder_define(): a value that begins with something unusual is
+/// quoted, one that is missing is 1.
+pub fn define(ini: &mut Vec<u8>, text: &[u8]) {
+    let (name, value) = match text.iter().position(|&b| b == b'=') {
+        Some(at) => (&text[..at], &text[at + 1..]),
+        None => (text, &b"1"[..]),
+    };
+    let plain = value
+        .first()
+        .is_none_or(|&b| b.is_ascii_alphanumeric() || b == b'"' || b == b'\'');
+    let quote: &[u8] = if plain { b"" } else { b"\"" };
+    for part in [name, b"=", quote, value, quote, b"\n"] {
+        ini.extend_from_slice(part);
+    }
+}
+
+/// php-cli's options that concern all of PHP.
+#[derive(Debug, Default)]
+pub struct Options {
+    /// php.ini text.
+    pub ini: CString,
+    /// `-c`
+    pub ini_path: Option<CString>,
+    /// `-n`
+    pub no_ini: bool,
+    /// What `PHP_BINARY` names.
+    pub executable: CString,
+}
+
+/// What to run.
+#[derive(Debug)]
+pub enum Source {
+    /// Of the file system.
+    File(CString),
+    /// What standard input has, up to its end.
+    StandardInput,
+    /// Without an opening tag.
+    Code(CString),
+}
+
+/// A script and its arguments; the first one is its name.
+#[derive(Debug)]
+pub struct Script {
+    /// The script.
+    pub source: Source,
+    /// `$argv`.
+    pub arguments: Vec<CString>,
+    /// Only compile it.
+    pub lint: bool,
+}
+
+/// Loads PHP under php-cli's name and with its settings. Once per process.
+pub fn start(options: Options) -> Result<(), StartError> {
+    // PHP keeps pointers to all of it.
+    let options = Box::leak(Box::new(options));
+    let raw = ffi::CommandLine {
+        ini: options.ini.as_ptr(),
+        ini_path: options.ini_path.as_ref().map_or(null(), |p| p.as_ptr()),
+        executable: options.executable.as_ptr(),
+        no_ini: options.no_ini,
+    };
+    let mut error = vec![0u8; 1024];
+    // SAFETY: the first call into PHP of this process; the strings live on; `error` has room for its size.
+    let result =
+        unsafe { ffi::surus_command_line_start(&raw, error.as_mut_ptr().cast(), error.len()) };
+    if result == 0 {
+        // SAFETY: PHP has started; this thread runs it.
+        unsafe { ffi::surus_engine_enter_worker(1000) };
+        return Ok(());
+    }
+    let end = error.iter().position(|&b| b == 0).unwrap_or(0);
+    Err(StartError(
+        String::from_utf8_lossy(&error[..end]).into_owned(),
+    ))
+}
+
+/// A task, and all that PHP has pointers to while it runs.
+struct Process {
+    task: Task,
+    exchange: Rc<Exchange>,
+    _script: Box<(ffi::Script, Script, Vec<*mut c_char>)>,
+}
+
+impl Process {
+    fn new(script: Script, switches: u32, quiet: bool) -> Result<Process, StartError> {
+        // The neighbour's limit is its own, whatever the script's is.
+        let task = Isolate::new(quiet.then_some("128M"))
+            .and_then(|isolate| Task::new(&isolate, STACK_SIZE))
+            .map_err(|error| StartError(error.to_string()))?;
+        let mut argv: Vec<*mut c_char> = script
+            .arguments
+            .iter()
+            .map(|a| a.as_ptr().cast_mut())
+            .collect();
+        let (file, code) = match &script.source {
+            Source::File(path) => (path.as_ptr(), null()),
+            Source::StandardInput => (null(), null()),
+            Source::Code(text) => (null(), text.as_ptr()),
+        };
+        let raw = ffi::Script {
+            file,
+            code,
+            argc: i32::try_from(argv.len()).unwrap_or(0),
+            argv: argv.as_mut_ptr(),
+            switches,
+            lint: script.lint,
+            quiet,
+        };
+        let script = Box::new((raw, script, argv));
+        let exchange = Exchange::for_script(Path::new("-"), true);
+        // SAFETY: the task is idle; the script is kept for as long as the task, and its pointers lead to memory that
+        // does not move with the box.
+        unsafe { ffi::surus_task_set_script(task.raw(), &script.0) };
+        task.assign(ffi::RUN_SCRIPT, &exchange);
+        Ok(Process {
+            task,
+            exchange,
+            _script: script,
+        })
+    }
+
+    /// In a child that the script has forked, this is the end: the event loop is its parent's.
+    fn resume(&self) -> Turn {
+        let parent = std::process::id();
+        let turn = self.task.resume();
+        if matches!(turn, Turn::Done(_)) && std::process::id() != parent {
+            std::process::exit(self.status() & 0xff);
+        }
+        turn
+    }
+
+    /// The script's exit status, once it is done.
+    fn status(&self) -> i32 {
+        // SAFETY: reads memory of the task's isolate, which is alive.
+        unsafe { ffi::surus_task_exit_status(self.task.raw()) }
+    }
+}
+
+/// The neighbour: runs a step at a time.
+struct Neighbour {
+    process: Process,
+    parked: Option<Parked>,
+}
+
+impl Neighbour {
+    fn steps(&mut self, count: u32) {
+        for _ in 0..count {
+            self.step();
+        }
+    }
+
+    fn step(&mut self) {
+        if let Some(parked) = &mut self.parked {
+            if parked.poll(&mut Context::from_waker(Waker::noop())) == Poll::Pending {
+                return;
+            }
+            self.parked = None;
+        }
+        match self.process.task.resume() {
+            Turn::Preempted | Turn::Yielded => {}
+            Turn::Parked(parked) => self.parked = Some(parked),
+            Turn::Done(_) => {
+                let _ = writeln!(std::io::stderr(), "surus-phpt: the neighbour has ended");
+                std::process::exit(DISTURBED);
+            }
+        }
+    }
+
+    /// Ends it as a request is ended; what it would wait for is cut short.
+    fn end(mut self) {
+        self.parked = None;
+        self.process.task.cancel(ffi::CANCEL_SHUTDOWN);
+        self.process.task.finish_now();
+    }
+}
+
+/// Runs `script` by itself. Returns its exit status.
+pub async fn run_alone(script: Script) -> Result<i32, StartError> {
+    let process = Process::new(script, 0, false)?;
+    in_process::allow(process.task.isolate());
+    loop {
+        match process.resume() {
+            Turn::Done(_) => break,
+            Turn::Preempted | Turn::Yielded => tokio::task::yield_now().await,
+            Turn::Parked(mut parked) => std::future::poll_fn(|cx| parked.poll(cx)).await,
+        }
+    }
+    Ok(process.status())
+}
+
+/// Runs `script` beside `neighbour`, which is PHP code, and looks for what changes. Returns the script's exit status.
+pub async fn run(
+    script: Script,
+    neighbour: CString,
+    changes: Option<&Changes>,
+) -> Result<i32, StartError> {
+    let mut neighbour = Neighbour {
+        process: Process::new(
+            Script {
+                source: Source::Code(neighbour),
+                arguments: vec![c"neighbour".into()],
+                lint: false,
+            },
+            u32::MAX,
+            true,
+        )?,
+        parked: None,
+    };
+    neighbour.steps(FIRST_STEPS);
+    let name = script.arguments.first().cloned().unwrap_or_default();
+    let process = Process::new(script, EAGER_SWITCHES, false)?;
+    loop {
+        let turn = process.resume();
+        changes.inspect(|changes| changes.look());
+        neighbour.steps(STEPS);
+        match turn {
+            Turn::Done(_) => break,
+            Turn::Preempted | Turn::Yielded => {}
+            Turn::Parked(mut parked) => {
+                while tokio::time::timeout(PACE, std::future::poll_fn(|cx| parked.poll(cx)))
+                    .await
+                    .is_err()
+                {
+                    neighbour.steps(STEPS);
+                }
+            }
+        }
+    }
+    let status = process.status();
+    drop(process);
+    neighbour.end();
+    changes.map_or(Ok(()), |changes| changes.write(&name))?;
+    Ok(status)
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.exchange.finish();
+    }
+}

@@ -1,0 +1,456 @@
+//! Coroutine applications: booted once, each request in a fiber of one isolate.
+
+mod reload;
+mod version;
+
+use std::{
+    cell::{Cell, RefCell},
+    fmt,
+    future::Future,
+    path::{Path, PathBuf},
+    pin::{pin, Pin},
+    rc::Rc,
+    task::{Context, Poll, Waker},
+};
+
+use http::Response;
+use tokio::sync::Notify;
+
+use crate::{
+    body::response_body::ResponseBody,
+    engine::process::{BootError, Engine},
+    exchange::{
+        answers::plain_answer,
+        request::{Limits, Request},
+        Exchange,
+    },
+    ffi,
+    serve::{
+        classic::{busy, LeaveGuard},
+        line::Line,
+        task::{Outcome, Task, Turn},
+        watch::note_slow_end,
+    },
+};
+
+pub use reload::Prepared;
+use version::Version;
+pub(crate) use version::FIBER_STACK;
+
+/// Idle fibers that are kept for the next burst.
+const MAX_IDLE_FIBERS: usize = 256;
+/// For a boot, where requests have no time limit.
+const LONGEST_WAIT: std::time::Duration = std::time::Duration::from_secs(60);
+
+/// A route of an application, for people.
+#[derive(Debug, Clone)]
+pub struct RouteInfo {
+    /// Separated by commas; "*" is every method.
+    pub methods: String,
+    /// As the application has declared it.
+    pub pattern: String,
+    /// Empty for every host.
+    pub host: String,
+    /// `name` or `name: value`, which the request must have.
+    pub headers: Vec<String>,
+    /// Its name, its handler and its middleware.
+    pub about: String,
+}
+
+/// A booted application.
+pub struct Coroutine {
+    app: Rc<App>,
+}
+
+struct App {
+    engine: Engine,
+    script: RefCell<PathBuf>,
+    limits: Limits,
+    version: RefCell<Rc<Version>>,
+    in_flight: Cell<usize>,
+    /// Requests above `max_in_flight`.
+    line: Line<Place>,
+    /// Requests that wait for a boot.
+    waiting: Cell<usize>,
+    rebooting: Cell<bool>,
+    /// How the last boot has ended.
+    boot_failed: Cell<bool>,
+    rebooted: Notify,
+}
+
+/// Counts a request that waits for a boot, until it is dropped.
+struct Waiting<'a>(&'a App);
+
+impl<'a> Waiting<'a> {
+    fn begin(app: &'a App) -> Option<Self> {
+        let waiting = app.waiting.get();
+        if app.in_flight.get() + waiting >= app.limits.max_in_flight {
+            return None;
+        }
+        app.waiting.set(waiting + 1);
+        Some(Waiting(app))
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.waiting.set(self.0.waiting.get() - 1);
+    }
+}
+
+/// A place among the requests in flight, on its way to one that has waited for it; goes to the next if that is gone.
+struct Place(Option<Rc<App>>);
+
+impl Place {
+    /// The request is in flight from here on.
+    fn take(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        if let Some(app) = self.0.take() {
+            app.leave();
+        }
+    }
+}
+
+/// The answer to a request.
+pub enum Answer {
+    /// PHP has not waited, or was not needed.
+    Now(Response<ResponseBody>),
+    /// Dropping the future tells PHP that the client has left.
+    Later(Pin<Box<dyn Future<Output = Response<ResponseBody>>>>),
+}
+
+impl Coroutine {
+    /// Runs the script and takes what it returns as the application.
+    pub async fn boot(
+        engine: &Engine,
+        script: &Path,
+        limits: Limits,
+    ) -> Result<Coroutine, BootError> {
+        let version = Version::boot(engine, script, &limits).await?;
+        Ok(Coroutine {
+            app: Rc::new(App {
+                engine: *engine,
+                script: RefCell::new(script.to_path_buf()),
+                limits,
+                version: RefCell::new(Rc::new(version)),
+                in_flight: Cell::new(0),
+                line: Line::default(),
+                waiting: Cell::new(0),
+                rebooting: Cell::new(false),
+                boot_failed: Cell::new(false),
+                rebooted: Notify::new(),
+            }),
+        })
+    }
+
+    /// Boots the application for its OpenAPI document, as JSON.
+    pub async fn openapi(
+        engine: &Engine,
+        script: &Path,
+        limits: &Limits,
+    ) -> Result<String, BootError> {
+        let exchange = Exchange::for_script(script, engine.dev);
+        exchange.want_openapi();
+        let _version = Version::boot_with(script, limits, &exchange).await?;
+        exchange.openapi().ok_or_else(|| {
+            BootError(format!(
+                "{} returns no Surus\\App: there are no routes to describe",
+                script.display()
+            ))
+        })
+    }
+
+    /// Boots the application for its routes; empty for one handler that takes every request.
+    pub async fn routes(
+        engine: &Engine,
+        script: &Path,
+        limits: &Limits,
+    ) -> Result<Vec<RouteInfo>, BootError> {
+        let exchange = Exchange::for_script(script, engine.dev);
+        let _version = Version::boot_with(script, limits, &exchange).await?;
+        let declared = exchange.routes.take();
+        let shown = declared
+            .into_iter()
+            // What comes with other routes (OPTIONS for CORS) says nothing of itself.
+            .filter(|route| !route.pattern.is_empty() && !route.about.is_empty());
+        Ok(shown
+            .map(|route| RouteInfo {
+                methods: route.methods,
+                pattern: route.pattern,
+                host: route.host,
+                headers: route.headers.lines().map(str::to_owned).collect(),
+                about: route.about,
+            })
+            .collect())
+    }
+
+    /// Answers one request. Dropping the future tells PHP that the client has left.
+    pub async fn call(&self, request: Request) -> Response<ResponseBody> {
+        self.answer(request).wait().await
+    }
+
+    /// Begins to answer a request here and now; is done with it if its PHP code waits for nothing.
+    #[must_use]
+    #[inline]
+    pub fn answer(&self, request: Request) -> Answer {
+        let app = &self.app;
+        let exchange = Exchange::new(request, None, app.engine.dev);
+        let version = app.version.borrow().clone();
+        if app.in_flight.get() < app.limits.max_in_flight && !version.retired.get() {
+            return app.answer(version, exchange, None);
+        }
+        let app = app.clone();
+        Answer::Later(Box::pin(async move {
+            let mut place = None;
+            if app.in_flight.get() >= app.limits.max_in_flight {
+                place = app.line.wait(app.limits.max_queue, app.limits.wait()).await;
+                if place.is_none() {
+                    return busy();
+                }
+            }
+            let Some(version) = app.current().await else {
+                return busy();
+            };
+            app.answer(version, exchange, place).wait().await
+        }))
+    }
+
+    /// Requests that are being answered.
+    #[must_use]
+    pub fn in_flight(&self) -> usize {
+        self.app.in_flight.get()
+    }
+
+    /// Bytes of PHP memory that the application uses now, and its peak.
+    #[must_use]
+    pub fn memory(&self) -> (usize, usize) {
+        self.app.version.borrow().isolate.memory()
+    }
+}
+
+impl fmt::Debug for Coroutine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Coroutine")
+            .field("script", &self.app.script.borrow())
+            .field("in_flight", &self.in_flight())
+            .finish()
+    }
+}
+
+impl Answer {
+    async fn wait(self) -> Response<ResponseBody> {
+        match self {
+            Answer::Now(response) => response,
+            Answer::Later(future) => future.await,
+        }
+    }
+}
+
+impl fmt::Debug for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Answer::Now(_) => "Now",
+            Answer::Later(_) => "Later",
+        })
+    }
+}
+
+/// What a future gives that has nothing to wait for.
+fn at_once<F: Future>(future: F) -> Option<F::Output> {
+    let mut context = Context::from_waker(Waker::noop());
+    match pin!(future).poll(&mut context) {
+        Poll::Ready(output) => Some(output),
+        Poll::Pending => None,
+    }
+}
+
+impl App {
+    #[inline]
+    fn answer(
+        self: &Rc<Self>,
+        version: Rc<Version>,
+        exchange: Rc<Exchange>,
+        place: Option<Place>,
+    ) -> Answer {
+        if let Some(answer) = version.route(&exchange) {
+            Exchange::recycle(exchange);
+            return Answer::Now(answer);
+        }
+        let inputs = version.inputs.as_ref();
+        let Some(inputs) = inputs.filter(|inputs| inputs.has(&exchange)).cloned() else {
+            return self.run(version, exchange, place);
+        };
+        if exchange.has_whole_body() {
+            match at_once(inputs.read(&exchange)) {
+                Some(Some(refusal)) => return Answer::Now(refusal),
+                Some(None) => return self.run(version, exchange, place),
+                None => {}
+            }
+        }
+        let app = self.clone();
+        Answer::Later(Box::pin(async move {
+            if let Some(refusal) = inputs.read(&exchange).await {
+                return refusal;
+            }
+            app.run(version, exchange, place).wait().await
+        }))
+    }
+
+    #[inline]
+    fn run(
+        self: &Rc<Self>,
+        version: Rc<Version>,
+        exchange: Rc<Exchange>,
+        place: Option<Place>,
+    ) -> Answer {
+        let task = match version.fiber() {
+            Ok(task) => task,
+            Err(error) => {
+                tracing::error!(%error, "no fiber for a request");
+                return Answer::Now(busy());
+            }
+        };
+        task.assign(ffi::RUN_CALL, &exchange);
+        match place {
+            Some(place) => place.take(),
+            None => self.in_flight.set(self.in_flight.get() + 1),
+        }
+        let turn = if task.is_blocked() {
+            None
+        } else {
+            Some(task.resume())
+        };
+        if let Some(Turn::Done(outcome)) = turn {
+            note_slow_end(&exchange, &self.limits);
+            self.done(&version, task, &exchange, outcome);
+            let answer = exchange.conclude(|| plain_answer(500));
+            Exchange::recycle(exchange);
+            return Answer::Now(answer);
+        }
+        let (owner, running) = (self.clone(), exchange.clone());
+        tokio::task::spawn_local(async move {
+            let outcome = match turn {
+                Some(turn) => task.drive(&running, &owner.limits, turn).await,
+                None => task.start(&running, &owner.limits).await,
+            };
+            owner.done(&version, task, &running, outcome);
+            running.finish();
+        });
+        Answer::Later(Box::pin(async move {
+            let guard = LeaveGuard(&exchange);
+            let answer = exchange.ready().await;
+            std::mem::forget(guard);
+            answer
+        }))
+    }
+
+    /// The version that takes requests; waits while it is being booted again. None when it does not boot, and when too
+    /// many requests wait already.
+    async fn current(self: &Rc<Self>) -> Option<Rc<Version>> {
+        let version = self.version.borrow().clone();
+        if !version.retired.get() {
+            return Some(version);
+        }
+        let _waiting = Waiting::begin(self)?;
+        let limit = self.limits.request_timeout.unwrap_or(LONGEST_WAIT);
+        // The first to wake may bring the new version down before the others have a turn: they wait for the next.
+        tokio::time::timeout(limit, async {
+            loop {
+                let version = self.version.borrow().clone();
+                if !version.retired.get() {
+                    return Some(version);
+                }
+                let booted = self.rebooted.notified();
+                if !self.rebooting.get() {
+                    self.reboot();
+                }
+                booted.await;
+                if self.boot_failed.get() {
+                    return None;
+                }
+            }
+        })
+        .await
+        .unwrap_or(None)
+    }
+
+    /// Gives up a place among the requests in flight.
+    fn leave(self: &Rc<Self>) {
+        if !self.line.is_empty() {
+            match self.line.hand_over(Place(Some(self.clone()))) {
+                Ok(()) => return,
+                Err(place) => place.take(),
+            }
+        }
+        self.in_flight.set(self.in_flight.get() - 1);
+    }
+
+    /// What follows the end of PHP's work, but for its answer.
+    fn done(
+        self: &Rc<Self>,
+        version: &Rc<Version>,
+        task: Task,
+        exchange: &Exchange,
+        outcome: Outcome,
+    ) {
+        self.leave();
+        match outcome {
+            Outcome::Fatal | Outcome::Abandoned => {
+                if outcome == Outcome::Abandoned {
+                    tracing::error!(uri = %exchange.request.uri, "the isolate of this request is given up");
+                    exchange.answer_instead(|| plain_answer(500));
+                }
+                exchange.finish();
+                drop(task);
+                self.retire(version);
+            }
+            Outcome::Ok | Outcome::Cancelled | Outcome::Exception => {
+                let mut idle = version.idle.borrow_mut();
+                if !version.retired.get() && idle.len() < MAX_IDLE_FIBERS {
+                    idle.push(task);
+                }
+            }
+        }
+    }
+
+    /// Boots the application anew beside the isolate that failed; that one ends with its last request.
+    fn retire(self: &Rc<Self>, version: &Rc<Version>) {
+        if version.retired.replace(true) {
+            return;
+        }
+        version.idle.borrow_mut().clear();
+        if Rc::ptr_eq(version, &self.version.borrow()) {
+            self.reboot();
+        }
+    }
+
+    fn reboot(self: &Rc<Self>) {
+        if self.rebooting.replace(true) {
+            return;
+        }
+        let app = self.clone();
+        tokio::task::spawn_local(async move {
+            let script = app.script.borrow().clone();
+            match Version::boot(&app.engine, &script, &app.limits).await {
+                Ok(version) => {
+                    app.boot_failed.set(false);
+                    // A reload may have been quicker.
+                    if app.version.borrow().retired.get() {
+                        app.version.replace(Rc::new(version));
+                    }
+                }
+                Err(error) => {
+                    app.boot_failed.set(true);
+                    tracing::error!(%error, "the application did not boot again after a fatal error; the next request tries again");
+                }
+            }
+            app.rebooting.set(false);
+            app.rebooted.notify_waiters();
+        });
+    }
+}

@@ -1,0 +1,141 @@
+//! One boot of an application.
+
+use std::{
+    cell::{Cell, RefCell},
+    path::Path,
+    rc::Rc,
+    time::Duration,
+};
+
+use http::Response;
+
+use crate::{
+    body::response_body::ResponseBody,
+    engine::{
+        isolate::Isolate,
+        process::{BootError, Engine},
+    },
+    exchange::{inputs::RouteInputs, request::Limits, routing::find_route, Exchange},
+    ffi,
+    router::Router,
+    serve::{
+        refresh::BootLog,
+        task::{Outcome, Task},
+    },
+};
+
+/// As the engine's own fibers.
+pub(crate) const FIBER_STACK: usize = 2 * 1024 * 1024;
+const BOOT_STACK: usize = 8 * 1024 * 1024;
+
+/// One boot of the script.
+pub(super) struct Version {
+    pub(super) isolate: Rc<Isolate>,
+    pub(super) router: Option<Router>,
+    /// What routes take as input, if any does.
+    pub(super) inputs: Option<Rc<RouteInputs>>,
+    pub(super) idle: RefCell<Vec<Task>>,
+    /// No new requests: the isolate has seen a fatal error.
+    pub(super) retired: Cell<bool>,
+}
+
+/// A boot that has taken so long, or half of its time, tells where it is.
+const SLOW_BOOT: Duration = Duration::from_secs(10);
+
+/// The clock that notes a beginning is so coarse.
+const CLOCK: Duration = Duration::from_millis(20);
+
+impl Version {
+    /// A version that is to serve. It must not boot for ever: nobody would know, or wait for it any more.
+    pub(super) async fn boot(
+        engine: &Engine,
+        script: &Path,
+        limits: &Limits,
+    ) -> Result<Version, BootError> {
+        let exchange = Exchange::for_script(script, engine.dev);
+        Version::boot_within(limits.boot_timeout, script, limits, &exchange).await
+    }
+
+    /// One that somebody at a terminal waits for.
+    pub(super) async fn boot_with(
+        script: &Path,
+        limits: &Limits,
+        exchange: &Rc<Exchange>,
+    ) -> Result<Version, BootError> {
+        Version::boot_within(None, script, limits, exchange).await
+    }
+
+    async fn boot_within(
+        request_timeout: Option<Duration>,
+        script: &Path,
+        limits: &Limits,
+        exchange: &Rc<Exchange>,
+    ) -> Result<Version, BootError> {
+        let isolate = Isolate::new(limits.memory_limit.as_deref())?;
+        let task = Task::new(&isolate, BOOT_STACK)?;
+        task.assign(ffi::RUN_BOOT, exchange);
+        let limits = Limits {
+            request_timeout,
+            slow_log: request_timeout.map(|limit| SLOW_BOOT.min(limit / 2)),
+            ..limits.clone()
+        };
+        let log = BootLog::begin(exchange);
+        let outcome = task.start(exchange, &limits).await;
+        let printed = exchange.take_output();
+        if !printed.is_empty() {
+            tracing::info!(target: "php", "{}", String::from_utf8_lossy(&printed).trim_end());
+        }
+        if outcome != Outcome::Ok {
+            let took = exchange.started().elapsed() + CLOCK;
+            let late = request_timeout.filter(|limit| took >= *limit);
+            return Err(log.error(script, late));
+        }
+        let routes = exchange.routes.borrow();
+        let router = if routes.is_empty() {
+            None
+        } else {
+            let wrong = |error| BootError(format!("{} did not boot: {error}", script.display()));
+            Some(Router::new(&routes).map_err(wrong)?)
+        };
+        Ok(Version {
+            isolate,
+            router,
+            inputs: RouteInputs::take(exchange),
+            idle: RefCell::default(),
+            retired: Cell::new(false),
+        })
+    }
+
+    pub(super) fn fiber(&self) -> Result<Task, BootError> {
+        match self.idle.borrow_mut().pop() {
+            Some(task) => Ok(task),
+            None => Task::new(&self.isolate, FIBER_STACK),
+        }
+    }
+
+    /// Finds the exchange's route; or gives the answer that needs no PHP.
+    pub(super) fn route(&self, exchange: &Exchange) -> Option<Response<ResponseBody>> {
+        find_route(self.router.as_ref(), exchange)
+    }
+}
+
+impl Drop for Version {
+    fn drop(&mut self) {
+        self.idle.borrow_mut().clear();
+        if self.isolate.is_clean() {
+            unboot(&self.isolate);
+        }
+    }
+}
+
+/// Ends the request that a boot has left open. Nothing of it may wait: there is nobody to resume it.
+fn unboot(isolate: &Rc<Isolate>) {
+    if Rc::strong_count(isolate) > 1 {
+        return;
+    }
+    if let Ok(task) = Task::new(isolate, BOOT_STACK) {
+        let exchange = Exchange::for_script(Path::new(""), false);
+        task.assign(ffi::RUN_UNBOOT, &exchange);
+        task.finish_now();
+    }
+}

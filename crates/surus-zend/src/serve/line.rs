@@ -1,0 +1,55 @@
+//! Requests that wait for their turn: first come first served, bounded in number and in time.
+
+use std::{cell::RefCell, collections::VecDeque, time::Duration};
+
+use tokio::sync::oneshot;
+
+use crate::body::relief::Wanted;
+
+/// Who waits for a `T`. One that is handed over while its receiver goes away is dropped there: its `Drop` passes it on.
+pub(crate) struct Line<T> {
+    waiting: RefCell<VecDeque<oneshot::Sender<T>>>,
+}
+
+impl<T> Default for Line<T> {
+    fn default() -> Self {
+        Line {
+            waiting: RefCell::default(),
+        }
+    }
+}
+
+impl<T> Line<T> {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.waiting.borrow().is_empty()
+    }
+
+    /// Waits for a turn; `None` if `limit` already wait, or after `patience`. Dropping it leaves the line.
+    pub(crate) async fn wait(&self, limit: usize, patience: Duration) -> Option<T> {
+        let turn = {
+            let mut waiting = self.waiting.borrow_mut();
+            waiting.retain(|each| !each.is_closed());
+            if waiting.len() >= limit {
+                return None;
+            }
+            let (sender, turn) = oneshot::channel();
+            waiting.push_back(sender);
+            turn
+        };
+        // No response may hold what is waited for, for as long as its client likes.
+        let _wanted = Wanted::begin();
+        tokio::time::timeout(patience, turn).await.ok()?.ok()
+    }
+
+    /// Gives it to who has waited longest; back if nobody waits.
+    pub(crate) fn hand_over(&self, mut what: T) -> Result<(), T> {
+        loop {
+            let next = self.waiting.borrow_mut().pop_front();
+            let Some(next) = next else { return Err(what) };
+            match next.send(what) {
+                Ok(()) => return Ok(()),
+                Err(back) => what = back,
+            }
+        }
+    }
+}

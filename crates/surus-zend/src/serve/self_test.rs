@@ -1,0 +1,115 @@
+//! The self-test at start: two isolates at once, each of which must find its own state after it has waited.
+//!
+//! Where a PHP build or an extension breaks isolation in a way that the script can see, the server says what is shared
+//! and serves with processes instead, rather than mixing up requests later. Of extensions that nobody has read, the
+//! script knows no state; their variables are compared instead.
+
+use std::{ffi::CStr, path::PathBuf};
+
+use crate::{
+    engine::{
+        isolate::Isolate,
+        process::{BootError, Engine},
+    },
+    exchange::{
+        request::{Limits, Request, Script},
+        Exchange,
+    },
+    ffi,
+    serve::task::{Outcome, Task},
+};
+
+/// Part of the program: it needs no folder, and nothing of it can stay behind.
+const SCRIPT: &[u8] = include_bytes!("self_test.php");
+/// `SURUS_SELF_TEST` of self_test.c.
+const SCRIPT_NAME: &str = "/surus-self-test.php";
+
+const STACK_SIZE: usize = 1024 * 1024;
+
+/// What the self-test has found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SelfTest {
+    /// Two requests at once do not see each other.
+    Isolated,
+    /// They share this, in words.
+    Shares(String),
+}
+
+impl Engine {
+    /// Runs the self-test. Inside the runtime of a process that has forked, whose settings are its own from then on. Fails
+    /// where it cannot be run at all.
+    pub async fn self_test(&self) -> Result<SelfTest, BootError> {
+        // SAFETY: PHP has started, and this process has no isolate yet; the text is static.
+        unsafe { ffi::surus_prepare_self_test(SCRIPT.as_ptr().cast(), SCRIPT.len()) };
+        let first = overlap().await?;
+        // Its data may change once, when the linker binds it or a cache is filled: watched from the second time on.
+        // SAFETY: on the event loop's stack; PHP has started.
+        if first != SelfTest::Isolated || !unsafe { ffi::surus_watch_extensions() } {
+            return Ok(first);
+        }
+        let second = overlap().await?;
+        // SAFETY: as above; the name is a string of the extension, which stays loaded.
+        let changed = unsafe {
+            let name = ffi::surus_watched_change();
+            (!name.is_null()).then(|| CStr::from_ptr(name).to_string_lossy())
+        };
+        match changed {
+            Some(name) => Ok(SelfTest::Shares(format!(
+                "variables of the extension {name}"
+            ))),
+            None => Ok(second),
+        }
+    }
+
+    /// The loaded extensions that need a process for each request, and why. Those that nobody has read are among them.
+    #[must_use]
+    pub fn extensions_for_processes(&self) -> Vec<(String, String)> {
+        let mut found = Vec::new();
+        let (mut next, mut why) = (0, std::ptr::null());
+        loop {
+            // SAFETY: PHP has started; both strings are static.
+            unsafe {
+                let name = ffi::surus_extension_for_processes(&mut next, &mut why);
+                if name.is_null() {
+                    return found;
+                }
+                let text = |text| CStr::from_ptr(text).to_string_lossy().into_owned();
+                found.push((text(name), text(why)));
+            }
+        }
+    }
+}
+
+async fn overlap() -> Result<SelfTest, BootError> {
+    let (first, second) = tokio::join!(run(0), run(1));
+    let shared = [first?, second?].into_iter().find(|it| it != "isolated");
+    Ok(shared.map_or(SelfTest::Isolated, SelfTest::Shares))
+}
+
+/// What the script found not to be its own any more.
+async fn run(id: usize) -> Result<String, BootError> {
+    let uri = http::Uri::try_from(format!("/?id={id}")).unwrap_or_default();
+    let script = Script {
+        filename: PathBuf::from(SCRIPT_NAME),
+        script_name: SCRIPT_NAME.to_string(),
+        path_info: None,
+        document_root: PathBuf::from("/"),
+    };
+    let task = Task::new(&Isolate::new(None)?, STACK_SIZE)?;
+    let exchange = Exchange::new(Request::nobodys(uri), Some(script), false);
+    task.assign(ffi::RUN_CLASSIC, &exchange);
+    let limits = Limits {
+        request_timeout: Some(std::time::Duration::from_secs(10)),
+        ..Limits::default()
+    };
+    let outcome = task.start(&exchange, &limits).await;
+    let printed = String::from_utf8_lossy(&exchange.take_output())
+        .trim()
+        .to_string();
+    match outcome {
+        Outcome::Ok => Ok(printed),
+        other => Ok(format!(
+            "something that a PHP error comes from ({other:?}; it is above)"
+        )),
+    }
+}

@@ -1,0 +1,279 @@
+//! A stack that runs PHP in an isolate, driven as a future.
+
+use std::{
+    ffi::CString,
+    rc::Rc,
+    sync::atomic::{AtomicBool, Ordering},
+};
+
+use tokio::sync::Notify;
+
+use crate::{
+    blocking::{take_parked, Parked},
+    engine::{
+        isolate::{Isolate, Waiting},
+        process::BootError,
+    },
+    exchange::{request::Limits, Exchange},
+    ffi,
+    serve::{inspect::Driven, turns::Place, watch::Watch},
+};
+
+/// How often C code may call again for what it is refused where nobody can wait for it to stop.
+const MAX_YIELDS: usize = 1000;
+
+pub(crate) struct Task {
+    raw: *mut ffi::Task,
+    isolate: Rc<Isolate>,
+}
+
+/// How a piece of work has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    Ok,
+    /// A fatal error: the isolate takes no new requests.
+    Fatal,
+    Cancelled,
+    /// An uncaught exception; the isolate goes on.
+    Exception,
+    /// The stack is lost, and the isolate with it.
+    Abandoned,
+}
+
+/// What one turn of PHP has led to.
+pub(crate) enum Turn {
+    Done(Outcome),
+    Parked(Parked),
+    Preempted,
+    /// It calls again and again for what it is refused.
+    Yielded,
+}
+
+impl Task {
+    pub(crate) fn new(isolate: &Rc<Isolate>, stack_size: usize) -> Result<Task, BootError> {
+        // SAFETY: the isolate is alive, and the task keeps it so.
+        let raw = unsafe { ffi::surus_task_new(isolate.raw(), stack_size) };
+        if raw.is_null() {
+            return Err(BootError(
+                "no memory for a stack; see vm.max_map_count".to_string(),
+            ));
+        }
+        Ok(Task {
+            raw,
+            isolate: isolate.clone(),
+        })
+    }
+
+    pub(crate) fn raw(&self) -> *mut ffi::Task {
+        self.raw
+    }
+
+    pub(crate) fn isolate(&self) -> &Rc<Isolate> {
+        &self.isolate
+    }
+
+    /// Sets what the task does next. The caller keeps the exchange until the task is done.
+    pub(crate) fn assign(&self, work: i32, exchange: &Exchange) {
+        // SAFETY: the task is idle.
+        unsafe { ffi::surus_task_assign(self.raw, work, exchange.raw()) };
+    }
+
+    /// Whether it has to wait for other tasks of its isolate.
+    pub(crate) fn is_blocked(&self) -> bool {
+        self.isolate.is_closed_to(self.raw)
+    }
+
+    /// Runs PHP until it parks, is pre-empted or done. On the event loop's stack only.
+    pub(crate) fn resume(&self) -> Turn {
+        // SAFETY: never called from a PHP stack: nothing that runs there has a Task.
+        let event = unsafe { ffi::surus_task_resume(self.raw) };
+        match event {
+            ffi::PREEMPTED => {
+                // At once: other fibers of the isolate may be next.
+                self.isolate.hold(self.raw);
+                return Turn::Preempted;
+            }
+            ffi::YIELDED => {
+                self.isolate.release(self.raw);
+                return Turn::Yielded;
+            }
+            ffi::PARKED => {
+                self.isolate.release(self.raw);
+                // At once: another task may park before this one is waited for.
+                return Turn::Parked(take_parked());
+            }
+            _ => self.isolate.release(self.raw),
+        }
+        if event != ffi::DONE {
+            let reason = if event == ffi::EXHAUSTED {
+                "hard memory limit"
+            } else {
+                "C stack overflow"
+            };
+            tracing::error!("{reason}: what ran cannot go on");
+            self.isolate.mark_unclean();
+            note_given_up();
+            return Turn::Done(Outcome::Abandoned);
+        }
+        // SAFETY: the task is alive.
+        Turn::Done(match unsafe { ffi::surus_task_outcome(self.raw) } {
+            ffi::OUTCOME_FATAL => Outcome::Fatal,
+            ffi::OUTCOME_CANCELLED => Outcome::Cancelled,
+            ffi::OUTCOME_EXCEPTION => Outcome::Exception,
+            _ => Outcome::Ok,
+        })
+    }
+
+    /// Runs assigned work that has not begun, when the isolate is free for it.
+    pub(crate) async fn start(&self, exchange: &Exchange, limits: &Limits) -> Outcome {
+        let mut watch = Watch::new(exchange, limits);
+        if !self.wait_for_turn(&mut watch).await {
+            // It has missed its deadline, or its client has left, before it had a turn: then it never begins.
+            return Outcome::Cancelled;
+        }
+        let turn = self.resume();
+        self.drive_watched(limits, &mut watch, turn).await
+    }
+
+    /// Runs assigned work to its end here and now: what it would wait for is cut short.
+    pub(crate) fn finish_now(&self) {
+        let mut yields = 0;
+        loop {
+            match self.resume() {
+                Turn::Done(_) => return,
+                Turn::Preempted => {}
+                Turn::Yielded if yields > MAX_YIELDS => {
+                    self.give_up();
+                    return;
+                }
+                Turn::Yielded => yields += 1,
+                Turn::Parked(_) => {
+                    self.cancel(ffi::CANCEL_SHUTDOWN);
+                    self.cancel(ffi::CANCEL_SHUTDOWN);
+                }
+            }
+        }
+    }
+
+    /// Resumes PHP until its work is done, from wherever `turn` left it.
+    pub(crate) async fn drive(&self, exchange: &Exchange, limits: &Limits, turn: Turn) -> Outcome {
+        let mut watch = Watch::new(exchange, limits);
+        self.drive_watched(limits, &mut watch, turn).await
+    }
+
+    async fn drive_watched(
+        &self,
+        limits: &Limits,
+        watch: &mut Watch<'_>,
+        mut turn: Turn,
+    ) -> Outcome {
+        if let Turn::Done(outcome) = turn {
+            return outcome;
+        }
+        let _listed = Driven::begin(self, watch.exchange());
+        loop {
+            let place = match turn {
+                Turn::Done(outcome) => {
+                    watch.check_end();
+                    return outcome;
+                }
+                Turn::Preempted | Turn::Yielded => {
+                    if limits.preempt_fibers {
+                        self.isolate.release(self.raw);
+                    }
+                    watch.check(self);
+                    if watch.has_given_up() {
+                        return self.give_up();
+                    }
+                    let mut place = Place::take();
+                    while !watch.wait(|cx| place.poll_first(cx)).await && !watch.check(self) {}
+                    if watch.has_given_up() {
+                        return self.give_up();
+                    }
+                    place.begin().await;
+                    Some(place)
+                }
+                Turn::Parked(mut parked) => {
+                    while !watch.wait(|cx| parked.poll(cx)).await && !watch.check(self) {}
+                    None
+                }
+            };
+            // Who holds the isolate may stand in line behind it.
+            let turn_of_its_own = place.filter(|_| !self.isolate.is_held_from(self.raw));
+            self.wait_for_turn(watch).await;
+            turn = self.resume();
+            drop(turn_of_its_own);
+        }
+    }
+
+    /// Waits until no other fiber holds the isolate nor waits for it since before. False when the request has been
+    /// cancelled meanwhile: then it goes on to its end, beside whoever holds it.
+    async fn wait_for_turn(&self, watch: &mut Watch<'_>) -> bool {
+        if !self.is_blocked() {
+            return true;
+        }
+        let waiting = Waiting::begin(&self.isolate);
+        loop {
+            if watch.wait(|cx| waiting.poll(cx)).await {
+                return true;
+            }
+            if watch.check(self) {
+                return false;
+            }
+        }
+    }
+
+    /// Leaves its stack as it is, for good.
+    fn give_up(&self) -> Outcome {
+        // SAFETY: pre-empted or yielded: nothing that lives on the stack is known to the event loop.
+        unsafe { ffi::surus_task_give_up(self.raw) };
+        self.isolate.release(self.raw);
+        self.isolate.mark_unclean();
+        note_given_up();
+        Outcome::Abandoned
+    }
+
+    /// Whether it was cancelled and does not go on in spite of it.
+    pub(crate) fn is_ending(&self) -> bool {
+        // SAFETY: the task is alive.
+        unsafe { ffi::surus_task_is_ending(self.raw) }
+    }
+
+    pub(crate) fn cancel(&self, why: i32) {
+        // SAFETY: the task is alive and not running.
+        unsafe { ffi::surus_task_cancel(self.raw, why) };
+    }
+
+    pub(crate) fn backtrace(&self, title: &str) {
+        let title = CString::new(title.replace('\0', " ")).unwrap_or_default();
+        // SAFETY: the task is parked or pre-empted.
+        unsafe { ffi::surus_task_backtrace(self.raw, title.as_ptr()) };
+    }
+}
+
+static GIVEN_UP: AtomicBool = AtomicBool::new(false);
+static GIVING_UP: Notify = Notify::const_new();
+
+fn note_given_up() {
+    GIVEN_UP.store(true, Ordering::Relaxed);
+    GIVING_UP.notify_one();
+}
+
+/// Whether an isolate of this process was given up: files, connections and locks that it had stay open until the process
+/// ends.
+#[must_use]
+pub fn has_given_up() -> bool {
+    GIVEN_UP.load(Ordering::Relaxed)
+}
+
+/// Returns once an isolate was given up. For one task of the process.
+pub async fn giving_up() {
+    GIVING_UP.notified().await;
+}
+
+impl Drop for Task {
+    fn drop(&mut self) {
+        // SAFETY: idle, or abandoned: its stack is not used again.
+        unsafe { ffi::surus_task_free(self.raw) };
+    }
+}

@@ -1,0 +1,218 @@
+//! The reasons to look after a request that runs or waits: its deadline, the slow log, a client that leaves.
+//!
+//! A request that has to end is asked twice at most: first its PHP code is unwound and may take [`UNWIND_TIME`] for its
+//! `finally` blocks, shutdown functions and destructors. Then nothing of it waits any more, and PHP code that still runs
+//! is a fatal error. What is left of it after another [`UNWIND_TIME`] (C code that tries the same call for ever) is given
+//! up together with its isolate.
+
+use std::{
+    future::{poll_fn, Future},
+    pin::pin,
+    task::{Context, Poll, Waker},
+    time::{Duration, Instant},
+};
+
+use crate::{
+    exchange::{
+        answers::plain_answer,
+        request::{Limits, Request},
+        Exchange,
+    },
+    ffi,
+    serve::task::Task,
+};
+
+const UNWIND_TIME: Duration = Duration::from_secs(5);
+/// A deadline that falls into the end of a request whose client has left is looked at again after this time: the
+/// request may turn out to go on (`ignore_user_abort`).
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
+
+pub(crate) struct Watch<'a> {
+    exchange: &'a Exchange,
+    timeout: Option<Duration>,
+    deadline: Option<Instant>,
+    slow: Option<Instant>,
+    /// When a request that was asked to end must have ended.
+    grace: Option<Instant>,
+    asked_twice: bool,
+    given_up: bool,
+    /// Nobody has noticed yet that the client has left.
+    client: bool,
+}
+
+/// Of a request that has ended without anybody looking at it: it waited for nothing that can be waited for elsewhere.
+pub(crate) fn note_slow_end(exchange: &Exchange, limits: &Limits) {
+    if limits
+        .slow_log
+        .is_some_and(|limit| exchange.started().elapsed() >= limit)
+    {
+        note_slow(exchange);
+    }
+}
+
+fn note_slow(exchange: &Exchange) {
+    let request = &exchange.request;
+    tracing::warn!(
+        "{} took {:?}, in calls that cannot be left",
+        slow(request),
+        exchange.started().elapsed()
+    );
+}
+
+fn slow(request: &Request) -> String {
+    if request.is_nobodys() {
+        return "slow boot:".to_owned();
+    }
+    format!("slow request: {} {}", request.method, request.uri)
+}
+
+impl<'a> Watch<'a> {
+    pub(crate) fn new(exchange: &'a Exchange, limits: &Limits) -> Self {
+        let started = exchange.started();
+        Watch {
+            exchange,
+            timeout: limits.request_timeout,
+            deadline: limits.request_timeout.map(|t| started + t),
+            slow: limits.slow_log.map(|t| started + t),
+            grace: None,
+            asked_twice: false,
+            given_up: false,
+            client: true,
+        }
+    }
+
+    pub(crate) fn exchange(&self) -> &'a Exchange {
+        self.exchange
+    }
+
+    /// Polls until it is ready (true), or there is something to [`Watch::check`] (false).
+    pub(crate) async fn wait(&self, mut poll: impl FnMut(&mut Context<'_>) -> Poll<()>) -> bool {
+        let next = self.next();
+        let mut alarm = pin!(async {
+            match next {
+                Some(at) => tokio::time::sleep_until(at.into()).await,
+                None => std::future::pending().await,
+            }
+        });
+        poll_fn(|cx| {
+            // What the request waits for comes first: what is ready in time has not timed out.
+            if poll(cx).is_ready() {
+                return Poll::Ready(true);
+            }
+            let alarmed = next.is_some() && alarm.as_mut().poll(cx).is_ready();
+            if alarmed || self.poll_client(cx).is_ready() {
+                return Poll::Ready(false);
+            }
+            Poll::Pending
+        })
+        .await
+    }
+
+    /// The request did not end whatever was done for it. Its stack must not be resumed.
+    pub(crate) fn has_given_up(&self) -> bool {
+        self.given_up
+    }
+
+    fn next(&self) -> Option<Instant> {
+        [self.deadline, self.slow, self.grace]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
+    fn poll_client(&self, cx: &mut Context<'_>) -> Poll<()> {
+        if !self.client {
+            return Poll::Pending;
+        }
+        if self.exchange.has_client_left() {
+            return Poll::Ready(());
+        }
+        let mut driver = self.exchange.driver.borrow_mut();
+        if !driver
+            .as_ref()
+            .is_some_and(|w: &Waker| w.will_wake(cx.waker()))
+        {
+            *driver = Some(cx.waker().clone());
+        }
+        Poll::Pending
+    }
+
+    /// Acts on what is due; true when PHP must be resumed for it.
+    pub(crate) fn check(&mut self, task: &Task) -> bool {
+        let now = Instant::now();
+        self.check_slow(task, now);
+        let client = self.check_client(task, now);
+        let deadline = self.check_deadline(task, now);
+        let grace = self.check_grace(task, now);
+        client || deadline || grace
+    }
+
+    fn check_slow(&mut self, task: &Task, now: Instant) {
+        if self.slow.is_some_and(|at| at <= now) {
+            self.slow = None;
+            let so_far = self.exchange.started().elapsed();
+            task.backtrace(&format!("{} for {so_far:?}", slow(&self.exchange.request)));
+        }
+    }
+
+    /// At the end of a request: one that was slow in a call that could not be left has not been looked at.
+    pub(crate) fn check_end(&self) {
+        if self.slow.is_some_and(|at| at <= Instant::now()) {
+            note_slow(self.exchange);
+        }
+    }
+
+    fn check_client(&mut self, task: &Task, now: Instant) -> bool {
+        if !self.client || !self.exchange.has_client_left() {
+            return false;
+        }
+        self.client = false;
+        self.grace.get_or_insert(now + UNWIND_TIME);
+        if !task.is_ending() {
+            task.cancel(ffi::CANCEL_CLIENT);
+        }
+        true
+    }
+
+    fn check_deadline(&mut self, task: &Task, now: Instant) -> bool {
+        if self.deadline.is_none_or(|at| at > now) {
+            return false;
+        }
+        if task.is_ending() {
+            self.deadline = Some(now + LOOK_AGAIN);
+            return false;
+        }
+        self.deadline = None;
+        self.grace = Some(now + UNWIND_TIME);
+        let request = &self.exchange.request;
+        if request.is_nobodys() {
+            tracing::warn!(timeout = ?self.timeout, "a boot takes too long: it is ended");
+        } else {
+            tracing::warn!(method = %request.method, uri = %request.uri, timeout = ?self.timeout, "request timed out");
+        }
+        task.cancel(ffi::CANCEL_TIMEOUT);
+        self.exchange.answer_instead(|| plain_answer(504));
+        true
+    }
+
+    fn check_grace(&mut self, task: &Task, now: Instant) -> bool {
+        if self.grace.is_none_or(|at| at > now) {
+            return false;
+        }
+        self.grace = None;
+        if !task.is_ending() {
+            return false;
+        }
+        let request = &self.exchange.request;
+        if self.asked_twice {
+            tracing::error!(method = %request.method, uri = %request.uri, "a cancelled request does not end: its isolate is given up");
+            self.given_up = true;
+            return false;
+        }
+        tracing::warn!(method = %request.method, uri = %request.uri, "a cancelled request did not end in time: nothing of it may wait any more");
+        self.asked_twice = true;
+        self.grace = Some(now + UNWIND_TIME);
+        task.cancel(ffi::CANCEL_SHUTDOWN);
+        true
+    }
+}
