@@ -271,7 +271,7 @@ typedef enum {
 	SURUS_CELL_PARSED = 11,
 	SURUS_CELL_FILE = 14
 } surus_cell_kind;
-typedef struct { uint8_t kind, source; uint16_t class_index; uint32_t len; uint64_t bits; } surus_cell;
+typedef struct { uint8_t kind, source; uint16_t class; uint32_t len; uint64_t bits; } surus_cell;
 typedef struct { const surus_cell *cells; const char *text[2]; } surus_input;
 /* At boot: the route takes input of this kind; the description is Surus\Schema\Boot's. Returns the input's slot in the
  * route, or -1 with a message. */

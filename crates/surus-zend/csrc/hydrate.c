@@ -152,7 +152,7 @@ static bool build_arguments(reader *from, const hydrated *class, zend_object *ob
 static bool build_file(reader *from, const surus_cell *cell, zval *to)
 {
 	zval arguments[6];
-	if (object_init_ex(to, from->hydrator->classes[cell->class_index].class) != SUCCESS) {
+	if (object_init_ex(to, from->hydrator->classes[cell->class].class) != SUCCESS) {
 		ZVAL_UNDEF(to);
 		return false;
 	}
@@ -171,7 +171,7 @@ static bool build_file(reader *from, const surus_cell *cell, zval *to)
 
 static bool build_object(reader *from, const surus_cell *cell, zval *to)
 {
-	const hydrated *class = &from->hydrator->classes[cell->class_index];
+	const hydrated *class = &from->hydrator->classes[cell->class];
 	if (object_init_ex(to, class->class) != SUCCESS) {
 		ZVAL_UNDEF(to);
 		return false;
@@ -205,7 +205,7 @@ static bool build_other(reader *from, const surus_cell *cell, zval *to)
 			ZVAL_TRUE(to);
 			return true;
 		case SURUS_CELL_ENUM:
-			ZVAL_OBJ_COPY(to, from->hydrator->classes[cell->class_index].cases[cell->bits]);
+			ZVAL_OBJ_COPY(to, from->hydrator->classes[cell->class].cases[cell->bits]);
 			return true;
 		case SURUS_CELL_LIST:
 			good = build_list(from, cell->len, to);
@@ -277,7 +277,7 @@ static void defaults_in(reader *from, zval *to)
 			count = cell->len;
 			break;
 		case SURUS_CELL_OBJECT:
-			count = from->hydrator->classes[cell->class_index].count;
+			count = from->hydrator->classes[cell->class].count;
 			break;
 		default:
 			return;

@@ -54,7 +54,7 @@ pub(crate) struct RequestInfo {
 }
 
 /// `res_nsearch` of libc.
-pub(crate) type ResolverSearch =
+pub(crate) type ResolverCall =
     unsafe extern "C" fn(*mut c_void, *const c_char, c_int, c_int, *mut c_uchar, c_int) -> c_int;
 
 /// `surus_resolver`: what a resolver's state says of how to ask.
@@ -66,6 +66,15 @@ pub(crate) struct Resolver {
     pub(crate) count: c_int,
     pub(crate) servers: [[u8; 16]; 3],
 }
+
+/// `surus_work`: what a task does next.
+pub(crate) type Work = c_int;
+/// `surus_event`: why a task has left its stack.
+pub(crate) type Event = c_int;
+/// `surus_outcome`: how the work of a task has ended.
+pub(crate) type Outcome = c_int;
+/// `surus_cancel`: why a request is to end.
+pub(crate) type Cancel = c_int;
 
 pub(crate) const RUN_CLASSIC: c_int = 1;
 pub(crate) const RUN_BOOT: c_int = 2;
@@ -80,9 +89,9 @@ pub(crate) const PREEMPTED: c_int = 2;
 pub(crate) const YIELDED: c_int = 4;
 pub(crate) const EXHAUSTED: c_int = 5;
 
-pub(crate) const OUTCOME_FATAL: c_int = 1;
-pub(crate) const OUTCOME_CANCELLED: c_int = 2;
-pub(crate) const OUTCOME_EXCEPTION: c_int = 3;
+pub(crate) const FATAL: c_int = 1;
+pub(crate) const CANCELLED: c_int = 2;
+pub(crate) const EXCEPTION: c_int = 3;
 
 pub(crate) const CANCEL_NONE: c_int = 0;
 pub(crate) const CANCEL_TIMEOUT: c_int = 1;
@@ -158,16 +167,16 @@ extern "C" {
     pub(crate) fn surus_changes_write(path: *const c_char, who: *const c_char) -> bool;
     pub(crate) fn surus_task_new(isolate: *mut Isolate, stack_size: usize) -> *mut Task;
     pub(crate) fn surus_task_free(task: *mut Task);
-    pub(crate) fn surus_task_assign(task: *mut Task, work: c_int, exchange: *mut c_void);
-    pub(crate) fn surus_task_resume(task: *mut Task) -> c_int;
-    pub(crate) fn surus_task_outcome(task: *const Task) -> c_int;
+    pub(crate) fn surus_task_assign(task: *mut Task, work: Work, exchange: *mut c_void);
+    pub(crate) fn surus_task_resume(task: *mut Task) -> Event;
+    pub(crate) fn surus_task_outcome(task: *const Task) -> Outcome;
     pub(crate) fn surus_task_is_ending(task: *const Task) -> bool;
     pub(crate) fn surus_task_give_up(task: *mut Task);
     pub(crate) fn surus_env_read_begin() -> c_uint;
     pub(crate) fn surus_env_read_end(reader: c_uint);
     pub(crate) fn surus_resolver_settings(state: *const c_void, settings: *mut Resolver);
     pub(crate) fn surus_resolver_search(
-        search: ResolverSearch,
+        search: ResolverCall,
         settings: *const Resolver,
         name: *const c_char,
         class: c_int,
@@ -177,7 +186,7 @@ extern "C" {
         host_error: *mut c_int,
     ) -> c_int;
     pub(crate) fn surus_resolver_tell(state: *mut c_void, host_error: c_int);
-    pub(crate) fn surus_task_cancel(task: *mut Task, why: c_int);
+    pub(crate) fn surus_task_cancel(task: *mut Task, why: Cancel);
     pub(crate) fn surus_task_backtrace(task: *mut Task, title: *const c_char);
     pub(crate) fn surus_task_place(task: *mut Task, text: *mut c_char, size: usize) -> usize;
     pub(crate) fn surus_isolate_files(isolate: *mut Isolate, list: *mut c_void);
@@ -185,7 +194,7 @@ extern "C" {
     pub(crate) fn surus_can_park() -> bool;
     pub(crate) fn surus_select_is_refused() -> bool;
     pub(crate) fn surus_park_for_lock();
-    pub(crate) fn surus_park() -> c_int;
+    pub(crate) fn surus_park() -> Cancel;
     pub(crate) fn surus_is_over() -> bool;
 }
 

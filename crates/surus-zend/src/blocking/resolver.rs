@@ -28,7 +28,7 @@ unsafe extern "C" fn res_nsearch(
     answer: *mut c_uchar,
     size: c_int,
 ) -> c_int {
-    let real = real!(res_nsearch: ffi::ResolverSearch);
+    let real = real!(res_nsearch: ffi::ResolverCall);
     if !can_park() {
         let _reading = EnvironmentRead::begin();
         // SAFETY: the caller's arguments.

@@ -117,9 +117,9 @@ impl Task {
         }
         // SAFETY: the task is alive.
         Turn::Done(match unsafe { ffi::surus_task_outcome(self.raw) } {
-            ffi::OUTCOME_FATAL => Outcome::Fatal,
-            ffi::OUTCOME_CANCELLED => Outcome::Cancelled,
-            ffi::OUTCOME_EXCEPTION => Outcome::Exception,
+            ffi::FATAL => Outcome::Fatal,
+            ffi::CANCELLED => Outcome::Cancelled,
+            ffi::EXCEPTION => Outcome::Exception,
             _ => Outcome::Ok,
         })
     }

@@ -1,6 +1,13 @@
 //! Compiles the C bridge against the installed PHP and exports the functions that stand before libc's.
 
-use std::{env, fs, path::Path, process::Command};
+mod classes;
+mod contract;
+
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
 
 /// Functions that the executable must export so that libphp, libpq, libcurl and the extensions call ours. The list is
 /// the `hook!` and C definitions; the build fails when one of them is missing.
@@ -40,48 +47,21 @@ fn ask(program: &str, option: &str) -> String {
         .to_string()
 }
 
-/// The PHP classes that are part of the binary, as a Rust table sorted by lower-case name: PSR-4 below php/src, and
-/// below php/psr what stands in for packages that are not installed.
-fn embed_php_classes() {
-    let mut rows = Vec::new();
-    for (root, namespace, prefix) in [
-        ("../../php/src", "surus", ""),
-        ("../../php/psr", "psr", "psr/"),
-    ] {
-        println!("cargo:rerun-if-changed={root}");
-        let root = fs::canonicalize(root).expect("the folder of classes is there");
-        let mut folders = vec![root.clone()];
-        while let Some(folder) = folders.pop() {
-            println!("cargo:rerun-if-changed={}", folder.display());
-            for entry in fs::read_dir(&folder).expect("the folder can be read") {
-                let path = entry.expect("the folder can be read").path();
-                if path.is_dir() {
-                    folders.push(path);
-                } else if path.extension().is_some_and(|extension| extension == "php") {
-                    let file = path.strip_prefix(&root).expect("below its root");
-                    let file = file.to_str().expect("a name in UTF-8");
-                    let class = file.trim_end_matches(".php").replace('/', "\\");
-                    let class = format!("{namespace}\\{}", class.to_ascii_lowercase());
-                    rows.push((class, format!("surus:{prefix}{file}"), path));
-                }
-            }
+/// C and assembler in a folder and those below it.
+fn find_sources(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).expect("csrc can be read") {
+        let path = entry.expect("csrc can be read").path();
+        if path.is_dir() {
+            find_sources(&path, found);
+        } else if matches!(path.extension().and_then(|e| e.to_str()), Some("c" | "S")) {
+            found.push(path);
         }
     }
-    rows.sort();
-    let rows: String = rows
-        .iter()
-        .map(|(class, file, path)| format!("({class:?}, {file:?}, include_str!({path:?})),\n"))
-        .collect();
-    let out = env::var("OUT_DIR").expect("cargo sets OUT_DIR");
-    fs::write(
-        Path::new(&out).join("php_classes.rs"),
-        format!("&[\n{rows}]\n"),
-    )
-    .expect("OUT_DIR can be written");
 }
 
 fn main() {
-    embed_php_classes();
+    classes::embed();
+    let contract = contract::write();
     let config = php_config();
     let version = ask(&config, "--version");
     let short: String = version.split('.').take(2).collect::<Vec<_>>().join(".");
@@ -96,13 +76,13 @@ fn main() {
         .flag("-Wno-unused-parameter")
         .flag("-Wno-sign-compare")
         .flag("-fno-omit-frame-pointer");
-    let mut sources: Vec<_> = fs::read_dir("csrc")
-        .expect("csrc is there")
-        .map(|entry| entry.expect("csrc can be read").path())
-        .filter(|path| matches!(path.extension().and_then(|e| e.to_str()), Some("c" | "S")))
-        .collect();
+    let mut sources = vec![contract];
+    find_sources(Path::new("csrc"), &mut sources);
     sources.sort();
-    build.files(&sources).compile("surus_bridge");
+    build
+        .include("csrc")
+        .files(&sources)
+        .compile("surus_bridge");
 
     println!("cargo:rerun-if-changed=csrc");
     println!("cargo:rerun-if-changed={EXPORTS}");
