@@ -1,5 +1,5 @@
 //! Whose answer is this? Connections that outlive a request, or that requests share: nobody gets what another one has asked
-//! for, however a request ends. docs/reliability.md says what is promised.
+//! for, however a request ends. docs/internals/reliability.md says what is promised.
 #![forbid(unsafe_code)]
 
 #[path = "connections/cut.rs"]

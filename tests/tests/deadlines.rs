@@ -1,5 +1,5 @@
 //! Requests that take too long, whose clients leave, or that compute while others want to: each ends or gives way, and
-//! what has to run at its end runs. docs/reliability.md says what is promised.
+//! what has to run at its end runs. docs/internals/reliability.md says what is promised.
 #![forbid(unsafe_code)]
 
 #[path = "deadlines/cancelled.rs"]

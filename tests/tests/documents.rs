@@ -1,4 +1,5 @@
-//! What README.md and docs/ name exists: the tests of their promises, files, pages, commands.
+//! What README.md and docs/ name exists: the tests of their promises, files, pages, commands. Documents for users have no
+//! evidence in them.
 #![forbid(unsafe_code)]
 
 use std::collections::HashSet;
@@ -69,7 +70,7 @@ fn quoted(text: &str) -> impl Iterator<Item = &str> {
 /// Each row of the inventory of state names a test first, or has a dash in its place.
 #[test]
 fn the_inventory_names_tests_that_exist() {
-    let inventory = sources("../docs", "isolates.md");
+    let inventory = sources("../docs", "internals/isolates.md");
     let tests = sources("tests", ".rs") + &sources("../crates/surus-zend/tests", ".rs");
     let settings = sources("fixtures/isolation", "rows.php");
     let exists = |name: &str| {
@@ -98,7 +99,7 @@ fn the_inventory_names_tests_that_exist() {
 /// Each promise names its tests: by their names, or by how those begin (`exit_in_*`) or end (`…_to_files`).
 fn promised(document: &str) -> usize {
     let promises = sources("../docs", document);
-    let tests = sources("tests", ".rs") + &sources("../crates/surus-zend/tests", ".rs");
+    let tests = sources("tests", ".rs") + &sources("../crates", ".rs");
     let names: HashSet<&str> = tests
         .split(|letter: char| !letter.is_alphanumeric() && letter != '_')
         .collect();
@@ -130,33 +131,67 @@ fn promised(document: &str) -> usize {
 
 #[test]
 fn the_promises_name_tests_that_exist() {
-    for (document, least) in [("reliability.md", 60), ("edge.md", 30)] {
-        let names = promised(document);
+    let documents = [("reliability.md", 60), ("edge.md", 30), ("waits.md", 20)];
+    for (document, least) in documents {
+        let names = promised(&format!("internals/{document}"));
         assert!(names > least, "{document}: {names} names");
     }
 }
 
-/// What is between the tables.
+/// Whatever has the form of a test's path in docs/internals, also outside of the tables of promises.
 #[test]
 fn the_text_names_tests_that_exist() {
-    let promises = sources("../docs", "reliability.md");
-    let tests = sources("tests", ".rs") + &sources("../crates/surus-zend/tests", ".rs");
-    let text = promises.lines().filter(|line| !line.starts_with('|'));
-    let text: String = text.collect::<Vec<_>>().join(" ");
-    let paths = text.split('`').skip(1).step_by(2);
-    let named: Vec<&str> = paths
-        .filter(|name| name.contains("::") && !name.contains(['*', '…']))
-        .collect();
-    for name in &named {
-        let function = name.rsplit("::").next().unwrap_or(name);
-        assert!(
-            tests.contains(&format!("fn {function}("))
-                || tests.contains(&format!("    {function}: "))
-                || tests.contains(&format!("mod {function};")),
-            "no test {name:?}"
-        );
+    let tests = sources("tests", ".rs") + &sources("../crates", ".rs");
+    let mut named = 0;
+    for (document, promises) in documents() {
+        if !document.to_string_lossy().contains("/docs/internals/") {
+            continue;
+        }
+        let text = promises.lines().collect::<Vec<_>>().join(" ");
+        let paths = text.split('`').skip(1).step_by(2);
+        for name in paths.filter(|name| name.contains("::") && !name.contains(['*', '…', '{', '(']))
+        {
+            let function = name.rsplit("::").next().unwrap_or(name);
+            assert!(
+                tests.contains(&format!("fn {function}("))
+                    || tests.contains(&format!("    {function}: "))
+                    || tests.contains(&format!("mod {function};")),
+                "{}: no test {name:?}",
+                document.display()
+            );
+            named += 1;
+        }
     }
-    assert!(named.len() > 5, "{named:?}");
+    assert!(named > 20, "{named}");
+}
+
+/// Which test shows what is for engineers: docs/internals. README.md and the other pages are for users.
+#[test]
+fn documents_for_users_name_no_tests() {
+    let tests = sources("tests", ".rs");
+    let internals = ["/docs/internals/", "/docs/architecture.md"];
+    for (document, text) in documents() {
+        let path = document.to_string_lossy().into_owned();
+        let is_for_users = path.contains("/docs/") || path.ends_with("/README.md");
+        let is_for_engineers = internals.iter().any(|part| path.contains(part));
+        if !is_for_users || is_for_engineers {
+            continue;
+        }
+        for name in quoted(&text).filter(|name| name.contains("::")) {
+            let function = name.rsplit("::").next().unwrap_or(name);
+            assert!(
+                !tests.contains(&format!("fn {function}()")),
+                "{path}: {name} is evidence"
+            );
+        }
+    }
+}
+
+/// The first page is short.
+#[test]
+fn the_readme_has_at_most_150_lines() {
+    let readme = fs::read_to_string(root().join("README.md")).expect("the page");
+    assert!(readme.lines().count() <= 150);
 }
 
 /// Links lead to files, and to headings of theirs.

@@ -1,5 +1,5 @@
 //! What is in the middle of something: two requests go through the same script step by step, so that each finds its own
-//! state after the other one has set its; a third looks while both wait, and afterwards. The rows of docs/isolates.md
+//! state after the other one has set its; a third looks while both wait, and afterwards. The rows of docs/internals/isolates.md
 //! that a table of settings ([`isolation`](isolation.rs)) cannot show. In processes nothing can be shared: what fails
 //! there is wrong in the script.
 #![forbid(unsafe_code)]

@@ -1,4 +1,4 @@
-//! What happens when a process dies, or PHP uses up its C stack, which kills php-fpm's process: docs/reliability.md says
+//! What happens when a process dies, or PHP uses up its C stack, which kills php-fpm's process: docs/internals/reliability.md says
 //! what is promised.
 #![forbid(unsafe_code)]
 

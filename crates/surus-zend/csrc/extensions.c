@@ -1,4 +1,4 @@
-/* What each extension of Debian's php8.2 packages needs to run in isolates; docs/isolates.md has the reasons. */
+/* What each extension of Debian's php8.2 packages needs to run in isolates; docs/internals/isolates.md has the reasons. */
 #include "bridge.h"
 #include "hidden_find.h"
 

@@ -2,7 +2,7 @@
  *
  * One fiber's values are in the engine's globals: the installed one's. They are copied out only when another fiber of
  * the isolate runs, so a request that does not park costs nothing here. A fresh fiber starts with the idle values,
- * taken when the application had booted. docs/isolates.md lists what is swapped; what is not on its list is shared by
+ * taken when the application had booted. docs/internals/isolates.md lists what is swapped; what is not on its list is shared by
  * the requests of an isolate on purpose (classes, functions, constants, statics, user globals).
  */
 #include "fiber_state.h"

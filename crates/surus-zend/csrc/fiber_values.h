@@ -1,5 +1,5 @@
 /* The fields of the engine's structs that belong to one request of a coroutine isolate. The type of each is the
- * field's own; docs/isolates.md says why each is here. */
+ * field's own; docs/internals/isolates.md says why each is here. */
 #ifndef SURUS_FIBER_VALUES_H
 #define SURUS_FIBER_VALUES_H
 

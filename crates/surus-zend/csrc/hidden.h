@@ -2,7 +2,7 @@
  * libphp and of the extensions, and the library state behind libxml and PCRE that PHP code can see.
  *
  * Each piece is located once by what it does and then verified; what cannot be found or does not verify is an
- * error that names it, never a guess. docs/isolates.md lists every piece and the test that covers it.
+ * error that names it, never a guess. docs/internals/isolates.md lists every piece and the test that covers it.
  */
 #ifndef SURUS_HIDDEN_H
 #define SURUS_HIDDEN_H

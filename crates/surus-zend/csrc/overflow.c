@@ -1,5 +1,5 @@
 /* Stacks that are left for good: C stack overflow, and PHP's hard memory limit. What was on such a stack is lost together
- * with its isolate; docs/reliability.md says what that costs. */
+ * with its isolate; docs/internals/reliability.md says what that costs. */
 #include "internal.h"
 #include "hidden.h"
 

@@ -228,7 +228,7 @@ fn environment() {
         "functions fpm_get_status",
         // A text for people: pages have their own.
         "settings html_errors",
-        // Nobody is killed for holding OPcache's lock: docs/isolates.md.
+        // Nobody is killed for holding OPcache's lock: docs/internals/isolates.md.
         "settings opcache.force_restart_timeout",
     ];
     let (expected, got) = both(Request::get("/environment.php"));

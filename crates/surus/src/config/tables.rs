@@ -12,19 +12,25 @@ use super::units::{Memory, Mode, PerAddress, Size, Span, Workers};
 /// A table whose keys are known by name.
 pub(crate) trait Keys {
     const KEYS: &'static [&'static str];
+    /// For each key its type and its description: docs/configuration.md is made of them.
+    #[cfg(test)]
+    const DESCRIPTIONS: &'static [(&'static str, &'static str)];
 }
 
 macro_rules! table {
-    ($(#[$doc:meta])* $name:ident { $($(#[$field_doc:meta])* $field:ident: $type:ty,)* }) => {
+    ($(#[$doc:meta])* $name:ident { $($(#[doc = $description:literal])+ $field:ident: $type:ty,)* }) => {
         $(#[$doc])*
         #[derive(Clone, Debug, Default, Deserialize, Serialize)]
         #[serde(deny_unknown_fields, default)]
         pub(crate) struct $name {
-            $($(#[$field_doc])* #[serde(skip_serializing_if = "Option::is_none")] pub(crate) $field: Option<$type>,)*
+            $($(#[doc = $description])+ #[serde(skip_serializing_if = "Option::is_none")] pub(crate) $field: Option<$type>,)*
         }
 
         impl Keys for $name {
             const KEYS: &'static [&'static str] = &[$(stringify!($field)),*];
+            #[cfg(test)]
+            const DESCRIPTIONS: &'static [(&'static str, &'static str)] =
+                &[$((stringify!($type), concat!($($description),+))),*];
         }
 
         impl $name {
@@ -36,69 +42,75 @@ macro_rules! table {
     };
 }
 
+// The comment of a key is its description in docs/configuration.md: for users, in one or two sentences.
 table! {
     /// `[server]`
     Server {
+        /// Where to accept connections: `ADDRESS:PORT`, a port on 127.0.0.1, or a list of these.
         listen: Listen,
+        /// Number of worker processes. `"auto"` is one for each processor.
         workers: Workers,
+        /// Log each request: `true` (text on a terminal, else JSON), `"text"`, `"json"`, `"common"` or `"combined"`.
         access_log: Log,
-        /// Where its lines go; else to standard output.
+        /// File of the access log, instead of standard output. Setting it switches `access_log` on.
         access_log_file: PathBuf,
-        /// Where the log goes; else to standard error.
+        /// File of the error log, instead of standard error.
         error_log: PathBuf,
-        /// Addresses and networks of proxies whose Forwarded and X-Forwarded-* count.
+        /// Addresses and networks of the proxies in front. Only their `Forwarded` and `X-Forwarded-*` headers are believed.
         trusted_proxies: List<String>,
-        /// The header in which they say who the client is.
+        /// Header in which trusted proxies name the client: `"x-forwarded"`, `"forwarded"` (RFC 7239) or `"none"`.
         forwarded: SaidIn,
-        /// Connections begin with a header of the PROXY protocol.
+        /// Expect a PROXY protocol header (version 1 or 2) on each connection, or on those of `trusted_proxies` if it is set.
         proxy_protocol: bool,
-        /// X-Request-Id and traceparent.
+        /// Take over or create `X-Request-Id` and `traceparent`, pass them to PHP, and return `X-Request-Id`.
         request_ids: bool,
-        /// Paths that are answered without PHP.
+        /// Path of a health check that is answered without PHP while the worker runs.
         liveness: String,
+        /// Path of a health check that is answered without PHP; it fails while the server shuts down.
         readiness: String,
-        /// Compressing responses for clients that take it.
+        /// Compress text responses with zstd, br or gzip for clients that accept it.
         compression: bool,
-        /// Long static files are sent by the kernel: sendfile(2).
+        /// Send files of more than 16 KB with sendfile(2).
         zero_copy: bool,
         /// Client connections per worker.
         max_connections: usize,
-        /// The same from one address; zero: no limit.
+        /// Connections from one address, per worker. `"auto"` is 2048 for all workers together; 0 is no limit.
         max_connections_per_address: PerAddress,
-        /// Request line and headers.
+        /// Size of a request line with its headers. A longer one gets 431.
         max_header: Size,
-        /// Number of headers.
+        /// Number of headers of a request. More get 431.
         max_headers: usize,
-        /// From the first byte of a request to the end of its headers.
+        /// Time for a request line with its headers to arrive.
         header_timeout: Span,
-        /// Waiting for a request's body.
+        /// Time to wait for the body of a request.
         body_timeout: Span,
-        /// Waiting for a client that does not read.
+        /// Time to wait for a client that does not read its response.
         write_timeout: Span,
-        /// Bytes that give a client a second more than these two.
+        /// Bytes that extend `body_timeout` and `write_timeout` by one second when a client has moved them; 0 is never.
         min_rate: Size,
-        /// Between the requests of a connection.
+        /// Time that a connection may be idle between two requests.
         keep_alive: Span,
-        /// For requests in flight when the server is stopped.
+        /// Time for requests in flight to finish when the server, a worker or an old version shuts down.
         drain_timeout: Span,
-        /// For a new version to boot in a reload.
+        /// Time for a worker or a new version of the application to boot.
         boot_timeout: Span,
-        /// Who workers run as, where the master is root; the group is the user's own unless it is given.
+        /// User that workers run as. Needs a server that root starts.
         user: String,
+        /// Group that workers run as. Without it, the group of `user`.
         group: String,
-        /// Where metrics, the status as JSON and the dashboard are served: an address, or a port on 127.0.0.1.
+        /// Where the admin listener serves `/status`, `/metrics` and a page for people: an address, or a port on 127.0.0.1.
         admin: String,
-        /// What clients of `admin` have to show: as a bearer's, or as a password.
+        /// Password or bearer token for the admin listener; required where others can reach it. At least 16 characters.
         admin_token: String,
-        /// A worker whose event loop stands still for longer is killed; 0 never.
+        /// A worker whose event loop is blocked for longer is killed and replaced; 0 is never.
         watchdog: Span,
-        /// Workers are replaced after so many requests,
+        /// Replace a worker after this number of requests; 0 is never.
         max_requests: u64,
-        /// with so much resident memory,
+        /// Replace a worker that has this much resident memory; 0 is never.
         max_memory: Size,
-        /// or after so long; 0 never.
+        /// Replace a worker after this time; 0 is never.
         max_age: Span,
-        /// The socket for `surus status` and its like.
+        /// Path of the control socket for `surus status` and the other commands.
         control: PathBuf,
     }
 }
@@ -106,44 +118,55 @@ table! {
 table! {
     /// `[app.NAME]`
     App {
+        /// How PHP runs: `"classic"`, `"coroutine"` or `"process"`.
         mode: Mode,
+        /// The script of a coroutine application, or the front controller of a classic site.
         script: PathBuf,
+        /// The document root of a classic site.
         root: PathBuf,
-        /// Processes for PHP, each with one request at a time.
+        /// Run PHP in this number of processes, each with one request at a time. `mode = "process"` has 8.
         processes: usize,
-        /// What `SERVER_NAME` is for PHP.
+        /// `SERVER_NAME` for PHP. Without it, the first plain name of `allowed_hosts`, else the address connected to.
         server_name: String,
-        /// Names that requests may be for.
+        /// Host names that are served (`"*.example.com"` is allowed). Any other gets 421. Empty: all.
         allowed_hosts: List<String>,
+        /// Requests that run PHP at the same time, per worker.
         max_requests_in_flight: usize,
-        /// Requests that wait for their turn.
+        /// Length of the admission queue, per worker. More requests get 503.
         max_queue: usize,
-        /// How long they wait.
+        /// Time a request may spend in the admission queue. Then it gets 503.
         queue_timeout: Span,
+        /// Time for the whole request, waiting included. Then it is cancelled and the client gets 504. 0 is no limit.
         request_timeout: Span,
+        /// Log a request that takes longer than this, with its PHP backtrace; 0 is never.
         slow_log: Span,
+        /// CPU time after which PHP code that computes is interrupted for others.
         preempt_after: Span,
+        /// Interrupt the fibers of a coroutine application for each other, too, not only for other work.
         preempt_fibers: bool,
+        /// PHP's `memory_limit`, of each isolate. `"-1"` is no limit.
         memory_limit: Memory,
-        /// Memory of the cache that all workers share (`Surus\Cache\SharedCache`); 0 for none.
+        /// Size of `Surus\Cache\SharedCache`, the cache that all workers share; 0 is none.
         shared_cache: Size,
+        /// Size of a request body; a longer one gets 413. Sets PHP's `post_max_size`. 0 is no limit.
         max_body: Size,
-        /// Memory for request bodies that are being read, per worker; more go to files.
+        /// Memory for request bodies that are being received, per worker. More go to the spool.
         body_memory: Size,
-        /// Files of request bodies, per worker.
+        /// Spool space for request bodies, per worker.
         body_disk: Size,
-        /// Memory for responses that wait for slow clients, per worker; more go to files.
+        /// Memory for responses that wait for slow clients, per worker. More go to the spool.
         response_memory: Size,
-        /// Files of responses that wait for slow clients, per worker.
+        /// Spool space for responses that wait for slow clients, per worker.
         response_disk: Size,
-        /// Where both are.
+        /// Folder of the spool.
         spool_folder: PathBuf,
-        /// Folders of which PHP may have files sent with an X-Sendfile header.
+        /// Folders whose files PHP may have sent with an `X-Sendfile` header.
         sendfile: List<PathBuf>,
-        /// Files that a coroutine application has served without PHP.
+        /// Folder of the static files of a coroutine application.
         public: PathBuf,
-        /// Names and paths of files that are not served, beside those that never are unless they stand here with a `!`.
+        /// More names and paths of files that are never served; `!NAME` serves one that is hidden by default.
         hidden: List<String>,
+        /// See the next table.
         isolates: Isolates,
     }
 }
@@ -151,14 +174,17 @@ table! {
 table! {
     /// `isolates = { min, max, idle, max_requests, max_memory, max_age }`
     Isolates {
+        /// Isolates that stay when a classic site is idle, per worker.
         min: usize,
+        /// Isolates of a classic site, per worker: the number of requests that run at the same time.
         max: usize,
+        /// Time after which an unused isolate above `min` is freed.
         idle: Span,
-        /// An isolate is replaced after so many requests,
+        /// Replace an isolate after this number of requests; 0 is never.
         max_requests: u64,
-        /// with so much memory of PHP's,
+        /// Replace an isolate that keeps this much memory of PHP's between requests; 0 is never.
         max_memory: Size,
-        /// or after so long; 0 never.
+        /// Replace an isolate after this time; 0 is never.
         max_age: Span,
     }
 }

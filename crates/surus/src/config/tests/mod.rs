@@ -4,6 +4,7 @@ mod found;
 mod keys;
 mod mistakes;
 mod printed;
+mod reference;
 
 use std::fs;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,0 +1,100 @@
+//! docs/configuration.md has a row for each key, made of the tables in `tables.rs` and of the defaults. A test compares
+//! them; `UPDATE_DOCS=1 cargo test -p surus reference` writes them.
+
+use std::fmt::Write;
+
+use toml::{Table, Value};
+
+use super::super::tables::{App, Isolates, Keys, Server};
+use super::*;
+
+const BEGIN: &str = "<!-- keys -->\n";
+const END: &str = "<!-- /keys -->";
+
+/// Defaults that depend on what is served, or on the machine.
+const DEPENDS: [(&str, &str); 4] = [
+    ("mode", "by what is found"),
+    ("script", "by what is found"),
+    ("root", "by what is found"),
+    ("spool_folder", "`$TMPDIR`, else `\"/tmp\"`"),
+];
+
+/// How values of a type are written. A new type needs a row here.
+fn written(of: &str) -> &'static str {
+    match of {
+        "Listen" => "address, or list",
+        "Workers" => "number or `\"auto\"`",
+        "PerAddress" => "number or `\"auto\"`",
+        "Log" => "boolean or text",
+        "PathBuf" => "path",
+        "List<String>" => "list of text",
+        "List<PathBuf>" => "list of paths",
+        "bool" => "boolean",
+        "String" | "SaidIn" | "Mode" => "text",
+        "usize" | "u64" => "number",
+        "Size" => "size",
+        "Memory" => "size or `\"-1\"`",
+        "Span" => "duration",
+        "Isolates" => "table",
+        other => panic!("no words for the type {other}"),
+    }
+}
+
+fn default(key: &str, values: &Table) -> String {
+    if let Some((_, text)) = DEPENDS.iter().find(|(name, _)| *name == key) {
+        return (*text).to_owned();
+    }
+    match values.get(key) {
+        None | Some(Value::Table(_)) => "–".to_owned(),
+        Some(value) => format!("`{value}`"),
+    }
+}
+
+fn rows<T: Keys>(text: &mut String, values: &Table) {
+    text.push_str("| key | type | default | |\n|---|---|---|---|\n");
+    for (key, (of, description)) in T::KEYS.iter().zip(T::DESCRIPTIONS) {
+        let (of, default) = (written(of), default(key, values));
+        let description = description.trim();
+        assert!(
+            description.ends_with('.'),
+            "{key}: a description is a sentence"
+        );
+        let _ = writeln!(text, "| `{key}` | {of} | {default} | {description} |");
+    }
+}
+
+/// All tables, with the values of a server that is told nothing.
+fn reference() -> String {
+    let folder = Folder::with(&[("app.php", "<?php")]);
+    let config = folder.serve("{}", &[]).expect("a configuration");
+    let printed = config.to_toml();
+    let values: Table = printed.parse().expect("a surus.toml");
+    let table = |value: &Value| value.as_table().cloned().unwrap_or_default();
+    let server = table(&values["server"]);
+    let app = table(values["app"].as_table().unwrap().values().next().unwrap());
+    let isolates = table(&app["isolates"]);
+    let mut text = String::from("### `[server]`\n\n");
+    rows::<Server>(&mut text, &server);
+    text.push_str("\n### `[app.NAME]`\n\n");
+    rows::<App>(&mut text, &app);
+    text.push_str("\n### `[app.NAME.isolates]`\n\n");
+    rows::<Isolates>(&mut text, &isolates);
+    text
+}
+
+#[test]
+fn the_reference_is_that_of_the_code() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/configuration.md");
+    let page = fs::read_to_string(path).expect("the page");
+    let (before, rest) = page.split_once(BEGIN).expect("where keys begin");
+    let (written, after) = rest.split_once(END).expect("where keys end");
+    let reference = format!("\n{}\n", reference());
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        fs::write(path, format!("{before}{BEGIN}{reference}{END}{after}")).expect("to write it");
+        return;
+    }
+    assert!(
+        written == reference,
+        "docs/configuration.md is not what the code says: run UPDATE_DOCS=1 cargo test -p surus reference"
+    );
+}
