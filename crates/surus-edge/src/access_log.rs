@@ -1,7 +1,6 @@
 //! One line for each request, when its response has ended.
 
 use std::fmt::Write as _;
-use std::net::IpAddr;
 use std::time::{Duration, Instant, SystemTime};
 
 use http::header::{HeaderName, HeaderValue, REFERER, USER_AGENT};
@@ -10,6 +9,7 @@ use http::{Method, StatusCode, Uri, Version};
 use surus_log::{quote, Clock, Log};
 
 use crate::refused::{Refusal, Refused};
+use crate::Peer;
 
 /// How a line looks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,7 +34,7 @@ pub struct AccessLog {
 #[derive(Debug)]
 pub(crate) struct Entry {
     format: LogFormat,
-    client: IpAddr,
+    client: Peer,
     method: Method,
     uri: Uri,
     version: Version,
@@ -61,7 +61,7 @@ impl AccessLog {
         self.format
     }
 
-    pub(crate) fn begin(&self, request: &Parts, client: IpAddr) -> Box<Entry> {
+    pub(crate) fn begin(&self, request: &Parts, client: Peer) -> Box<Entry> {
         let header = |name: HeaderName| request.headers.get(name).cloned();
         let is_long = matches!(self.format, LogFormat::Json | LogFormat::Combined);
         Box::new(Entry {
@@ -281,7 +281,8 @@ mod tests {
             .body(())
             .unwrap()
             .into_parts();
-        let mut entry = AccessLog::new(format).begin(&request, "192.0.2.7".parse().unwrap());
+        let mut entry =
+            AccessLog::new(format).begin(&request, Peer::Tcp("192.0.2.7:1".parse().unwrap()));
         entry.respond(
             StatusCode::NOT_FOUND,
             Some(&HeaderValue::from_static("id-1")),
@@ -294,7 +295,7 @@ mod tests {
     #[test]
     fn what_is_refused_stays_on_its_line() {
         let refused = Refused {
-            client: "192.0.2.7".parse().unwrap(),
+            client: Peer::Tcp("192.0.2.7:1".parse().unwrap()),
             why: Refusal::Malformed,
             first: b"GE\x1b[2J\r\x00 \"\xff\x9b",
         };

@@ -1,7 +1,7 @@
 use std::cell::Cell;
 use std::fmt;
 use std::future::Future;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -15,12 +15,51 @@ use crate::{BoxError, Refusal, Reply, RequestBody};
 /// Sends an interim response (1xx) with these headers before the response proper; false if that cannot be done now.
 pub type SendInterim = Rc<dyn Fn(StatusCode, &HeaderMap) -> bool>;
 
+/// Who is at the other end of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Peer {
+    /// This address.
+    Tcp(SocketAddr),
+    /// Somebody on this machine, over a Unix socket.
+    Unix,
+}
+
+impl Peer {
+    /// Its address, if it has one.
+    pub fn tcp(self) -> Option<SocketAddr> {
+        match self {
+            Peer::Tcp(address) => Some(address),
+            Peer::Unix => None,
+        }
+    }
+
+    pub(crate) fn ip(self) -> Option<IpAddr> {
+        self.tcp().map(|address| address.ip())
+    }
+}
+
+impl From<SocketAddr> for Peer {
+    fn from(address: SocketAddr) -> Self {
+        Peer::Tcp(address)
+    }
+}
+
+/// As in a log: without its port, and `unix:` as nginx writes it.
+impl fmt::Display for Peer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Peer::Tcp(address) => address.ip().fmt(f),
+            Peer::Unix => f.write_str("unix:"),
+        }
+    }
+}
+
 /// A client connection: as it is, or as trusted proxies describe it.
 #[derive(Clone)]
 pub struct Connection {
     /// The client, or the proxy in front of it.
-    pub peer: SocketAddr,
-    /// Where it has connected to.
+    pub peer: Peer,
+    /// Where it has connected to. A Unix socket has neither address nor port: 127.0.0.1 and 80, which URLs are made of.
     pub local: SocketAddr,
     /// Between the client and the first proxy.
     pub https: bool,
@@ -31,9 +70,9 @@ pub struct Connection {
 
 impl Connection {
     /// One without TLS, from `peer` to `local`.
-    pub fn new(peer: SocketAddr, local: SocketAddr) -> Self {
+    pub fn new(peer: impl Into<Peer>, local: SocketAddr) -> Self {
         Connection {
-            peer,
+            peer: peer.into(),
             local,
             https: false,
             interim: None,

@@ -1,6 +1,8 @@
 //! Headers in which somebody says who the client is, over which scheme it came, and which name it meant. Frameworks and
 //! plugins believe one or the other of them; so each says what the server has found out, or is not there.
 
+use std::net::IpAddr;
+
 use http::header::{HeaderMap, HeaderName, HeaderValue};
 
 use crate::proxies::ProxyHeader;
@@ -79,7 +81,10 @@ pub(crate) fn correct(
         let value = match (by, claim) {
             (ProxyHeader::Forwarded, Claim::Forwarded) => forwarded(client, host),
             (ProxyHeader::Forwarded, _) | (_, Claim::Forwarded) => None,
-            (_, Claim::Client) => HeaderValue::from_str(&client.peer.ip().to_string()).ok(),
+            (_, Claim::Client) => client
+                .peer
+                .ip()
+                .and_then(|ip| HeaderValue::from_str(&ip.to_string()).ok()),
             (_, Claim::Scheme) if client.https => Some(HeaderValue::from_static("https")),
             (_, Claim::Scheme) => Some(HeaderValue::from_static("http")),
             (_, Claim::Switch) if client.https => Some(HeaderValue::from_static("on")),
@@ -97,10 +102,10 @@ pub(crate) fn correct(
 }
 
 fn forwarded(client: &Connection, host: Option<&str>) -> Option<HeaderValue> {
-    let ip = client.peer.ip();
-    let mut value = match ip.is_ipv6() {
-        true => format!("for=\"[{ip}]\""),
-        false => format!("for={ip}"),
+    let mut value = match client.peer.ip() {
+        Some(IpAddr::V6(ip)) => format!("for=\"[{ip}]\""),
+        Some(IpAddr::V4(ip)) => format!("for={ip}"),
+        None => "for=unknown".to_owned(),
     };
     value.push_str(if client.https {
         ";proto=https"

@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv6Addr};
 use std::rc::Rc;
 
 use crate::seldom::Seldom;
-use crate::{Limits, Proxies};
+use crate::{Limits, Peer, Proxies};
 
 /// Connections by address, where there is a bound.
 #[derive(Debug, Default)]
@@ -30,14 +30,18 @@ impl Crowd {
     /// If there are too many.
     pub(crate) fn admit(
         self: &Rc<Self>,
-        address: IpAddr,
+        peer: Peer,
         limits: &Limits,
         proxies: &Proxies,
         gives_way: impl FnOnce(IpAddr) -> bool,
     ) -> Result<Option<Place>, ()> {
         let limit = limits.connections_per_address;
+        // Who comes over a Unix socket has no address.
+        let Some(address) = peer.ip() else {
+            return Ok(None);
+        };
         let is_local = address.to_canonical().is_loopback() && !limits.counts_loopback;
-        if limit == 0 || is_local || proxies.trusts(address) {
+        if limit == 0 || is_local || proxies.trusts(peer) {
             return Ok(None);
         }
         let network = network(address);
@@ -82,6 +86,8 @@ pub(crate) fn network(address: IpAddr) -> IpAddr {
 
 #[cfg(test)]
 mod tests {
+    use std::net::SocketAddr;
+
     use super::*;
 
     fn limits(count: usize, counts_loopback: bool) -> Limits {
@@ -92,12 +98,16 @@ mod tests {
         }
     }
 
+    fn peer(address: &str) -> Peer {
+        SocketAddr::new(address.parse().unwrap(), 1).into()
+    }
+
     fn admit(crowd: &Rc<Crowd>, address: &str, limits: &Limits) -> Result<Option<Place>, ()> {
         let proxies = Proxies {
             networks: vec!["10.0.0.0/8".parse().unwrap()],
             ..Proxies::default()
         };
-        crowd.admit(address.parse().unwrap(), limits, &proxies, |_| false)
+        crowd.admit(peer(address), limits, &proxies, |_| false)
     }
 
     #[test]
@@ -113,8 +123,8 @@ mod tests {
         // An idle one gives way.
         let one = limits(1, false);
         let _held = admit(&crowd, "192.0.2.1", &one).unwrap().unwrap();
-        let address = "192.0.2.1".parse().unwrap();
-        let next = crowd.admit(address, &one, &Proxies::default(), |network| {
+        let address: IpAddr = "192.0.2.1".parse().unwrap();
+        let next = crowd.admit(peer("192.0.2.1"), &one, &Proxies::default(), |network| {
             network == address
         });
         assert!(next.unwrap().is_some());

@@ -98,7 +98,7 @@ mod upgrade;
 mod wellformed;
 
 pub use access_log::{AccessLog, LogFormat};
-pub use backend::{take_head, Answer, Backend, Connection, Later, SendInterim};
+pub use backend::{take_head, Answer, Backend, Connection, Later, Peer, SendInterim};
 pub use files::{serve_file, serve_file_with};
 pub use form::Scanner;
 pub use fs::{CachedDisk, Disk, FileSystem, Kind, Stat};

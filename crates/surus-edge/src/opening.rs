@@ -34,7 +34,7 @@ pub(crate) async fn open(
                     if let Some((peer, local)) = addresses {
                         let through = &state.addresses;
                         let client = Connection {
-                            peer,
+                            peer: peer.into(),
                             local,
                             ..through.clone()
                         };

@@ -9,28 +9,38 @@ use http::HeaderMap;
 
 use crate::claims;
 use crate::hops::{forwarded, x_forwarded};
-use crate::Connection;
+use crate::{Connection, Peer};
 
-/// Addresses that share their first `bits` bits: `10.0.0.0/8`, `::1`.
+/// Where clients or proxies are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Network {
-    address: IpAddr,
-    bits: u8,
+pub enum Network {
+    /// Addresses that share their first `bits` bits: `10.0.0.0/8`, `::1`.
+    Addresses {
+        /// One of them.
+        address: IpAddr,
+        /// Bits that all have in common.
+        bits: u8,
+    },
+    /// Whoever connects to a Unix socket: `unix:`.
+    Unix,
 }
 
 impl Network {
     /// Whether the address is one of its; IPv4 in IPv6 is IPv4.
     pub fn contains(&self, address: IpAddr) -> bool {
-        match (self.address, address.to_canonical()) {
+        let Network::Addresses { address: own, bits } = *self else {
+            return false;
+        };
+        match (own, address.to_canonical()) {
             (IpAddr::V4(own), IpAddr::V4(other)) => {
-                let shift = 32 - u32::from(self.bits);
+                let shift = 32 - u32::from(bits);
                 (own.to_bits() ^ other.to_bits())
                     .checked_shr(shift)
                     .unwrap_or(0)
                     == 0
             }
             (IpAddr::V6(own), IpAddr::V6(other)) => {
-                let shift = 128 - u32::from(self.bits);
+                let shift = 128 - u32::from(bits);
                 (own.to_bits() ^ other.to_bits())
                     .checked_shr(shift)
                     .unwrap_or(0)
@@ -45,6 +55,9 @@ impl FromStr for Network {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
+        if text == "unix:" {
+            return Ok(Network::Unix);
+        }
         let wrong = || format!("{text:?} is no address and no network such as \"10.0.0.0/8\"");
         let (address, bits) = match text.split_once('/') {
             Some((address, bits)) => (address, Some(bits)),
@@ -56,7 +69,7 @@ impl FromStr for Network {
             Some(bits) => bits.parse().ok().filter(|bits| *bits <= most),
             None => Some(most),
         };
-        Ok(Network {
+        Ok(Network::Addresses {
             address,
             bits: bits.ok_or_else(wrong)?,
         })
@@ -65,7 +78,10 @@ impl FromStr for Network {
 
 impl fmt::Display for Network {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.address, self.bits)
+        match self {
+            Network::Addresses { address, bits } => write!(f, "{address}/{bits}"),
+            Network::Unix => f.write_str("unix:"),
+        }
     }
 }
 
@@ -96,10 +112,12 @@ impl Proxies {
         self.networks.is_empty()
     }
 
-    pub(crate) fn trusts(&self, address: IpAddr) -> bool {
-        self.networks
-            .iter()
-            .any(|network| network.contains(address))
+    pub(crate) fn trusts(&self, peer: Peer) -> bool {
+        let is_one = |network: &Network| match peer.ip() {
+            Some(address) => network.contains(address),
+            None => *network == Network::Unix,
+        };
+        self.networks.iter().any(is_one)
     }
 
     /// The connection as the first proxy that is trusted saw it; `None` where the connection itself is the client's.
@@ -112,7 +130,7 @@ impl Proxies {
         if self.is_empty() && self.header != ProxyHeader::None {
             return None;
         }
-        let is_trusted = self.trusts(connection.peer.ip());
+        let is_trusted = self.trusts(connection.peer);
         if self.header == ProxyHeader::None || !is_trusted {
             claims::remove(headers);
             return None;
@@ -130,8 +148,8 @@ impl Proxies {
                 scheme_port = Some(if https { 443 } else { 80 });
             }
             let Some(peer) = hop.client else { break };
-            client.peer = peer;
-            if !self.trusts(peer.ip()) {
+            client.peer = Peer::Tcp(peer);
+            if !self.trusts(client.peer) {
                 break;
             }
         }
@@ -182,7 +200,7 @@ mod tests {
         });
         let mut left: Vec<_> = left.collect();
         left.sort();
-        (client.peer.ip().to_string(), client.https, left)
+        (client.peer.to_string(), client.https, left)
     }
 
     fn x(peer: &str, given: &[(&str, &str)]) -> (String, bool, Vec<String>) {
@@ -200,6 +218,27 @@ mod tests {
         assert!(all.contains("1.2.3.4".parse().unwrap()) && !all.contains("::1".parse().unwrap()));
         for wrong in ["10.0.0.0/33", "10.0.0/8", "", "a", "::/129", "1.2.3.4/"] {
             assert!(wrong.parse::<Network>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn who_comes_over_a_unix_socket_is_trusted_by_name() {
+        let connection = Connection::new(Peer::Unix, "127.0.0.1:80".parse().unwrap());
+        for (trusted, claim, expected, left) in [
+            ("unix:", "192.0.2.1", Some("192.0.2.1"), 1),
+            ("unix:", "unknown", Some("unix:"), 0),
+            ("127.0.0.1", "192.0.2.1", None, 0),
+        ] {
+            let trusting = Proxies {
+                networks: vec![trusted.parse().unwrap()],
+                ..Proxies::default()
+            };
+            let mut headers = HeaderMap::new();
+            headers.insert("x-forwarded-for", claim.parse().unwrap());
+            let client = trusting.client(&connection, &mut headers);
+            let client = client.map(|client| client.peer.to_string());
+            assert_eq!(client.as_deref(), expected, "{trusted} {claim}");
+            assert_eq!(headers.len(), left, "{trusted} {claim}");
         }
     }
 

@@ -1,9 +1,9 @@
 //! What is refused before there is a request: who has sent it, and why. It is counted, and has its line in the access log,
 //! where programs look that lock such clients out (fail2ban).
 
-use std::net::IpAddr;
-
 use http::StatusCode;
+
+use crate::Peer;
 
 /// Why something is refused without the backend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,7 +95,7 @@ pub(crate) fn first_line(bytes: &[u8]) -> &[u8] {
 /// Of a connection that was refused something.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Refused<'a> {
-    pub(crate) client: IpAddr,
+    pub(crate) client: Peer,
     pub(crate) why: Refusal,
     /// Its first line; empty if it is not known.
     pub(crate) first: &'a [u8],

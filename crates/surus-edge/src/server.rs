@@ -3,17 +3,17 @@
 use std::cell::Cell;
 use std::future::{poll_fn, Future};
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::fd::OwnedFd;
 use std::pin::pin;
 use std::rc::Rc;
 use std::task::Poll;
 use std::time::Duration;
 
-use rustix::net::{acceptfrom_with, SocketFlags};
+use rustix::net::{accept_with, acceptfrom_with, SocketFlags};
 use socket2::SockRef;
-use tokio::io::{AsyncReadExt, AsyncWriteExt, Interest};
-use tokio::net::TcpStream;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, Interest};
+use tokio::net::{TcpStream, UnixStream};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::coop::unconstrained;
 use tokio::task::{spawn_local, JoinHandle};
@@ -27,8 +27,8 @@ use crate::refused::{Refusal, Refused};
 use crate::seldom::Seldom;
 use crate::serving;
 use crate::sweep::Table;
-use crate::transport::Tcp;
-use crate::{Backend, Connection, Limits, Settings};
+use crate::transport::{Tcp, Transport, Unix};
+use crate::{Backend, Connection, Limits, Peer, Settings};
 
 /// Clients that are being told 503 at the same time; further ones are just closed.
 const REFUSALS: usize = 64;
@@ -39,6 +39,9 @@ const LAST_REQUESTS: Duration = Duration::from_millis(500);
 
 /// Bytes that the kernel takes for a connection before it has sent them.
 const UNSENT: u32 = 128 * 1024;
+
+/// What a Unix socket is called where an address is wanted: see [`Connection::local`].
+const LOCAL: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 80);
 
 pub(crate) const OVERLOADED: &[u8] =
     b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\nconnection: close\r\n\
@@ -91,7 +94,7 @@ impl<B: Backend> Edge<B> {
 
 impl<B: Backend> Edge<B> {
     /// A place for a connection of this client's, unless it has too many.
-    pub(crate) fn admit(&self, client: IpAddr) -> Result<Option<Place>, ()> {
+    pub(crate) fn admit(&self, client: Peer) -> Result<Option<Place>, ()> {
         let gives_way = |network| self.table.shed_idle_of(network);
         let proxies = &self.settings.proxies;
         self.crowd.admit(client, &self.limits, proxies, gives_way)
@@ -121,7 +124,7 @@ pub enum Intake {
         /// Any number that is not in use.
         key: usize,
         /// Those of the other worker.
-        listeners: Vec<std::net::TcpListener>,
+        listeners: Vec<OwnedFd>,
     },
     /// Accepts from these no longer.
     Close {
@@ -136,7 +139,7 @@ pub enum Intake {
 /// Must run inside a `LocalSet`.
 pub async fn serve<B: Backend>(
     edge: Edge<B>,
-    listeners: Vec<std::net::TcpListener>,
+    listeners: Vec<OwnedFd>,
     mut intake: UnboundedReceiver<Intake>,
     shutdown: impl Future<Output = ()>,
 ) -> io::Result<Drained> {
@@ -178,8 +181,8 @@ pub async fn serve<B: Backend>(
     for each in accepting {
         each.task.abort();
         // Clients in the accept queue have connected; closing the listener would reset them.
-        while let Some((stream, peer)) = each.listener.pending().await {
-            open(&edge, &each.listener, stream, peer, true);
+        while let Some(accepted) = each.listener.pending().await {
+            open(&edge, accepted, true);
         }
     }
     // A client may be sending on a connection that looks idle from here: closing it now would lose that request.
@@ -210,10 +213,9 @@ struct Accepting {
 impl Accepting {
     fn start<B: Backend>(
         edge: &Rc<Edge<B>>,
-        listener: std::net::TcpListener,
+        listener: OwnedFd,
         key: Option<usize>,
     ) -> io::Result<Self> {
-        listener.set_nonblocking(true)?;
         let listener = Rc::new(Listener::new(listener)?);
         Ok(Accepting {
             key,
@@ -229,38 +231,58 @@ impl Drop for Accepting {
     }
 }
 
-struct Listener {
-    /// To the event loop it is a socket that becomes readable. Its own `TcpListener` would watch each connection before it
-    /// can move up.
-    inner: TcpStream,
-    /// Its address, where that is also the local address of every connection (it is not for `0.0.0.0` and `[::]`).
-    address: Option<SocketAddr>,
+/// To the event loop it is a socket that becomes readable. The runtime's own listeners would watch each connection before it
+/// can move up.
+enum Listener {
+    /// With its address, where that is also the local address of every connection (it is not for `0.0.0.0` and `[::]`).
+    Tcp(TcpStream, Option<SocketAddr>),
+    Unix(UnixStream),
+}
+
+/// A connection that has come.
+enum Accepted {
+    Tcp(TcpStream, SocketAddr, Option<SocketAddr>),
+    Unix(UnixStream),
 }
 
 impl Listener {
-    fn new(listener: std::net::TcpListener) -> io::Result<Self> {
-        let address = Some(listener.local_addr()?).filter(|address| !address.ip().is_unspecified());
-        let inner = std::net::TcpStream::from(OwnedFd::from(listener));
-        Ok(Listener {
-            inner: TcpStream::from_std(inner)?,
+    fn new(listener: OwnedFd) -> io::Result<Self> {
+        let socket = SockRef::from(&listener);
+        socket.set_nonblocking(true)?;
+        let address = socket.local_addr()?;
+        if address.is_unix() {
+            return Ok(Listener::Unix(UnixStream::from_std(listener.into())?));
+        }
+        let address = address.as_socket();
+        let address = address.filter(|address| !address.ip().is_unspecified());
+        Ok(Listener::Tcp(
+            TcpStream::from_std(listener.into())?,
             address,
-        })
+        ))
     }
 
-    async fn accept(&self) -> io::Result<(TcpStream, SocketAddr)> {
-        let take = || {
-            let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-            Ok(acceptfrom_with(&self.inner, flags)?)
-        };
-        let (socket, peer) = self.inner.async_io(Interest::READABLE, take).await?;
-        let peer = peer.and_then(|peer| SocketAddr::try_from(peer).ok());
-        let peer = peer.ok_or(io::ErrorKind::ConnectionAborted)?;
-        let stream = std::net::TcpStream::from(lifted(socket));
-        Ok((TcpStream::from_std(stream)?, peer))
+    async fn accept(&self) -> io::Result<Accepted> {
+        const FLAGS: SocketFlags = SocketFlags::CLOEXEC.union(SocketFlags::NONBLOCK);
+        match self {
+            Listener::Tcp(listener, local) => {
+                let take = || Ok(acceptfrom_with(listener, FLAGS)?);
+                let (socket, peer) = listener.async_io(Interest::READABLE, take).await?;
+                let peer = peer.and_then(|peer| SocketAddr::try_from(peer).ok());
+                let peer = peer.ok_or(io::ErrorKind::ConnectionAborted)?;
+                let stream = TcpStream::from_std(lifted(socket).into())?;
+                Ok(Accepted::Tcp(stream, peer, *local))
+            }
+            Listener::Unix(listener) => {
+                let take = || Ok(accept_with(listener, FLAGS)?);
+                let socket = listener.async_io(Interest::READABLE, take).await?;
+                let stream = UnixStream::from_std(lifted(socket).into())?;
+                Ok(Accepted::Unix(stream))
+            }
+        }
     }
 
     /// A connection that waits in the queue right now.
-    async fn pending(&self) -> Option<(TcpStream, SocketAddr)> {
+    async fn pending(&self) -> Option<Accepted> {
         let mut accept = pin!(self.accept());
         poll_fn(|cx| match accept.as_mut().poll(cx) {
             Poll::Ready(accepted) => Poll::Ready(accepted.ok()),
@@ -274,9 +296,9 @@ async fn accept<B: Backend>(edge: Rc<Edge<B>>, listener: Rc<Listener>) {
     let mut failing = false;
     loop {
         match listener.accept().await {
-            Ok((stream, peer)) => {
+            Ok(accepted) => {
                 failing = false;
-                open(&edge, &listener, stream, peer, false);
+                open(&edge, accepted, false);
             }
             // The client was gone before it was accepted.
             Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
@@ -293,19 +315,19 @@ async fn accept<B: Backend>(edge: Rc<Edge<B>>, listener: Rc<Listener>) {
     }
 }
 
-fn open<B: Backend>(
-    edge: &Rc<Edge<B>>,
-    listener: &Listener,
-    stream: TcpStream,
-    peer: SocketAddr,
-    draining: bool,
-) {
-    let Some(local) = listener.address.or_else(|| stream.local_addr().ok()) else {
-        return;
+fn open<B: Backend>(edge: &Rc<Edge<B>>, accepted: Accepted, draining: bool) {
+    let connection = match &accepted {
+        Accepted::Tcp(stream, peer, local) => {
+            let Some(local) = local.or_else(|| stream.local_addr().ok()) else {
+                return;
+            };
+            Connection::new(*peer, local)
+        }
+        Accepted::Unix(_) => Connection::new(Peer::Unix, LOCAL),
     };
     let refused = |why| {
         edge.refused(&Refused {
-            client: peer.ip(),
+            client: connection.peer,
             why,
             first: b"",
         });
@@ -313,33 +335,51 @@ fn open<B: Backend>(
     // Where the PROXY protocol is spoken, its header says whose connection it is.
     let place = match edge.settings.proxy_protocol {
         true => Ok(None),
-        false => edge.admit(peer.ip()),
+        false => edge.admit(connection.peer),
     };
     let Ok(place) = place else {
         refused(Refusal::Crowd);
-        return refuse(edge, stream);
+        return accepted.refuse(edge);
     };
     if edge.table.open() >= edge.limits.connections && !edge.table.shed_idle() {
         refused(Refusal::Full);
-        return refuse(edge, stream);
+        return accepted.refuse(edge);
     }
-    // Fails only when the client has already gone, which the connection will find out by itself.
-    let _ = stream.set_nodelay(true);
-    // Without it the kernel would take megabytes for a client that does not read them, and the edge would see nothing of
-    // that. Not the listener's: there may be connections that are older than this worker. Other socket families do without.
-    let _ = SockRef::from(&stream).set_tcp_notsent_lowat(UNSENT);
+    let transport: Box<dyn Transport> = match accepted {
+        Accepted::Tcp(stream, ..) => {
+            // Fails only when the client has already gone, which the connection will find out by itself.
+            let _ = stream.set_nodelay(true);
+            // Without it the kernel would take megabytes for a client that does not read them, and the edge would see
+            // nothing of that. Not the listener's: there may be connections that are older than this worker.
+            let _ = SockRef::from(&stream).set_tcp_notsent_lowat(UNSENT);
+            Box::new(Tcp::from(stream))
+        }
+        Accepted::Unix(stream) => Box::new(Unix::from(stream)),
+    };
     spawn_local(serving::run(
         Rc::clone(edge),
-        Box::new(Tcp::from(stream)),
-        Connection::new(peer, local),
+        transport,
+        connection,
         place,
         draining,
     ));
 }
 
+impl Accepted {
+    fn refuse<B: Backend>(self, edge: &Rc<Edge<B>>) {
+        match self {
+            Accepted::Tcp(stream, ..) => refuse(edge, stream),
+            Accepted::Unix(stream) => refuse(edge, stream),
+        }
+    }
+}
+
 /// Tells a client that there is no room. Reads on until the client has the answer and closes, or a second has passed:
 /// closing on an unread request would reset the connection, and the answer with it.
-fn refuse<B: Backend>(edge: &Rc<Edge<B>>, mut stream: TcpStream) {
+fn refuse<B: Backend>(
+    edge: &Rc<Edge<B>>,
+    mut stream: impl AsyncRead + AsyncWrite + Unpin + 'static,
+) {
     if edge.refusals.get() >= REFUSALS {
         return;
     }

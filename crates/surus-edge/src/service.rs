@@ -84,7 +84,7 @@ impl<B: Backend> Service<B> {
             log: settings
                 .access_log
                 .as_ref()
-                .map(|log| log.begin(head, client.peer.ip())),
+                .map(|log| log.begin(head, client.peer)),
             accepts: (settings.compression && !is_head)
                 .then(|| accepts(&head.headers))
                 .flatten(),

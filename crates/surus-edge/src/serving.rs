@@ -56,7 +56,7 @@ pub(crate) fn run<B: Backend>(
         if settings.access_log.is_some() {
             state.notes_first();
         }
-        let from = state.addresses.peer.ip();
+        let from = state.addresses.peer;
         let opened = if settings.proxy_protocol
             && !settings.proxies.is_empty()
             && !settings.proxies.trusts(from)
@@ -67,7 +67,7 @@ pub(crate) fn run<B: Backend>(
             opening::open(&mut socket, &state, settings.proxy_protocol).await
         };
         let opened = match (opened, state.proxied.get()) {
-            (Ok(Some(protocol)), Some(client)) => match seat.edge.admit(client.peer.ip()) {
+            (Ok(Some(protocol)), Some(client)) => match seat.edge.admit(client.peer) {
                 Ok(place) => {
                     seat.place = place;
                     Ok(Some(protocol))
@@ -88,7 +88,7 @@ pub(crate) fn run<B: Backend>(
         };
         if let Some((why, first)) = state.refused() {
             seat.edge.refused(&Refused {
-                client: state.client().peer.ip(),
+                client: state.client().peer,
                 why,
                 first: &first,
             });

@@ -76,7 +76,9 @@ impl Table {
 
     /// The same, of this network of clients.
     pub(crate) fn shed_idle_of(&self, wanted: IpAddr) -> bool {
-        self.shed(1024, |state| network(state.client().peer.ip()) == wanted)
+        self.shed(1024, |state| {
+            state.client().peer.ip().map(network) == Some(wanted)
+        })
     }
 
     fn shed(&self, looks: usize, is_meant: impl Fn(&State) -> bool) -> bool {

@@ -17,7 +17,7 @@ use rustix::fs::sendfile;
 use rustix::net::{recv, RecvFlags};
 use socket2::SockRef;
 use tokio::io::{AsyncReadExt, Interest};
-use tokio::net::{tcp, TcpStream};
+use tokio::net::{tcp, unix, TcpStream, UnixStream};
 
 /// A connection's bytes. One task reads at a time and one writes: each is woken for its own direction.
 pub(crate) trait Transport: Debug {
@@ -179,20 +179,11 @@ macro_rules! family {
 }
 
 family!(Tcp, TcpStream, tcp::OwnedReadHalf, tcp::OwnedWriteHalf);
-// Nothing listens on these yet.
-#[cfg(test)]
-family!(
-    Unix,
-    tokio::net::UnixStream,
-    tokio::net::unix::OwnedReadHalf,
-    tokio::net::unix::OwnedWriteHalf
-);
+family!(Unix, UnixStream, unix::OwnedReadHalf, unix::OwnedWriteHalf);
 
 #[cfg(test)]
 mod tests {
     use std::future::poll_fn;
-
-    use tokio::net::UnixStream;
 
     use super::*;
 

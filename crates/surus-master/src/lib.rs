@@ -15,6 +15,7 @@
 #![warn(missing_docs)]
 #![deny(clippy::print_stdout, clippy::print_stderr, clippy::dbg_macro)]
 
+mod address;
 mod admin;
 mod board;
 mod child;
@@ -34,8 +35,10 @@ mod protocol;
 mod seat;
 mod state;
 mod status;
+mod unix;
 mod upgrade;
 
+pub use address::Address;
 pub use admin::Desk;
 pub use board::{Board, Tally};
 pub use child::{in_child, in_child_as};

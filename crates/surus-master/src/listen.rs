@@ -8,9 +8,13 @@ use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixDatagram;
+use std::path::PathBuf;
 
 use listenfd::ListenFd;
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
+
+use crate::address::Address;
+use crate::unix;
 
 /// Connections the kernel holds ready per socket (it caps this at net.core.somaxconn).
 const BACKLOG: i32 = 4096;
@@ -18,15 +22,17 @@ const BACKLOG: i32 = 4096;
 /// The sockets of every worker. The master keeps them open, so that a replacement finds its predecessor's queue.
 #[derive(Debug)]
 pub struct Listeners {
-    per_worker: Vec<Vec<TcpListener>>,
-    addresses: Vec<SocketAddr>,
+    per_worker: Vec<Vec<OwnedFd>>,
+    addresses: Vec<Address>,
     accepting: usize,
     held: Vec<OwnedFd>,
+    /// Unix sockets that go with the server, and which files they are.
+    files: Vec<(PathBuf, Option<(u64, u64)>)>,
 }
 
 impl Listeners {
     /// What is listened on, with ports the kernel has chosen where 0 was asked for.
-    pub fn addresses(&self) -> &[SocketAddr] {
+    pub fn addresses(&self) -> &[Address] {
         &self.addresses
     }
 
@@ -51,7 +57,7 @@ impl Listeners {
     }
 
     /// In a worker, after the fork: everything, since a worker may have to stand in for another one.
-    pub(crate) fn take(&mut self) -> (Vec<Vec<TcpListener>>, Vec<OwnedFd>) {
+    pub(crate) fn take(&mut self) -> (Vec<Vec<OwnedFd>>, Vec<OwnedFd>) {
         (
             std::mem::take(&mut self.per_worker),
             std::mem::take(&mut self.held),
@@ -61,8 +67,16 @@ impl Listeners {
     /// Copies for a new master.
     pub(crate) fn duplicate(&self) -> io::Result<Vec<OwnedFd>> {
         let all = self.per_worker.iter().flatten();
-        all.map(|listener| Ok(listener.try_clone()?.into()))
-            .collect()
+        all.map(OwnedFd::try_clone).collect()
+    }
+
+    /// Nobody is to connect any more: neither is there a successor.
+    pub(crate) fn remove_files(&mut self) {
+        for (path, file) in self.files.drain(..) {
+            if unix::file(&path) == file {
+                let _ = std::fs::remove_file(path);
+            }
+        }
     }
 
     pub(crate) fn close(&mut self) {
@@ -74,7 +88,7 @@ impl Listeners {
 /// An address that cannot be listened on, and why.
 #[derive(Debug)]
 pub struct BindError {
-    address: SocketAddr,
+    address: Address,
     error: io::Error,
     /// The flag that takes another one.
     flag: &'static str,
@@ -83,7 +97,7 @@ pub struct BindError {
 impl BindError {
     pub(crate) fn of_admin(address: SocketAddr, error: io::Error) -> Self {
         BindError {
-            address,
+            address: address.into(),
             error,
             flag: "--set admin=ADDRESS:PORT",
         }
@@ -100,16 +114,31 @@ impl BindError {
     }
 
     /// The address, if somebody listens on it already.
-    pub fn taken(&self) -> Option<SocketAddr> {
+    pub fn taken(&self) -> Option<&Address> {
         let is_taken = self.error.kind() == io::ErrorKind::AddrInUse;
-        is_taken.then_some(self.address)
+        is_taken.then_some(&self.address)
     }
 }
 
 impl fmt::Display for BindError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let address = self.address;
+        let address = &self.address;
         match self.error.kind() {
+            io::ErrorKind::AlreadyExists => {
+                write!(
+                    f,
+                    "cannot listen on {address}: there is a file that is not a socket"
+                )
+            }
+            io::ErrorKind::NotFound => {
+                write!(f, "cannot listen on {address}: there is no such folder")
+            }
+            io::ErrorKind::PermissionDenied if address.tcp().is_none() => {
+                write!(
+                    f,
+                    "cannot listen on {address}: not permitted to make a file there"
+                )
+            }
             io::ErrorKind::AddrInUse => {
                 write!(
                     f,
@@ -140,7 +169,7 @@ impl std::error::Error for BindError {}
 /// The sockets that this process was started with.
 #[derive(Debug, Default)]
 pub struct Inherited {
-    sockets: Vec<TcpListener>,
+    sockets: Vec<OwnedFd>,
     /// Where a predecessor wants to hear why its successor does not come up.
     pub(crate) reasons: Option<UnixDatagram>,
 }
@@ -153,21 +182,20 @@ impl Inherited {
         let mut inherited = Inherited::default();
         for index in 0..count {
             match given.take_tcp_listener(index) {
-                Ok(socket) => inherited.sockets.extend(socket),
-                Err(_) => inherited.reasons = given.take_unix_datagram(index).ok().flatten(),
+                Ok(socket) => inherited.sockets.extend(socket.map(OwnedFd::from)),
+                Err(_) => match given.take_unix_listener(index) {
+                    Ok(socket) => inherited.sockets.extend(socket.map(OwnedFd::from)),
+                    Err(_) => inherited.reasons = given.take_unix_datagram(index).ok().flatten(),
+                },
             }
         }
         inherited
     }
 
     /// One of each address, in order.
-    fn addresses(&self) -> Vec<SocketAddr> {
+    fn addresses(&self) -> Vec<Address> {
         let mut addresses = Vec::new();
-        for address in self
-            .sockets
-            .iter()
-            .filter_map(|each| each.local_addr().ok())
-        {
+        for address in self.sockets.iter().filter_map(Address::of) {
             if !addresses.contains(&address) {
                 addresses.push(address);
             }
@@ -176,12 +204,8 @@ impl Inherited {
     }
 
     /// Takes those that `address` means; a port of 0 means any.
-    fn take(&mut self, address: SocketAddr) -> Vec<TcpListener> {
-        let means = |listener: &TcpListener| {
-            listener.local_addr().is_ok_and(|own| {
-                own.ip() == address.ip() && (own.port() == address.port() || address.port() == 0)
-            })
-        };
+    fn take(&mut self, address: &Address) -> Vec<OwnedFd> {
+        let means = |socket: &OwnedFd| Address::of(socket).is_some_and(|own| address.means(&own));
         let (taken, left) = self.sockets.drain(..).partition(means);
         self.sockets = left;
         taken
@@ -191,7 +215,7 @@ impl Inherited {
 /// Binds `addresses` for so many workers, with what is inherited. `upgrade` says from whom: from a master, whose
 /// successor may have another configuration, or from a service manager, whose sockets are the ones to serve.
 pub fn bind(
-    addresses: &[SocketAddr],
+    addresses: &[Address],
     workers: usize,
     mut inherited: Inherited,
     upgrade: bool,
@@ -201,6 +225,7 @@ pub fn bind(
         addresses: Vec::new(),
         accepting: workers,
         held: Vec::new(),
+        files: Vec::new(),
     };
     let activated = inherited.addresses();
     let addresses = if upgrade || activated.is_empty() {
@@ -208,24 +233,32 @@ pub fn bind(
     } else {
         &activated
     };
-    for &address in addresses {
+    for address in addresses {
         let failed = |error| BindError {
-            address,
+            address: address.clone(),
             error,
             flag: "--listen",
         };
-        let taken = inherited.take(address);
-        let address = match taken.first() {
-            Some(listener) => listener.local_addr().map_err(failed)?,
-            None => probe(address).map_err(failed)?,
+        let mut sockets = inherited.take(address);
+        let address = match (sockets.first().and_then(Address::of), address) {
+            (Some(found), _) => found,
+            (None, &Address::Tcp(asked)) => probe(asked).map_err(failed)?.into(),
+            (None, Address::Unix(path)) => {
+                sockets.push(unix::listen(path, BACKLOG).map_err(failed)?.into());
+                address.clone()
+            }
         };
-        let missing = workers.saturating_sub(taken.len());
+        let is_managers = !upgrade && activated.contains(&address);
+        if let (Address::Unix(path), false) = (&address, is_managers) {
+            listeners.files.push((path.clone(), unix::file(path)));
+        }
+        let missing = workers.saturating_sub(sockets.len());
         let more = (0..missing)
-            .map(|_| another(taken.first(), address))
+            .map(|_| another(sockets.first(), &address))
             .collect::<io::Result<Vec<_>>>()
             .map_err(failed)?;
-        for (index, listener) in taken.into_iter().chain(more).enumerate() {
-            listeners.per_worker[index % workers].push(listener);
+        for (index, socket) in sockets.into_iter().chain(more).enumerate() {
+            listeners.per_worker[index % workers].push(socket);
         }
         listeners.addresses.push(address);
     }
@@ -233,11 +266,14 @@ pub fn bind(
 }
 
 /// Which of these could not be listened on now. They are not.
-pub fn can_listen(addresses: &[SocketAddr], admin: Option<SocketAddr>) -> Vec<BindError> {
-    let of_listen = addresses.iter().filter_map(|&address| {
-        let error = probe(address).err()?;
+pub fn can_listen(addresses: &[Address], admin: Option<SocketAddr>) -> Vec<BindError> {
+    let of_listen = addresses.iter().filter_map(|address| {
+        let error = match address {
+            Address::Tcp(address) => probe(*address).err()?,
+            Address::Unix(path) => unix::probe(path).err()?,
+        };
         Some(BindError {
-            address,
+            address: address.clone(),
             error,
             flag: "--listen",
         })
@@ -250,10 +286,12 @@ pub fn can_listen(addresses: &[SocketAddr], admin: Option<SocketAddr>) -> Vec<Bi
 }
 
 /// A socket for one more worker. Where the first one does not share its port, it is shared itself.
-fn another(first: Option<&TcpListener>, address: SocketAddr) -> io::Result<TcpListener> {
-    match first {
-        Some(first) if !SockRef::from(first).reuse_port()? => first.try_clone(),
-        _ => listen(address),
+fn another(first: Option<&OwnedFd>, address: &Address) -> io::Result<OwnedFd> {
+    match (first, address) {
+        (Some(first), Address::Unix(_)) => first.try_clone(),
+        (Some(first), _) if !SockRef::from(first).reuse_port()? => first.try_clone(),
+        (_, Address::Tcp(address)) => listen(*address).map(OwnedFd::from),
+        (None, Address::Unix(path)) => unix::listen(path, BACKLOG).map(OwnedFd::from),
     }
 }
 
@@ -290,19 +328,19 @@ fn socket(address: SocketAddr) -> io::Result<Socket> {
 mod tests {
     use super::*;
 
-    fn any_port() -> SocketAddr {
-        SocketAddr::from(([127, 0, 0, 1], 0))
+    fn any_port() -> Address {
+        Address::Tcp(SocketAddr::from(([127, 0, 0, 1], 0)))
     }
 
-    fn bind_new(addresses: &[SocketAddr], workers: usize) -> Result<Listeners, BindError> {
+    fn bind_new(addresses: &[Address], workers: usize) -> Result<Listeners, BindError> {
         bind(addresses, workers, Inherited::default(), false)
     }
 
     #[test]
     fn every_worker_gets_a_socket_of_its_own_on_the_same_address() {
         let mut listeners = bind_new(&[any_port()], 3).unwrap();
-        let address = listeners.addresses()[0];
-        assert_ne!(address.port(), 0);
+        let address = listeners.addresses()[0].clone();
+        assert!(!address.is_any_port());
         listeners.add_silent(1);
         assert_eq!(listeners.workers(), 4);
         assert_eq!(listeners.accepting(), 3);
@@ -311,7 +349,7 @@ mod tests {
         assert!(per_worker.iter().all(|own| own.len() == 1));
         assert!(per_worker
             .iter()
-            .all(|own| own[0].local_addr().unwrap() == address));
+            .all(|own| Address::of(&own[0]).as_ref() == Some(&address)));
     }
 
     #[test]
@@ -323,12 +361,12 @@ mod tests {
             first.addresses()[0]
         );
         assert_eq!(error.to_string(), expected);
-        let address = first.addresses()[0];
+        let address = first.addresses()[0].clone();
         drop(first);
         bind_new(&[address], 2).unwrap();
     }
 
-    fn of(sockets: Vec<TcpListener>) -> Inherited {
+    fn of(sockets: Vec<OwnedFd>) -> Inherited {
         Inherited {
             sockets,
             reasons: None,
@@ -336,8 +374,7 @@ mod tests {
     }
 
     fn inherit(from: &Listeners) -> Inherited {
-        let copies = from.duplicate().unwrap();
-        of(copies.into_iter().map(TcpListener::from).collect())
+        of(from.duplicate().unwrap())
     }
 
     #[test]
@@ -354,11 +391,42 @@ mod tests {
 
     #[test]
     fn the_sockets_of_a_service_manager_win_over_the_configuration() {
-        let manager = TcpListener::bind(any_port()).unwrap();
+        let manager = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = manager.local_addr().unwrap();
-        let other = SocketAddr::from(([127, 0, 0, 1], 1));
-        let listeners = bind(&[other], 2, of(vec![manager]), false).unwrap();
-        assert_eq!(listeners.addresses(), [address]);
+        let other = "127.0.0.1:1".parse().unwrap();
+        let listeners = bind(&[other], 2, of(vec![manager.into()]), false).unwrap();
+        assert_eq!(listeners.addresses(), [Address::Tcp(address)]);
         assert!(listeners.per_worker.iter().all(|own| own.len() == 1));
+    }
+
+    #[test]
+    fn a_unix_socket_is_shared_and_goes_with_the_last_server() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.sock");
+        let address = Address::Unix(path.clone());
+        let mut first = bind_new(&[address.clone()], 2).unwrap();
+        assert_eq!(first.addresses(), [address.clone()]);
+        assert!(first.per_worker.iter().all(|own| own.len() == 1));
+        let error = bind_new(&[address.clone()], 1).unwrap_err();
+        assert_eq!(error.taken(), Some(&address));
+
+        let mut next = bind(&[address.clone()], 3, inherit(&first), true).unwrap();
+        assert!(next.per_worker.iter().all(|own| !own.is_empty()));
+        first.close();
+        drop(first);
+        assert!(path.exists(), "its successor has it");
+        next.remove_files();
+        assert!(!path.exists());
+
+        // Nor is another one's removed, nor a service manager's.
+        let mut one = bind_new(&[address.clone()], 1).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        let mut managed = bind_new(&[address.clone()], 1).unwrap();
+        one.remove_files();
+        let mut activated = bind(&[], 1, inherit(&managed), false).unwrap();
+        activated.remove_files();
+        assert!(path.exists());
+        managed.remove_files();
+        assert!(!path.exists());
     }
 }

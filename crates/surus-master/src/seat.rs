@@ -1,7 +1,6 @@
 use std::collections::VecDeque;
 use std::io::{self, IoSliceMut, Write};
 use std::mem::MaybeUninit;
-use std::net::TcpListener;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 
@@ -17,7 +16,7 @@ pub struct Seat {
     /// From 0.
     pub index: usize,
     /// The sockets of every seat. A worker accepts from those it is told to adopt, its own among them.
-    pub listeners: Vec<Vec<TcpListener>>,
+    pub listeners: Vec<Vec<OwnedFd>>,
     /// What [`Listeners::hold`](crate::Listeners::hold) was given: the worker's own copies.
     pub held: Vec<OwnedFd>,
     /// OPcache may not know of files that have changed since this Unix time: the process is to see to that first.

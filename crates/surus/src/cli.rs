@@ -63,7 +63,7 @@ pub(crate) struct ServeArgs {
     #[arg(default_value = ".")]
     pub(crate) path: PathBuf,
 
-    /// Where to listen: ADDRESS:PORT, or a port on 127.0.0.1. May be given several times [default: 127.0.0.1:8080]
+    /// Where to listen: ADDRESS:PORT, a port on 127.0.0.1, or unix:PATH. May be given several times [default: 127.0.0.1:8080]
     #[arg(long, value_name = "ADDR")]
     pub(crate) listen: Vec<String>,
 

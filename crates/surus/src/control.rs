@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::io::{self, IsTerminal};
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -10,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use surus_master::{ask, Door, Request};
+use surus_master::{ask, Address, Door, Request};
 
 use crate::cli::{ControlArgs, StatusArgs, TopArgs};
 use crate::{failed, misconfigured, print, table};
@@ -151,7 +150,7 @@ pub(crate) fn find(arguments: &ControlArgs) -> Result<PathBuf, String> {
 }
 
 /// Whether a running server of this site, which would be replaced, listens on this address.
-pub(crate) fn listens(chosen: Option<&Path>, site: &Path, address: SocketAddr) -> bool {
+pub(crate) fn listens(chosen: Option<&Path>, site: &Path, address: &Address) -> bool {
     let text = Value::from(address.to_string());
     let sockets = sockets(&folder());
     let mut all = chosen

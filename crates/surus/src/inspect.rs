@@ -2,12 +2,11 @@
 
 use std::fs::{self, OpenOptions};
 use std::io;
-use std::net::SocketAddr;
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 use std::process::ExitCode;
 
-use surus_master::can_listen;
+use surus_master::{can_listen, Address};
 use surus_zend::{Engine, EngineConfig};
 
 use crate::cli::ServeArgs;
@@ -120,7 +119,7 @@ fn doors(config: &Config) -> Vec<String> {
     }
     let admin = config.master.admin.as_ref().map(|desk| desk.address);
     let errors = can_listen(&config.listen, admin);
-    let is_ours = |address: SocketAddr| {
+    let is_ours = |address: &Address| {
         let chosen = config.master.control.as_deref();
         control::listens(chosen, &config.app.source, address)
     };

@@ -2,7 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::io;
-use std::net::TcpListener;
+use std::os::fd::OwnedFd;
 use std::rc::Rc;
 use std::time::Instant;
 
@@ -29,7 +29,7 @@ pub(crate) struct Orders<B: Php> {
     channel: RefCell<Channel>,
     intake: UnboundedSender<Intake>,
     /// The sockets of every seat, to stand in for.
-    listeners: RefCell<Vec<Vec<TcpListener>>>,
+    listeners: RefCell<Vec<Vec<OwnedFd>>>,
     /// The reload that is under way; 0 if none is.
     reload: Cell<u64>,
     prepared: RefCell<Option<(u64, B::Next)>>,
@@ -55,7 +55,7 @@ impl<B: Php> Orders<B> {
         backend: Rc<B>,
         counted: Rc<Counted<B>>,
         channel: Channel,
-        listeners: Vec<Vec<TcpListener>>,
+        listeners: Vec<Vec<OwnedFd>>,
         intake: UnboundedSender<Intake>,
     ) -> Self {
         Orders {
@@ -136,7 +136,7 @@ impl<B: Php> Orders<B> {
             Order::Adopt { seat } => {
                 let listeners = self.listeners.borrow();
                 let copies = listeners.get(seat).into_iter().flatten();
-                let copies: io::Result<Vec<_>> = copies.map(TcpListener::try_clone).collect();
+                let copies: io::Result<Vec<_>> = copies.map(OwnedFd::try_clone).collect();
                 match copies {
                     Ok(listeners) => {
                         let key = seat;

@@ -1,6 +1,5 @@
 //! The master's side of `surus serve`.
 
-use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -8,7 +7,7 @@ use nix::sys::signal::{SigSet, Signal};
 use serde_json::{json, Value};
 use surus_edge::LogFormat;
 use surus_log::{Format, Log, Writer};
-use surus_master::{Board, Failure, Inherited, Outcome, Predecessor, Program};
+use surus_master::{Address, Board, Failure, Inherited, Outcome, Predecessor, Program};
 use surus_zend::{Engine, EngineConfig, SelfTest};
 
 use crate::cli::ServeArgs;
@@ -190,8 +189,8 @@ fn self_test(engine: &Engine) -> Result<SelfTest, String> {
         .map_err(|error| error.to_string())
 }
 
-fn about(config: &Config, addresses: &[SocketAddr]) -> Value {
-    let listen: Vec<String> = addresses.iter().map(SocketAddr::to_string).collect();
+fn about(config: &Config, addresses: &[Address]) -> Value {
+    let listen: Vec<String> = addresses.iter().map(Address::to_string).collect();
     json!({
         "version": env!("CARGO_PKG_VERSION"),
         "mode": config.app.entry.mode().to_string(),
@@ -233,10 +232,13 @@ fn announce(config: &Config, ready: &str) {
     surus_log::announce(format_args!("{ready}"), format);
 }
 
-fn ready_line(config: &Config, processes: Option<usize>, addresses: &[SocketAddr]) -> String {
+fn ready_line(config: &Config, processes: Option<usize>, addresses: &[Address]) -> String {
     let addresses: Vec<String> = addresses
         .iter()
-        .map(|address| format!("http://{address}"))
+        .map(|address| match address {
+            Address::Tcp(address) => format!("http://{address}"),
+            Address::Unix(_) => address.to_string(),
+        })
         .collect();
     let workers = match config.workers {
         1 => "1 worker".to_owned(),

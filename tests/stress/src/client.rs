@@ -101,7 +101,7 @@ fn request(plan: &Plan, world: &World) -> Request {
         uri: uri.parse().expect("a valid target"),
         version: http::Version::HTTP_11,
         headers,
-        peer: world.peer,
+        peer: Some(world.peer),
         local: world.peer,
         https: false,
         interim: None,

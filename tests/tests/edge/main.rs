@@ -22,6 +22,7 @@ mod slow_readers;
 mod spares;
 mod streaming;
 mod streams;
+mod unix;
 mod uploads;
 mod who;
 mod windows;

@@ -106,7 +106,12 @@ impl Script {
             "/hello" => Response::new(Reply::Bytes(Bytes::from_static(b"hello"))),
             "/empty" => Response::new(Reply::Empty),
             "/peer" => Response::new(Reply::Bytes(
-                format!("{} {}", connection.peer, connection.local).into(),
+                format!(
+                    "{} {}",
+                    connection.peer.tcp().expect("TCP"),
+                    connection.local
+                )
+                .into(),
             )),
             "/body" => {
                 let read = match body {
@@ -190,7 +195,7 @@ impl Server {
                 .unwrap();
             let edge = Edge::new(Rc::new(backend), limits, Settings::default());
             let (_intake, changes) = tokio::sync::mpsc::unbounded_channel();
-            let serving = serve(edge, vec![listener], changes, async {
+            let serving = serve(edge, vec![listener.into()], changes, async {
                 let _ = stopped.await;
             });
             LocalSet::new().block_on(&runtime, serving).unwrap()

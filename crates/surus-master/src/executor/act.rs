@@ -20,11 +20,12 @@ impl Master<'_> {
         match action {
             Action::Spawn { seat, id } => self.spawn(seat, id)?,
             Action::CloseListeners => {
-                self.listeners.close();
                 self.admin = None;
                 if self.upgrade.is_none() && self.successor.is_none() {
+                    self.listeners.remove_files();
                     self.manager.tell("STOPPING=1\n");
                 }
+                self.listeners.close();
             }
             Action::Terminate(id) => self.signal(id, Signal::SIGTERM),
             Action::Retire(id) => {

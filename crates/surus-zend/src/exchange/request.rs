@@ -17,8 +17,8 @@ pub struct Request {
     pub version: http::Version,
     /// All of them, also those that become no variables.
     pub headers: http::HeaderMap,
-    /// `REMOTE_ADDR` and `REMOTE_PORT`.
-    pub peer: SocketAddr,
+    /// `REMOTE_ADDR` and `REMOTE_PORT`. `None`: it has come over a Unix socket.
+    pub peer: Option<SocketAddr>,
     /// `SERVER_ADDR` and `SERVER_PORT`.
     pub local: SocketAddr,
     /// Between the client and the first proxy.
@@ -40,7 +40,7 @@ impl Request {
             uri,
             version: http::Version::HTTP_11,
             headers: http::HeaderMap::new(),
-            peer: nobody,
+            peer: Some(nobody),
             local: nobody,
             https: false,
             interim: None,
@@ -51,7 +51,7 @@ impl Request {
 
     /// No client has a port 0.
     pub(crate) fn is_nobodys(&self) -> bool {
-        self.peer.port() == 0
+        self.peer.is_some_and(|peer| peer.port() == 0)
     }
 }
 

@@ -1,6 +1,6 @@
 //! `$_SERVER` as php-fpm behind nginx would have it, and what it has besides behind other servers, and the request strings that PHP wants NUL-terminated.
 
-use std::{ops::Range, os::unix::ffi::OsStrExt};
+use std::{net::SocketAddr, ops::Range, os::unix::ffi::OsStrExt};
 
 use http::{header, Version};
 
@@ -183,13 +183,17 @@ impl ServerVariables {
         self.add("SERVER_NAME", name.as_bytes());
         self.add("SERVER_ADDR", local_ip.as_bytes());
         self.add("SERVER_PORT", request.local.port().to_string().as_bytes());
-        let peer_ip = request.peer.ip().to_string();
+        // A Unix socket has neither, and is called so by nginx, too.
+        let ip = |peer: SocketAddr| peer.ip().to_string();
+        let peer_ip = request.peer.map_or_else(|| "unix:".to_owned(), ip);
         self.add("REMOTE_ADDR", peer_ip.as_bytes());
         // Nobody is looked up or asked who they are, as with Caddy; nginx leaves these out.
         self.add("REMOTE_HOST", peer_ip.as_bytes());
         self.add("REMOTE_IDENT", b"");
         self.add("AUTH_TYPE", b"");
-        self.add("REMOTE_PORT", request.peer.port().to_string().as_bytes());
+        let port = |peer: SocketAddr| peer.port().to_string();
+        let peer_port = request.peer.map_or_else(String::new, port);
+        self.add("REMOTE_PORT", peer_port.as_bytes());
         self.add("REQUEST_METHOD", request.method.as_str().as_bytes());
         self.add(
             "REQUEST_SCHEME",

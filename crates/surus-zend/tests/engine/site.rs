@@ -66,7 +66,7 @@ pub(crate) fn request(method: Method, target: &str, body: RequestBody) -> Reques
         uri: target.parse::<Uri>().expect("a valid target"),
         version: Version::HTTP_11,
         headers: HeaderMap::new(),
-        peer: nobody,
+        peer: Some(nobody),
         local: nobody,
         https: false,
         interim: None,

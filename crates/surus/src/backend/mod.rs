@@ -95,7 +95,7 @@ fn request_with(
         uri: take(&mut head.uri),
         version: head.version,
         headers: take(&mut head.headers),
-        peer: connection.peer,
+        peer: connection.peer.tcp(),
         local: connection.local,
         https: connection.https,
         interim: connection.interim().cloned().map(Interim),

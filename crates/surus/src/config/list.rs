@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 
 use serde::de::{Deserializer, Error};
 use serde::{Deserialize, Serialize};
+use surus_master::Address;
 
 /// `["a", "b"]`, or `"a"`.
 #[derive(Clone, Debug, Default, Serialize, PartialEq, Eq)]
@@ -82,13 +83,19 @@ impl<'de> Deserialize<'de> for Listen {
 }
 
 /// One address of a list, or what is to be written instead.
-pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
+pub(super) fn address(text: &str) -> Result<Address, String> {
     use std::net::ToSocketAddrs;
+    if let Some(path) = text.strip_prefix("unix:") {
+        return match path.starts_with('/') {
+            true => Ok(Address::Unix(path.into())),
+            false => Err("the path of a Unix socket begins with /".to_owned()),
+        };
+    }
     if let Ok(port) = text.trim_start_matches(':').parse::<u16>() {
-        return Ok(SocketAddr::from(([127, 0, 0, 1], port)));
+        return Ok(SocketAddr::from(([127, 0, 0, 1], port)).into());
     }
     let found = text.to_socket_addrs().ok().and_then(|mut all| all.next());
-    found.ok_or_else(|| mend(text))
+    found.map(Address::Tcp).ok_or_else(|| mend(text))
 }
 
 fn mend(text: &str) -> String {
@@ -97,10 +104,8 @@ fn mend(text: &str) -> String {
         let rest = rest.trim_end_matches('/');
         return format!("{wrong}: without {scheme}://, {rest:?}");
     }
-    if text.starts_with("unix:") || text.contains('/') {
-        return format!(
-            "{wrong}: Surus listens on TCP; a proxy on this machine reaches it at \"127.0.0.1:8080\""
-        );
+    if text.contains('/') {
+        return format!("{wrong}: a Unix socket is {:?}", format!("unix:{text}"));
     }
     if let Some(port) = text.strip_prefix("*:") {
         return format!("{wrong}: every address is \"0.0.0.0:{port}\", or \"[::]:{port}\"");

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use surus_master::{Desk, Identity, Recycle};
+use surus_master::{Address, Desk, Identity, Recycle};
 
 use super::list::Listen;
 use super::tables::Server;
@@ -74,7 +74,14 @@ fn admin(server: &Server, wrong: &mut Wrong) -> Option<Desk> {
     }
     let text = server.admin.as_ref()?;
     let found = super::addresses(&Listen::One(text.clone()));
-    let address = wrong.take_of("server.admin", found)?.first().copied()?;
+    let found = wrong.take_of("server.admin", found)?;
+    let Some(address) = found.first().and_then(Address::tcp) else {
+        wrong.note(
+            "server.admin",
+            "admin: not ADDRESS:PORT: it is for browsers",
+        );
+        return None;
+    };
     if token.is_none() && !address.ip().to_canonical().is_loopback() {
         wrong.note(
             "server.admin",

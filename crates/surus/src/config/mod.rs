@@ -25,7 +25,6 @@ mod tables;
 mod units;
 mod wrong;
 
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -36,6 +35,7 @@ use list::Listen;
 use master::Master;
 use places::Places;
 use printed::{Printed, Sources};
+use surus_master::Address;
 use surus_zend::{IsolateLimits, Room};
 use tables::Isolates;
 pub(crate) use units::{Mode, Workers};
@@ -46,7 +46,7 @@ use wrong::Wrong;
 /// Everything that serving needs to know. Nothing is optional that has a default.
 #[derive(Debug)]
 pub(crate) struct Config {
-    pub(crate) listen: Vec<SocketAddr>,
+    pub(crate) listen: Vec<Address>,
     pub(crate) workers: usize,
     pub(crate) master: Master,
     pub(crate) settings: surus_edge::Settings,
@@ -337,7 +337,7 @@ fn at_least_one(key: &mut Option<usize>, default: usize, name: &str, wrong: &mut
     count
 }
 
-fn addresses(listen: &Listen) -> Result<Vec<SocketAddr>, ConfigError> {
+fn addresses(listen: &Listen) -> Result<Vec<Address>, ConfigError> {
     let mut addresses = Vec::new();
     for text in listen.iter() {
         let wrong = |why| ConfigError::new(format!("cannot listen on {text:?}: {why}"));

@@ -1,7 +1,8 @@
 //! Values that are well-formed, and make no sense together or where they stand.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
+
+use surus_master::Address;
 
 use super::master::Master;
 use super::places::Places;
@@ -46,19 +47,16 @@ pub(super) fn sizes(php: &BTreeMap<String, IniValue>) -> Vec<(&'static str, Stri
 }
 
 /// Addresses that are said more than once.
-pub(super) fn twice(
-    listening: Option<&[SocketAddr]>,
-    master: &Master,
-) -> Vec<(&'static str, String)> {
+pub(super) fn twice(listening: Option<&[Address]>, master: &Master) -> Vec<(&'static str, String)> {
     let all = listening.unwrap_or_default();
-    let is_chosen = |address: &&SocketAddr| address.port() != 0;
+    let is_chosen = |address: &&Address| !address.is_any_port();
     let mut wrong = Vec::new();
     for (at, address) in all.iter().enumerate().filter(|(_, it)| is_chosen(it)) {
         if all[..at].contains(address) {
             wrong.push(("server.listen", format!("listen: {address} is there twice")));
         }
     }
-    let admin = master.admin.as_ref().map(|desk| desk.address);
+    let admin = master.admin.as_ref().map(|desk| Address::Tcp(desk.address));
     if let Some(address) = admin
         .as_ref()
         .filter(is_chosen)

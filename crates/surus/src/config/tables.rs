@@ -46,7 +46,7 @@ macro_rules! table {
 table! {
     /// `[server]`
     Server {
-        /// Where to accept connections: `ADDRESS:PORT`, a port on 127.0.0.1, or a list of these.
+        /// Where to accept connections: `ADDRESS:PORT`, a port on 127.0.0.1, a Unix socket as `unix:/run/surus.sock` (mode 0666: its folder says who may connect), or a list of these.
         listen: Listen,
         /// Number of worker processes. `"auto"` is one for each processor.
         workers: Workers,
@@ -56,7 +56,7 @@ table! {
         access_log_file: PathBuf,
         /// File of the error log, instead of standard error.
         error_log: PathBuf,
-        /// Addresses and networks of the proxies in front. Only their `Forwarded` and `X-Forwarded-*` headers are believed.
+        /// Addresses and networks of the proxies in front; `unix:` is whoever connects to a Unix socket. Only their `Forwarded` and `X-Forwarded-*` headers are believed.
         trusted_proxies: List<String>,
         /// Header in which trusted proxies name the client: `"x-forwarded"`, `"forwarded"` (RFC 7239) or `"none"`.
         forwarded: SaidIn,

@@ -58,7 +58,8 @@ pub(crate) fn write_request(
     out.push(UPLOADS.iter().position(|it| *it == upload).unwrap_or(0) as u8);
     put(&mut out, request.method.as_str().as_bytes());
     put(&mut out, request.uri.to_string().as_bytes());
-    put(&mut out, request.peer.to_string().as_bytes());
+    let peer = request.peer.map(|peer| peer.to_string());
+    put(&mut out, peer.unwrap_or_default().as_bytes());
     put(&mut out, request.local.to_string().as_bytes());
     out.push(u8::from(script.is_some()));
     if let Some(script) = script {
@@ -84,7 +85,10 @@ pub(crate) fn read_request(mut from: Bytes) -> Option<Arrived> {
     let upload = *UPLOADS.get(usize::from(byte(from)?))?;
     let method = Method::from_bytes(&bytes(from)?).ok()?;
     let uri = Uri::from_maybe_shared(bytes(from)?).ok()?;
-    let peer: SocketAddr = text(from)?.parse().ok()?;
+    let peer = match text(from)?.as_str() {
+        "" => None,
+        peer => Some(peer.parse::<SocketAddr>().ok()?),
+    };
     let local: SocketAddr = text(from)?.parse().ok()?;
     let script = if byte(from)? == 0 {
         None
@@ -214,7 +218,7 @@ mod tests {
             uri: Uri::from_static("/a%20b?c=d"),
             version: Version::HTTP_10,
             headers,
-            peer: "[::1]:4000".parse().unwrap(),
+            peer: "[::1]:4000".parse().ok(),
             local: "127.0.0.1:80".parse().unwrap(),
             https: true,
             interim: None,

@@ -118,7 +118,7 @@ fn keys_in_the_wrong_place_are_led_to_the_right_one() {
         ("[server]\nlisten = \"*:80\"", &["line 2", "\"0.0.0.0:80\""]),
         (
             "[server]\nlisten = \"/run/a.sock\"",
-            &["line 2", "listens on TCP"],
+            &["line 2", "\"unix:/run/a.sock\""],
         ),
         (
             "[server]\nlisten = \"http://a:80/\"",
