@@ -208,14 +208,14 @@ static bool handle_exception(surus_task *task, zval *request)
 	return false;
 }
 
-static route *route_of(surus_task *task)
+static struct route *route_of(surus_task *task)
 {
 	struct surus_application *app = task->isolate->application;
 	int64_t index = surus_rs_route(task->exchange);
 	return &app->routes[index < 0 || (size_t)index >= app->count ? 0 : index];
 }
 
-static bool call_planned(surus_task *task, const route *r, zval *request, zval *result)
+static bool call_planned(surus_task *task, const struct route *r, zval *request, zval *result)
 {
 	zval arguments[MAX_ARGUMENTS];
 	uint32_t count = surus_plan_count(r->plan);
@@ -243,7 +243,7 @@ void surus_call_handler(zval *request, zval *result)
 static void call_route(surus_task *task, zval *request)
 {
 	zval result;
-	const route *r = route_of(task);
+	const struct route *r = route_of(task);
 	bool piped = Z_TYPE(r->pipeline.value) != IS_UNDEF;
 	if (piped || r->needs_request) {
 		need_request(task, request);

@@ -11,18 +11,18 @@ typedef struct {
 	zend_fcall_info_cache cache;
 } callable;
 
-typedef struct {
+struct route {
 	callable handler;
 	callable pipeline; /* called instead, with the request: middleware around the handler */
 	surus_plan *plan;
 	const zend_function *function; /* what the handler leads to; NULL if that is not known */
 	bool needs_request;
-} route;
+};
 
 /* On the isolate's heap, as what it refers to. */
 struct surus_application {
 	zval value;     /* what the script returned */
-	route *routes;
+	struct route *routes;
 	size_t count;
 	callable errors; /* from an exception and a request to a response */
 	zend_class_entry *request_class;

@@ -54,13 +54,15 @@ static void drop_callable(callable *one)
 	ZVAL_UNDEF(&one->value);
 }
 
-static zval *element(zval *array, const char *name)
+/* A property of an object of Surus\Internal, which declares it. */
+static zval *property(zval *object, const char *name)
 {
-	return Z_TYPE_P(array) == IS_ARRAY ? zend_hash_str_find(Z_ARRVAL_P(array), name, strlen(name)) : NULL;
+	static zval nothing;
+	return zend_read_property(Z_OBJCE_P(object), Z_OBJ_P(object), name, strlen(name), true, &nothing);
 }
 
 /* The function that the application has written: the handler's own, or what a closure around it calls, as [class, method]. */
-static const zend_function *function_of(const route *r, zval *target)
+static const zend_function *function_of(const struct route *r, zval *target)
 {
 	if (Z_TYPE_P(target) != IS_ARRAY) {
 		return r->handler.cache.function_handler;
@@ -72,25 +74,24 @@ static const zend_function *function_of(const route *r, zval *target)
 	return function;
 }
 
-/* One row of Surus\Internal\Boot::compile(). */
-#define ROUTE_COLUMNS 11
-static bool take_route(struct surus_application *app, void *exchange, zval *row)
+/* A Surus\Internal\CompiledRoute. */
+static bool take_route(struct surus_application *app, void *exchange, zval *from)
 {
-	zval *columns[ROUTE_COLUMNS];
-	for (uint32_t i = 0; i < ROUTE_COLUMNS; i++) {
-		columns[i] = zend_hash_index_find(Z_ARRVAL_P(row), i);
-		if (!columns[i]) {
-			return false;
-		}
-	}
 	char error[1024] = "";
-	int64_t index = (int64_t)app->count;
-	surus_str methods = surus_text_of(columns[0]), pattern = surus_text_of(columns[1]);
-	route *r = &app->routes[app->count];
-	take_callable(&r->handler, columns[4]);
-	take_callable(&r->pipeline, columns[6]);
-	r->function = function_of(r, columns[7]);
-	r->plan = surus_plan_make(columns[5], exchange, index, error, sizeof error);
+	surus_route route = {
+		.methods = surus_text_of(property(from, "methods")),
+		.pattern = surus_text_of(property(from, "pattern")),
+		.host = surus_text_of(property(from, "host")),
+		.headers = surus_text_of(property(from, "headers")),
+		.about = surus_text_of(property(from, "about")),
+		.origin = surus_text_of(property(from, "origin")),
+		.index = (int64_t)app->count,
+	};
+	struct route *r = &app->routes[app->count];
+	take_callable(&r->handler, property(from, "handler"));
+	take_callable(&r->pipeline, property(from, "pipeline"));
+	r->function = function_of(r, property(from, "target"));
+	r->plan = surus_plan_make(property(from, "arguments"), exchange, route.index, error, sizeof error);
 	app->count++;
 	if (!r->plan) {
 		throw_boot_error("%s", error);
@@ -98,16 +99,15 @@ static bool take_route(struct surus_application *app, void *exchange, zval *row)
 	}
 	r->needs_request = surus_plan_needs_request(r->plan);
 	if (Z_TYPE(r->handler.value) == IS_UNDEF || surus_plan_count(r->plan) > MAX_ARGUMENTS) {
-		throw_boot_error("The handler for \"%s\" cannot be called, or has more than %d parameters", pattern.ptr, MAX_ARGUMENTS);
+		throw_boot_error("The handler for \"%s\" cannot be called, or has more than %d parameters", route.pattern.ptr, MAX_ARGUMENTS);
 		return false;
 	}
-	if (zend_is_true(columns[9])) {
-		surus_rs_guard_route(exchange, index);
+	if (zend_is_true(property(from, "isGuarded"))) {
+		surus_rs_guard_route(exchange, route.index);
 	}
-	/* A row of its own takes every request: there is nothing to match. */
-	if (pattern.len || methods.ptr[0] != '*') {
-		surus_rs_add_route(exchange, methods, pattern, surus_text_of(columns[2]), surus_text_of(columns[3]),
-			surus_text_of(columns[8]), surus_text_of(columns[10]), index);
+	/* One of its own takes every request: there is nothing to match. */
+	if (route.pattern.len || route.methods.ptr[0] != '*') {
+		surus_rs_add_route(exchange, &route);
 	}
 	return true;
 }
@@ -136,13 +136,13 @@ static bool compile(struct surus_application *app, void *exchange, const char *s
 	ZVAL_UNDEF(&compiled);
 	zend_call_known_function(compile, NULL, boot, &compiled, 3, arguments, NULL);
 	zval_ptr_dtor(&arguments[1]);
-	zval *rows = element(&compiled, "routes"), *row;
-	bool good = !EG(exception) && rows && Z_TYPE_P(rows) == IS_ARRAY;
+	bool good = !EG(exception) && Z_TYPE(compiled) == IS_OBJECT;
 	if (good) {
-		take_callable(&app->errors, element(&compiled, "errors"));
-		app->routes = ecalloc(zend_hash_num_elements(Z_ARRVAL_P(rows)) + 1, sizeof *app->routes);
-		ZEND_HASH_FOREACH_VAL(Z_ARRVAL_P(rows), row) {
-			good = good && take_route(app, exchange, row);
+		zval *routes = property(&compiled, "routes"), *route;
+		take_callable(&app->errors, property(&compiled, "errors"));
+		app->routes = ecalloc(zend_hash_num_elements(Z_ARRVAL_P(routes)) + 1, sizeof *app->routes);
+		ZEND_HASH_FOREACH_VAL(Z_ARRVAL_P(routes), route) {
+			good = good && take_route(app, exchange, route);
 		} ZEND_HASH_FOREACH_END();
 		good = good && surus_take_messages(exchange)
 			&& (Z_TYPE(app->value) != IS_OBJECT || !is_a(Z_OBJCE(app->value), "surus\\app") || surus_make_openapi(exchange, &app->value));

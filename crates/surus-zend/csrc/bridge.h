@@ -250,8 +250,8 @@ void surus_rs_cut_off(void *exchange);
 /* At boot: one route of the application. `methods` has commas or is "*"; `headers` has a line for each condition; `about`
  * is for people, `origin` the file and line where it is declared.
  * Without a pattern the route answers what no other does: `methods` is "404" or "405". */
-void surus_rs_add_route(void *exchange, surus_str methods, surus_str pattern, surus_str host, surus_str headers,
-	surus_str about, surus_str origin, int64_t index);
+typedef struct { surus_str methods, pattern, host, headers, about, origin; int64_t index; } surus_route;
+void surus_rs_add_route(void *exchange, const surus_route *route);
 /* Whether errors are shown to clients. */
 bool surus_rs_is_dev(void *exchange);
 

@@ -233,6 +233,18 @@ pub(crate) struct Refusal {
     pub(crate) accepted: Str,
 }
 
+/// `surus_route`: one of the application, while it boots.
+#[repr(C)]
+pub(crate) struct Route {
+    pub(crate) methods: Str,
+    pub(crate) pattern: Str,
+    pub(crate) host: Str,
+    pub(crate) headers: Str,
+    pub(crate) about: Str,
+    pub(crate) origin: Str,
+    pub(crate) index: i64,
+}
+
 /// `surus_input`: the cells of validated input, and where their texts lie.
 #[repr(C)]
 pub(crate) struct Input {

@@ -24,14 +24,8 @@ use Surus\Routing\Pattern;
  */
 final class Boot
 {
-    /**
-     * The routes as [methods, pattern, host, headers, handler, arguments, pipeline, target, about, guarded, origin], and what
-     * answers exceptions. A route without a pattern takes every request, or those of which "404" or "405" is the
-     * answer. Input of a guarded one that is refused goes through PHP, too.
-     *
-     * @return array{routes: list<array{string, string, string, string, callable, list<Argument>, ?\Closure, array{class-string, string}|null, string, bool, string}>, errors: \Closure}
-     */
-    public static function compile(mixed $value, string $script, bool $dev): array
+    /** @throws BootError if it is no application, or one that cannot work */
+    public static function compile(mixed $value, string $script, bool $dev): Compiled
     {
         if ($value instanceof App) {
             return (new self($value, $dev))->application();
@@ -43,7 +37,7 @@ final class Boot
         $boot = new self(new App(), $dev);
         $route = $boot->single('*', $value, "$script:1");
 
-        return ['routes' => [$boot->row($route, [], '')], 'errors' => $boot->errors->answer(...)];
+        return new Compiled([$boot->compiled($route, [], '')], $boot->errors->answer(...));
     }
 
     private readonly Container $container;
@@ -69,37 +63,36 @@ final class Boot
         $this->pipeline = new Pipeline($this->container, $this->errors);
     }
 
-    /** @return array{routes: list<array{string, string, string, string, callable, list<Argument>, ?\Closure, array{class-string, string}|null, string, bool, string}>, errors: \Closure} */
-    private function application(): array
+    private function application(): Compiled
     {
         $this->container->check();
         $this->listen();
         if ($this->dev) {
             $this->errors->suggest(new NearestRoutes($this->app));
         }
-        $rows = [];
+        $routes = [];
         $preflights = new Preflights($this->pipeline);
         foreach ($this->app->declared() as $route) {
-            $rows[] = $this->row($route, $route->middleware, (string) $route->pattern);
+            $routes[] = $this->compiled($route, $route->middleware, (string) $route->pattern);
             $preflights->note($route, [...$this->middleware, ...$route->middleware]);
         }
         foreach ($preflights->routes() as $route) {
-            $rows[] = $this->row($route, [], (string) $route->pattern, false);
+            $routes[] = $this->compiled($route, [], (string) $route->pattern, false);
         }
         // Names are checked at boot, not when the first path is made.
         $this->container->get(\Surus\Routing\Urls::class);
         // Middleware of the application stands around every answer.
         $seen = $this->middleware !== [];
         if ($this->fallback !== null) {
-            $rows[] = $this->row($this->single('404', $this->fallback, ''), [], '');
+            $routes[] = $this->compiled($this->single('404', $this->fallback, ''), [], '');
         } elseif ($seen || $this->dev || $this->errors->has(404)) {
-            $rows[] = $this->row($this->single('404', static fn (Request $request): never => throw new NoRoute(404), ''), [], '');
+            $routes[] = $this->compiled($this->single('404', static fn (Request $request): never => throw new NoRoute(404), ''), [], '');
         }
         if ($seen || $this->errors->has(405)) {
-            $rows[] = $this->row($this->single('405', static fn (Request $request): never => throw new HttpException(405), ''), [], '');
+            $routes[] = $this->compiled($this->single('405', static fn (Request $request): never => throw new HttpException(405), ''), [], '');
         }
 
-        return ['routes' => $rows, 'errors' => $this->errors->answer(...)];
+        return new Compiled($routes, $this->errors->answer(...));
     }
 
     /** They are called as (Throwable, Request). */
@@ -144,29 +137,25 @@ final class Boot
         return new Declared([$methods], new Pattern(''), $handler, '', '', [], [], $origin);
     }
 
-    /**
-     * @param list<callable|object|string> $inner middleware of groups and the route
-     *
-     * @return array{string, string, string, string, callable, list<Argument>, ?\Closure, array{class-string, string}|null, string, bool, string}
-     */
-    private function row(Declared $route, array $inner, string $pattern, bool $piped = true): array
+    /** @param list<callable|object|string> $inner middleware of groups and the route */
+    private function compiled(Declared $route, array $inner, string $pattern, bool $piped = true): CompiledRoute
     {
         $plan = $this->planner->plan($route);
         $handler = "The handler for \"{$route->label()}\" (" . Origin::name($route->handler) . ')';
         $pipeline = $piped ? $this->pipeline->make([...$this->middleware, ...$inner], $route->origin, $handler) : null;
 
-        return [
-            implode(',', $route->methods),
-            $pattern === '' ? '' : (string) $plan->pattern,
-            $route->host,
-            implode("\n", $route->headers),
-            $plan->handler,
-            $plan->arguments,
-            $pipeline,
-            $plan->target,
-            $route->about($this->middleware),
-            $pipeline !== null || $this->errors->hasInput(),
-            $route->origin,
-        ];
+        return new CompiledRoute(
+            methods: implode(',', $route->methods),
+            pattern: $pattern === '' ? '' : (string) $plan->pattern,
+            host: $route->host,
+            headers: implode("\n", $route->headers),
+            handler: $plan->handler,
+            arguments: $plan->arguments,
+            pipeline: $pipeline,
+            target: $plan->target,
+            about: $route->about($this->middleware),
+            isGuarded: $pipeline !== null || $this->errors->hasInput(),
+            origin: $route->origin,
+        );
     }
 }

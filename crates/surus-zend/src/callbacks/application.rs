@@ -5,33 +5,25 @@ use std::{cell::RefCell, ffi::c_void};
 use super::{exchange, store};
 use crate::{
     engine::php_classes,
-    ffi::{Str, Taken},
+    ffi::{Route, Str, Taken},
     router::{self, Declared},
     shared::rate,
 };
 
 #[no_mangle]
-unsafe extern "C" fn surus_rs_add_route(
-    raw: *mut c_void,
-    methods: Str,
-    pattern: Str,
-    host: Str,
-    headers: Str,
-    about: Str,
-    origin: Str,
-    index: i64,
-) {
-    // SAFETY: C passes the running task's exchange, and texts that live for this call.
+unsafe extern "C" fn surus_rs_add_route(raw: *mut c_void, route: *const Route) {
+    // SAFETY: C passes the running task's exchange, and a route and its texts that live for this call.
     unsafe {
         let text = |s: Str| String::from_utf8_lossy(s.bytes()).into_owned();
+        let route = &*route;
         exchange(raw).routes.borrow_mut().push(Declared {
-            methods: text(methods),
-            pattern: text(pattern),
-            host: text(host),
-            headers: text(headers),
-            about: text(about),
-            origin: text(origin),
-            index,
+            methods: text(route.methods),
+            pattern: text(route.pattern),
+            host: text(route.host),
+            headers: text(route.headers),
+            about: text(route.about),
+            origin: text(route.origin),
+            index: route.index,
         });
     }
 }
