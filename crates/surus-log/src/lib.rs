@@ -4,7 +4,7 @@
 //!
 //! - [`sink`]: one log, its lines that wait, and who writes them
 //! - [`place`]: what is written to: standard output, standard error or a file
-//! - [`mod@line`]: how a line of the server's own looks; [`clock`]: its time
+//! - [`mod@line`]: the format of the server's own lines; [`clock`]: its time
 //! - [`mod@dropped`]: how many lines were dropped, in memory that all processes of a server share
 //!
 //! ```text
@@ -119,7 +119,7 @@ pub fn say(message: fmt::Arguments<'_>) {
     write(Log::Error, line::own(&message, is_file).as_bytes());
 }
 
-/// The same on standard error as well, if the log is elsewhere: whoever starts a server looks there.
+/// The same on standard error as well, if the log is elsewhere: whoever starts a server reads it.
 pub fn complain(message: fmt::Arguments<'_>) {
     if ERROR.is_file() {
         say(message);
@@ -171,7 +171,7 @@ pub fn open(log: Log, path: &Path) -> io::Result<()> {
     log.sink().open(path)
 }
 
-/// Opens the files of logs anew: they may have been renamed. Those that cannot be opened go on as they are, which is said.
+/// Reopens the log files: they may have been renamed. Those that cannot be opened stay as they are, with a message.
 /// Returns copies of the new ones, for [`adopt`] in other processes.
 pub fn reopen() -> Vec<(Log, OwnedFd)> {
     let mut opened = Vec::new();

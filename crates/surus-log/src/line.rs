@@ -1,4 +1,4 @@
-//! How a line of the server's own looks.
+//! The format of the server's own lines.
 
 use std::fmt::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};

@@ -45,7 +45,7 @@ pub(crate) struct Admin {
 }
 
 impl Admin {
-    /// A successor binds beside its predecessor.
+    /// A successor binds while its predecessor serves.
     pub(crate) fn bind(desk: &Desk, upgrade: bool) -> io::Result<Self> {
         if !upgrade {
             listen::probe(desk.address)?;

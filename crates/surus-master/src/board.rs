@@ -49,7 +49,7 @@ impl Board {
         seats * CELLS
     }
 
-    /// Over so many as [`Board::cells`] says, which master and workers share.
+    /// Over the cells that master and workers share; [`Board::cells`] says how many.
     #[must_use]
     pub fn new(cells: &'static [AtomicU64]) -> Self {
         Board(cells)

@@ -2,7 +2,7 @@
 //!
 //! The master serves them from its own loop, so nothing here waits. One that says half of a request, or does not read its
 //! answer, has [`Clients::patience`]; where all places are taken, the first to go is of the address that holds the most,
-//! so that whoever asks properly finds a place.
+//! so that well-behaved clients are served.
 
 use std::collections::HashMap;
 use std::io::{self, Read, Write};

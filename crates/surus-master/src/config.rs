@@ -36,6 +36,6 @@ pub struct Config {
     pub predecessor: Option<Predecessor>,
     /// A version that does not boot is shown to clients (development); else the old one goes on.
     pub shows_errors: bool,
-    /// What `status` says of this server beside what the master knows.
+    /// What `status` says of this server in addition to what the master knows.
     pub about: Value,
 }

@@ -70,7 +70,7 @@ pub(crate) struct Control {
 }
 
 impl Control {
-    /// Binds beside the final name, for [`Control::publish`].
+    /// Binds to a temporary name, for [`Control::publish`].
     ///
     /// # Errors
     /// The name is another server's, or cannot be made.
@@ -112,7 +112,7 @@ impl Control {
         let Some(new) = &self.unpublished else {
             return Ok(());
         };
-        // Of servers that start at a time one looks and renames after the other.
+        // Servers that start at the same time check and rename one after the other.
         let _lock = lock_folder(&self.path);
         may_take(&self.path, self.predecessor)?;
         let found = fs::symlink_metadata(new)?;
@@ -196,7 +196,7 @@ impl Drop for Control {
     }
 }
 
-/// Held by whoever looks at a name and then takes it, until it is dropped. A folder that cannot be locked, or that
+/// Held while a name is checked and then taken. A folder that cannot be locked, or that
 /// somebody else holds for long, does not keep a server from its socket.
 fn lock_folder(path: &Path) -> Option<Flock<File>> {
     let mut folder = File::open(path.parent()?).ok()?;
@@ -228,7 +228,7 @@ fn may_take(path: &Path, predecessor: Option<i32>) -> io::Result<()> {
     if predecessor == Some(owner) || is_ending(path) {
         return Ok(());
     }
-    refused(format!("the server with the process id {owner} has it"))
+    refused(format!("the server with the process id {owner} uses it"))
 }
 
 /// The process that listens on a socket of this name; `None` if nobody does.
@@ -245,7 +245,7 @@ fn owner(path: &Path) -> io::Result<Option<i32>> {
     }
 }
 
-/// It has its last requests, and has let go of its port: who starts it anew does not wait for that.
+/// It has its last requests, and has let go of its port: a server that is started again does not wait for that.
 fn is_ending(path: &Path) -> bool {
     ask(path, Request::Status, PROMPT).is_ok_and(|status| status["ending"] == true)
 }

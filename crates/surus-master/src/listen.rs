@@ -212,7 +212,7 @@ impl Inherited {
     }
 }
 
-/// Binds `addresses` for so many workers, with what is inherited. `upgrade` says from whom: from a master, whose
+/// Binds `addresses` for this number of workers, with what is inherited. `upgrade` says from whom: from a master, whose
 /// successor may have another configuration, or from a service manager, whose sockets are the ones to serve.
 pub fn bind(
     addresses: &[Address],
@@ -295,7 +295,7 @@ fn another(first: Option<&OwnedFd>, address: &Address) -> io::Result<OwnedFd> {
     }
 }
 
-/// Sockets with SO_REUSEPORT bind beside each other, those of a second server as well. A bind without it tells.
+/// Several sockets with SO_REUSEPORT can have one address, also those of a second server. A bind without it detects that.
 pub(crate) fn probe(address: SocketAddr) -> io::Result<SocketAddr> {
     let socket = socket(address)?;
     socket.bind(&address.into())?;

@@ -9,7 +9,7 @@ use crate::state::{Event, Life, Now};
 /// How often the limits of [`Recycle`] are looked at.
 const RECYCLING: Duration = Duration::from_secs(1);
 
-/// Looks per watchdog time: so many chances has a worker to answer.
+/// Checks per watchdog time: the number of chances that a worker has to answer.
 const CHANCES: u32 = 4;
 
 /// When workers are replaced, one at a time.

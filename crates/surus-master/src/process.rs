@@ -46,7 +46,7 @@ impl Process {
         self.channel.as_ref()
     }
 
-    /// Orders are short and few. A worker that has left so many unread that this one does not fit is stuck, and the
+    /// Orders are short and few. A worker that has not read enough of them for this one to fit is stuck, and the
     /// watchdog's to find.
     pub(crate) fn order(&self, order: &Order) {
         if let Some(mut channel) = self.channel.as_ref() {

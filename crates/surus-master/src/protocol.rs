@@ -7,7 +7,7 @@ use serde_json::Value;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Order {
-    /// Boot the application as it is on disk now, beside the version that serves. Answered with
+    /// Boot the application as it is on disk now, in addition to the version that serves. Answered with
     /// [`Report::Prepared`] or [`Report::PrepareFailed`].
     Prepare {
         /// The reload this belongs to. Reports of an older one are stale.

@@ -63,7 +63,7 @@ impl Reloads {
         }
     }
 
-    /// From when on a changed file may not have been noticed yet. Called when a reload looks for them.
+    /// From when on a changed file may not have been noticed yet. Called when a reload searches for them.
     pub(crate) fn refresh(&mut self) -> u64 {
         let since = std::mem::replace(&mut self.refreshed, unix_time());
         since.saturating_sub(CLOCK_SLACK)

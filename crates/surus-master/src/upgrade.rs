@@ -18,7 +18,7 @@ use crate::listen::Inherited;
 const PREDECESSOR: &str = "SURUS_UPGRADE_FROM";
 
 const FIRST_PROCESS: &str = "this is the first process of a container, which would end with it: \
-    start a container of the new image beside this one, then stop this one (`surus reload` takes new code)";
+    start a container of the new image, then stop this one (`surus reload` takes new code)";
 
 /// Bytes of one of [`Predecessor::tell`].
 const LONGEST_REASON: usize = 16 * 1024;

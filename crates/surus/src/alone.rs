@@ -12,12 +12,12 @@ use crate::backend::{self, Isolates};
 use crate::broken;
 use crate::config::{Config, Entry};
 use crate::dev::{self, Watcher};
-use crate::process::{self, Line, News, Runs};
+use crate::process::{self, News, Queue, Runs};
 use crate::worker::{failed, Failure, GIVEN_UP, PHP_GRACE};
 use crate::BOOT_FAILED;
 
 /// Returns the exit code.
-pub(crate) async fn run(config: &Config, engine: &Engine, line: &Line, mut seat: Seat) -> i32 {
+pub(crate) async fn run(config: &Config, engine: &Engine, queue: &Queue, mut seat: Seat) -> i32 {
     // Held by workers only: when the last one has gone, there is nothing more to do.
     seat.held.clear();
     seat.listeners.clear();
@@ -30,7 +30,7 @@ pub(crate) async fn run(config: &Config, engine: &Engine, line: &Line, mut seat:
         worn_out: Cell::new(false),
     });
     let first = seat.index == config.workers;
-    match one_at_a_time(config, engine, line, seat.refresh, first, &news).await {
+    match one_at_a_time(config, engine, queue, seat.refresh, first, &news).await {
         Ok(()) => 0,
         Err(error) if news.ready.get() => {
             surus_log::say!("{error}");
@@ -89,7 +89,7 @@ impl Reporter {
 async fn one_at_a_time(
     config: &Config,
     engine: &Engine,
-    line: &Line,
+    queue: &Queue,
     refresh: Option<u64>,
     first: bool,
     reporter: &Rc<Reporter>,
@@ -110,11 +110,11 @@ async fn one_at_a_time(
                     files.push(source.clone());
                     files
                 });
-                process::serve(line, &*app, wait, drain, tell).await?;
+                process::serve(queue, &*app, wait, drain, tell).await?;
             }
             Ok(app) => {
                 let tell = move |news: News<'_>| reporter.tell(news);
-                process::serve(line, &app, wait, drain, tell).await?;
+                process::serve(queue, &app, wait, drain, tell).await?;
             }
             // At the start: a reload goes on with the version before. What is wrong is in the workers' hands then.
             Err(error) if config.dev && refresh.is_none() => {
@@ -123,7 +123,7 @@ async fn one_at_a_time(
                 }
                 let source = config.app.source.clone();
                 let tell = watching(reporter, move || dev::around(&source));
-                process::serve(line, &Broken(error.to_string()), wait, drain, tell).await?;
+                process::serve(queue, &Broken(error.to_string()), wait, drain, tell).await?;
             }
             Err(error) => return Err(error.into()),
         },
@@ -131,13 +131,13 @@ async fn one_at_a_time(
         Entry::Classic { .. } => {
             let isolates = Isolates::new(engine, app)?;
             let tell = move |news: News<'_>| reporter.tell(news);
-            process::serve(line, &isolates.pool, wait, drain, tell).await?;
+            process::serve(queue, &isolates.pool, wait, drain, tell).await?;
         }
     }
     Ok(())
 }
 
-/// Between two requests, looks whether one of these files or of those that the application has named was changed.
+/// Between two requests, checks whether one of these files or of those that the application has named was changed.
 fn watching(reporter: Rc<Reporter>, files: impl Fn() -> Vec<PathBuf>) -> impl Fn(News<'_>) {
     let watcher = RefCell::new(Watcher::default());
     move |news: News<'_>| {

@@ -6,7 +6,7 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::config::{Mode, Workers};
 
-/// A PHP application server: stock PHP, many requests at a time in each process.
+/// A PHP application server: stock PHP, many requests at the same time in each process.
 #[derive(Debug, Parser)]
 #[command(version, propagate_version = true, after_help = EXIT_CODES)]
 pub(crate) struct Cli {
@@ -22,7 +22,7 @@ pub(crate) enum Command {
     /// Print the resolved configuration, or what is wrong with it
     #[command(after_help = CHECK_HELP)]
     Check(ServeArgs),
-    /// Make a folder with a small application that works, and its tests
+    /// Create a small application with tests
     #[command(after_help = NEW_HELP)]
     New(NewArgs),
     /// Print the routes of an application
@@ -31,25 +31,25 @@ pub(crate) enum Command {
     /// Print the OpenAPI document of an application
     #[command(after_help = OPENAPI_HELP)]
     Openapi(ServeArgs),
-    /// Write what Surus adds to PHP as files for editors and analysers
+    /// Write the Surus classes as files, for editors and PHPStan
     #[command(after_help = STUBS_HELP)]
     Stubs(StubsArgs),
     /// Run a PHP script on the command line, with the engine that serves
     #[command(after_help = PHP_HELP)]
     Php(PhpArgs),
-    /// Boot the code as it is now beside the running version, which finishes its requests
+    /// Load new code without losing a request
     #[command(after_help = CONTROL_HELP)]
     Reload(ControlArgs),
-    /// Replace the running server, binary and configuration, without a lost request
+    /// Replace binary and configuration without losing a request
     #[command(after_help = CONTROL_HELP)]
     Upgrade(ControlArgs),
-    /// Finish the requests in flight and end
+    /// Finish the requests in flight and stop
     #[command(after_help = CONTROL_HELP)]
     Stop(ControlArgs),
-    /// Show what a running server does
+    /// Show the status of a running server
     #[command(after_help = CONTROL_HELP)]
     Status(StatusArgs),
-    /// Show what a running server does, live
+    /// Show the status of a running server, live
     #[command(after_help = CONTROL_HELP)]
     Top(TopArgs),
     /// Measure what an isolate costs on this machine
@@ -58,8 +58,8 @@ pub(crate) enum Command {
 
 #[derive(Args, Debug, Default)]
 pub(crate) struct ServeArgs {
-    /// A script or a folder. A folder is served by what is in it: surus.toml, else app.php (coroutine), else
-    /// public/index.php or index.php (classic)
+    /// A script or a folder. In a folder, the first of these is used: surus.toml, app.php (coroutine),
+    /// public/index.php, index.php (classic)
     #[arg(default_value = ".")]
     pub(crate) path: PathBuf,
 
@@ -71,13 +71,13 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "N|auto", allow_negative_numbers = true)]
     pub(crate) workers: Option<Workers>,
 
-    /// How PHP runs. classic: a PHP request for each HTTP request, as under php-fpm. coroutine: the script boots once
-    /// and serves requests concurrently. process: as classic, but each request has a process, for extensions that
-    /// cannot share one [default: what the folder has]
+    /// How PHP runs. classic: one PHP request for each HTTP request, as under php-fpm. coroutine: the script boots
+    /// once and serves many requests at the same time. process: as classic, one request at a time in each process, for
+    /// extensions that cannot be isolated [default: by the content of the folder]
     #[arg(long, value_enum)]
     pub(crate) mode: Option<Mode>,
 
-    /// The configuration [default: surus.toml in the folder that is served]
+    /// The configuration file [default: surus.toml in the folder that is served]
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
 
@@ -85,20 +85,20 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
 
-    /// For development: errors are shown to the client, and changed code is loaded
+    /// For development: show errors to the client, and reload when code changes
     #[arg(long)]
     pub(crate) dev: bool,
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct StubsArgs {
-    /// Where they go; it is made if it is not there
+    /// The folder to write to; it is created if it does not exist
     pub(crate) folder: PathBuf,
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct NewArgs {
-    /// The folder: it must not be there, or be empty
+    /// The folder to create; it must not exist, or be empty
     pub(crate) folder: PathBuf,
 }
 
@@ -116,10 +116,10 @@ pub(crate) struct PhpArgs {
     pub(crate) args: Vec<OsString>,
 }
 
-/// Which of the running servers is meant.
+/// Selects one of the running servers.
 #[derive(Args, Debug, Default)]
 pub(crate) struct ControlArgs {
-    /// The path that the server was started with [default: the only server that runs]
+    /// The path that the server was started with [default: the only running server]
     pub(crate) path: Option<PathBuf>,
 
     /// The server's process id
@@ -136,7 +136,7 @@ pub(crate) struct StatusArgs {
     #[command(flatten)]
     pub(crate) server: ControlArgs,
 
-    /// As JSON, for programs
+    /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -146,29 +146,29 @@ pub(crate) struct TopArgs {
     #[command(flatten)]
     pub(crate) server: ControlArgs,
 
-    /// Seconds between two looks
+    /// Seconds between two updates
     #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = pause, allow_negative_numbers = true)]
     pub(crate) every: Duration,
 
-    /// End after so many looks
+    /// Stop after this number of updates
     #[arg(short = 'n', long, value_name = "N")]
-    pub(crate) looks: Option<u64>,
+    pub(crate) count: Option<u64>,
 }
 
 fn pause(text: &str) -> Result<Duration, String> {
     match text.parse::<f64>() {
         Ok(seconds) if (0.1..=3600.0).contains(&seconds) => Ok(Duration::from_secs_f64(seconds)),
-        _ => Err(format!("{text:?} is no number from 0.1 to 3600")),
+        _ => Err(format!("{text:?} is not a number from 0.1 to 3600")),
     }
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct InternalsArgs {
-    /// As a JSON object of numbers, for programs
+    /// Print a JSON object of numbers
     #[arg(long)]
     pub(crate) json: bool,
 
-    /// How many isolates to measure with
+    /// Number of isolates to measure with
     #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) isolates: u16,
 }
@@ -179,47 +179,47 @@ Exit codes: 0 done, 1 the application failed to boot, 2 wrong usage or configura
 const SERVE_HELP: &str = "\
 Examples:
   surus serve                                the application in this folder
-  surus serve app.php --listen 0.0.0.0:80    one script, to the world
+  surus serve app.php --listen 0.0.0.0:80    one script, on all addresses
   surus serve /var/www/blog --workers 4      a classic site
 
-Each key of surus.toml can be given with --set, and in the environment: SURUS_LISTEN, SURUS_REQUEST_TIMEOUT, \
-SURUS_ISOLATES_MAX and so on, SURUS_PHP='{ memory_limit = \"64M\" }'. Flags win over the environment, the environment over the \
-file. SURUS_LOG=warn logs less.
+Each key of surus.toml can be set with --set and in the environment: SURUS_LISTEN, SURUS_REQUEST_TIMEOUT, \
+SURUS_ISOLATES_MAX, SURUS_PHP='{ memory_limit = \"64M\" }'. Flags override the environment, which overrides the file. \
+`surus check` prints all keys. SURUS_LOG=warn logs less.
 
-SIGTERM, SIGQUIT or Ctrl-C finishes the requests in flight and ends; a second one ends at once. SIGHUP is `surus reload`, \
-SIGUSR2 is `surus upgrade`. SIGUSR1 opens the files of logs anew.
+SIGTERM, SIGQUIT or Ctrl-C: finish the requests in flight and stop; a second one stops at once. SIGHUP: `surus reload`. \
+SIGUSR2: `surus upgrade`. SIGUSR1: reopen the log files.
 
 Exit codes: 0 done, 1 the application failed to boot, 2 wrong usage or configuration.";
 
 const CONTROL_HELP: &str = "\
 A server is found by its control socket, which only its own user may use: PID.sock in $RUNTIME_DIRECTORY, /run/surus (root), \
-$XDG_RUNTIME_DIR/surus or /tmp/surus-UID, or where `control` in surus.toml says.
+$XDG_RUNTIME_DIR/surus or /tmp/surus-UID, or the path that `control` in surus.toml names.
 
-Exit codes: 0 done, 1 it failed (the old version goes on), 2 there is no such server, or several.";
+Exit codes: 0 done, 1 it failed (the old version keeps running), 2 there is no such server, or more than one.";
 
 const CHECK_HELP: &str = "\
-Takes what `surus serve` takes and starts nothing. The output is a complete surus.toml; each line says where its value \
-comes from. Values of passwords and keys are not shown.
+Takes the arguments of `surus serve` and starts nothing. The output is a complete surus.toml; the comment of each line names \
+the source of the value. Passwords and keys are not shown.
 
 Exit codes: 0 the configuration is valid, 2 it is not.";
 
 const ROUTES_HELP: &str = "\
-Takes what `surus serve` takes, boots the application once and serves nothing.
+Takes the arguments of `surus serve`, boots the application once and serves nothing.
 
 Exit codes: 0 done, 1 the application failed to boot or has no routes, 2 wrong usage or configuration.";
 
 const NEW_HELP: &str = "\
-`surus serve FOLDER --dev` serves it then.
+Then run it with `surus serve FOLDER --dev`.
 
 Exit codes: 0 done, 2 wrong usage, or the folder cannot be written.";
 
 const STUBS_HELP: &str = "\
-The Surus\\ classes are part of the binary: to run, PHP needs no such files.
+The Surus\\ classes are in the binary: PHP does not need these files.
 
 Exit codes: 0 done, 2 wrong usage, or the folder cannot be written.";
 
 const OPENAPI_HELP: &str = "\
-Takes what `surus serve` takes, boots the application once and serves nothing.
+Takes the arguments of `surus serve`, boots the application once and serves nothing.
 
 Exit codes: 0 done, 1 the application failed to boot or has no routes, 2 wrong usage or configuration.";
 

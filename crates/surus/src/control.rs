@@ -314,7 +314,7 @@ pub(crate) fn top(arguments: &TopArgs) -> ExitCode {
             .map(|(then, status)| (status, now.duration_since(*then)));
         print(&format!("{clear}{}\n", table::top(&status, rate)));
         before = Some((now, status));
-        if arguments.looks.is_some_and(|looks| look >= looks) {
+        if arguments.count.is_some_and(|count| look >= count) {
             break;
         }
         std::thread::sleep(pause);

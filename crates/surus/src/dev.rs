@@ -13,12 +13,12 @@ use std::time::{Duration, Instant};
 use surus_master::{Report, Stamp};
 
 use crate::backend::{Counted, Php};
-use crate::orders::Orders;
+use crate::orders::ControlChannel;
 
 /// How often files are looked at.
 pub(crate) const LOOK: Duration = Duration::from_millis(250);
 
-/// Where the code does not boot, files around it are looked at as well: at most so many, and so deep.
+/// Where the code does not boot, files around it are watched as well: limits of their number and depth.
 const MOST_FILES: usize = 2000;
 const DEPTH: usize = 6;
 
@@ -71,7 +71,7 @@ pub(crate) fn around(source: &Path) -> Vec<PathBuf> {
 pub(crate) async fn watch<B: Php>(
     backend: Rc<B>,
     counted: Rc<Counted<B>>,
-    orders: Rc<Orders<B>>,
+    orders: Rc<ControlChannel<B>>,
     source: PathBuf,
 ) {
     let mut watcher = Watcher::default();

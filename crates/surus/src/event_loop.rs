@@ -1,4 +1,4 @@
-//! The event loop of whoever runs PHP: one thread, with sockets and timers.
+//! The event loop of a process that runs PHP: one thread, with sockets and timers.
 
 use std::future::Future;
 use std::io;

@@ -12,7 +12,7 @@ pub(crate) fn raise() {
     }
 }
 
-/// How many of so many connections the limit allows. Half of it is left to the files of bodies and to PHP.
+/// How many of the wanted connections the limit allows. Half of it is left to the files of bodies and to PHP.
 pub(crate) fn connections(wanted: usize) -> usize {
     match getrlimit(Resource::RLIMIT_NOFILE) {
         Ok((soft, _)) => wanted.min(usize::try_from(soft / 2).unwrap_or(usize::MAX).max(1)),

@@ -20,7 +20,7 @@ use crate::backend::{Counted, Php};
 const LISTED: usize = 20;
 
 /// A worker's connection to its master, for the tasks of its event loop.
-pub(crate) struct Orders<B: Php> {
+pub(crate) struct ControlChannel<B: Php> {
     engine: Engine,
     /// For developers: what does not boot is shown to the client.
     dev: bool,
@@ -48,7 +48,7 @@ pub(crate) struct Since {
     pub(crate) requests: u64,
 }
 
-impl<B: Php> Orders<B> {
+impl<B: Php> ControlChannel<B> {
     pub(crate) fn new(
         engine: &Engine,
         dev: bool,
@@ -58,7 +58,7 @@ impl<B: Php> Orders<B> {
         listeners: Vec<Vec<OwnedFd>>,
         intake: UnboundedSender<Intake>,
     ) -> Self {
-        Orders {
+        ControlChannel {
             engine: *engine,
             dev,
             backend,
@@ -171,7 +171,7 @@ impl<B: Php> Orders<B> {
         });
     }
 
-    /// Boots the application once more beside itself and lets that one serve. False if a reload does so anyway.
+    /// Boots the application in a second isolate and lets that one serve. False if a reload does so anyway.
     pub(crate) async fn renew(&self) -> Result<bool, String> {
         let begun = self.begun.get();
         if self.reload.get() != 0 {

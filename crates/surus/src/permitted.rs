@@ -12,7 +12,7 @@ use crate::config::{Config, Entry};
 /// PHP's own, where it writes its errors itself.
 const ERROR_LOG: &str = "error_log";
 
-/// What is not permitted, each with the mend.
+/// What is not permitted, each with its remedy.
 pub(crate) fn check(config: &Config) -> Vec<String> {
     let wanted = wanted(config);
     let identity = config.master.identity.as_ref();

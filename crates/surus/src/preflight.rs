@@ -1,4 +1,4 @@
-//! What `surus serve` looks at before PHP starts: what would fail later, in words that say less.
+//! Checks before PHP starts, for what would fail later with a less helpful message.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -29,14 +29,14 @@ pub(crate) fn check(config: &Config) -> Result<Vec<(String, String)>, Vec<String
         false => lock_folder(),
     };
     let locks = locks.map(|folder| ini.extend(folder));
-    let looks = [
+    let checks = [
         files(config),
         stack(),
         memory_manager(),
         spool(config),
         locks,
     ];
-    let mut wrong: Vec<String> = looks.into_iter().filter_map(Result::err).collect();
+    let mut wrong: Vec<String> = checks.into_iter().filter_map(Result::err).collect();
     wrong.extend(permitted::check(config));
     superuser(config);
     time_limit(config);
@@ -144,7 +144,7 @@ fn spool(config: &Config) -> Result<(), String> {
     }
     tracing::warn!(
         "{message}; long request bodies and responses will fail: set spool_folder to a folder that can be written to, \
-         or have a tmpfs there"
+         or mount a tmpfs there"
     );
     Ok(())
 }
@@ -160,7 +160,7 @@ fn told(error: &io::Error) -> String {
 fn superuser(config: &Config) {
     if nix::unistd::Uid::effective().is_root() && config.master.identity.is_none() && !config.dev {
         tracing::warn!(
-            "PHP runs as root: a fault in the application is one of the whole machine. Set user (user = \"www-data\"), \
+            "PHP runs as root: a bug in the application can damage the whole system. Set user (user = \"www-data\"), \
              or start the server as another user"
         );
     }

@@ -1,4 +1,4 @@
-//! An application whose isolate is replaced once it has served for long enough: the code boots again beside it, as in a
+//! An application whose isolate is replaced once it has served for long enough: the code boots again in a second one, as in a
 //! reload, and what it had collected goes with the old one.
 //!
 //! Isolates of classic sites need none of this: each is looked at after its request.
@@ -9,7 +9,7 @@ use std::time::Duration;
 use surus_zend::IsolateLimits;
 
 use crate::backend::{Counted, Php};
-use crate::orders::{Orders, Since};
+use crate::orders::{ControlChannel, Since};
 
 /// How often it is looked.
 const LOOK: Duration = Duration::from_secs(1);
@@ -26,7 +26,7 @@ pub(crate) async fn watch<B: Php>(
     (worker, workers): (usize, usize),
     backend: Rc<B>,
     counted: Rc<Counted<B>>,
-    orders: Rc<Orders<B>>,
+    orders: Rc<ControlChannel<B>>,
 ) {
     let share = worker as f64 / workers.max(1) as f64 / 4.0;
     let limits = stretched(limits, share);
@@ -42,7 +42,7 @@ pub(crate) async fn watch<B: Php>(
             Ok(true) => tracing::info!("the isolate of the application is replaced: {why}"),
             Ok(false) => {}
             Err(error) => {
-                tracing::error!(%error, "the application did not boot again; it goes on as it is");
+                tracing::error!(%error, "the application did not boot again; the old version keeps running");
                 tokio::time::sleep(TRY_AGAIN).await;
             }
         }

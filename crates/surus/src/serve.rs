@@ -12,7 +12,7 @@ use surus_zend::{Engine, EngineConfig, SelfTest};
 
 use crate::cli::ServeArgs;
 use crate::config::{Config, PROCESSES};
-use crate::process::{Line, SLEEP};
+use crate::process::{Queue, SLEEP};
 use crate::{
     control, dev, event_loop, inspect, log, open_files, preflight, worker, BOOT_FAILED,
     MISCONFIGURED,
@@ -28,7 +28,7 @@ pub(crate) struct Refusal {
 }
 
 impl Refusal {
-    /// What the operator can mend.
+    /// What the operator can fix.
     pub(crate) fn misconfigured(why: impl ToString) -> Self {
         Refusal {
             code: MISCONFIGURED,
@@ -96,16 +96,16 @@ fn serve(
         predecessor.is_some(),
     )
     .map_err(Refusal::misconfigured)?;
-    let line = match processes {
+    let queue = match processes {
         None => None,
         Some(count) => {
             let time = if config.dev { dev::LOOK } else { SLEEP };
-            let (line, held) = Line::new(time).map_err(|error| {
+            let (queue, held) = Queue::new(time).map_err(|error| {
                 Refusal::failed(format!("no socket for PHP's processes: {error}"))
             })?;
             listeners.add_silent(count);
             listeners.hold(held);
-            Some(line)
+            Some(queue)
         }
     };
     let ready = ready_line(config, processes, listeners.addresses());
@@ -131,7 +131,7 @@ fn serve(
     let outcome = surus_master::run(
         &master,
         listeners,
-        &|seat| worker::run(config, &engine, line.as_ref(), seat),
+        &|seat| worker::run(config, &engine, queue.as_ref(), seat),
         &mut || announce(config, &ready),
     );
     match outcome {

@@ -17,8 +17,8 @@ use crate::config::{App, Config, Entry};
 use crate::dev;
 use crate::event_loop;
 use crate::open_files;
-use crate::orders::Orders;
-use crate::process::{Line, Processes};
+use crate::orders::ControlChannel;
+use crate::process::{Processes, Queue};
 use crate::recycle;
 use crate::BOOT_FAILED;
 
@@ -27,7 +27,7 @@ pub(crate) const PHP_GRACE: Duration = Duration::from_secs(3);
 
 /// Runs in the child, after the fork. Returns its exit code. With a `line`, PHP has processes of its own: the seats behind
 /// those of the workers.
-pub(crate) fn run(config: &Config, engine: &Engine, line: Option<&Line>, seat: Seat) -> i32 {
+pub(crate) fn run(config: &Config, engine: &Engine, queue: Option<&Queue>, seat: Seat) -> i32 {
     let runtime = match event_loop::new() {
         Ok(runtime) => runtime,
         Err(error) => {
@@ -37,7 +37,7 @@ pub(crate) fn run(config: &Config, engine: &Engine, line: Option<&Line>, seat: S
             );
         }
     };
-    let code = LocalSet::new().block_on(&runtime, live(config, engine, line, seat));
+    let code = LocalSet::new().block_on(&runtime, live(config, engine, queue, seat));
     // Helper threads may sit in a DNS lookup; nobody waits for its answer any more.
     runtime.shutdown_background();
     code
@@ -65,13 +65,13 @@ fn leave_to_master() -> io::Result<()> {
     Ok(())
 }
 
-async fn live(config: &Config, engine: &Engine, line: Option<&Line>, seat: Seat) -> i32 {
+async fn live(config: &Config, engine: &Engine, queue: Option<&Queue>, seat: Seat) -> i32 {
     if let Err(error) = leave_to_master() {
         return failed(&seat.master, &format!("cannot catch signals: {error}"));
     }
     let app = &config.app;
     app.room.clone().enter();
-    let Some(line) = line else {
+    let Some(queue) = queue else {
         engine.enter_worker(app.preempt_after);
         return match &app.entry {
             Entry::Coroutine { .. } => match Coroutine::boot(engine, app).await {
@@ -90,9 +90,9 @@ async fn live(config: &Config, engine: &Engine, line: Option<&Line>, seat: Seat)
         };
     };
     if seat.index >= config.workers {
-        return alone::run(config, engine, line, seat).await;
+        return alone::run(config, engine, queue, seat).await;
     }
-    let processes = Processes::new(line, &backend::limits(app));
+    let processes = Processes::new(queue, &backend::limits(app));
     match &app.entry {
         Entry::Coroutine { .. } => {
             let backend = Ok::<_, Failure>(Remote::new(processes, app));
@@ -154,7 +154,7 @@ async fn serve_with<B: Php>(
     limits.connections = open_files::connections(limits.connections);
     let edge = Edge::new(files, limits, config.settings.clone());
     let (intake, changes) = mpsc::unbounded_channel();
-    let orders = Orders::new(
+    let orders = ControlChannel::new(
         engine,
         config.dev,
         Rc::clone(&backend),
@@ -200,7 +200,10 @@ async fn serve_with<B: Php>(
     })
     .await?;
     if drained.aborted > 0 {
-        surus_log::say!("{} connections were cut off unfinished", drained.aborted);
+        surus_log::say!(
+            "{} connections were closed before their requests ended",
+            drained.aborted
+        );
     }
     finish(&*backend).await;
     following.abort();
@@ -216,7 +219,7 @@ async fn finish(backend: &impl Php) {
     let begun = Instant::now();
     while backend.unfinished() > 0 {
         if begun.elapsed() > PHP_GRACE {
-            surus_log::say!("{} requests did not end", backend.unfinished());
+            surus_log::say!("{} requests did not end in time", backend.unfinished());
             return;
         }
         // A worker that is about to end may look once in a while.

@@ -68,7 +68,7 @@ fn the_control_socket_of_a_live_server_is_not_taken() {
     assert_eq!(code, Some(2), "{text}");
     for part in [
         socket.to_str().expect("a path"),
-        &format!("the server with the process id {id} has it"),
+        &format!("the server with the process id {id} uses it"),
         "`control` takes another path",
     ] {
         assert!(text.contains(part), "no {part:?} in {text}");
@@ -129,7 +129,7 @@ fn a_socket_that_was_left_behind_is_replaced_once() {
         let text = said(&output);
         assert_eq!(output.status.code(), Some(2), "{text}");
         assert!(
-            text.contains(&format!("process id {owner} has it")),
+            text.contains(&format!("process id {owner} uses it")),
             "{text}"
         );
         refused += 1;
@@ -225,7 +225,7 @@ fn an_upgrade_says_why_it_failed() {
     fs::write(folder.path().join("app.php"), "<?php return fn () => ;").expect("a file");
     expect(&["exited with 1", "app.php did not boot", "syntax error"]);
     fs::write(&file, "[php]\n'opcache.lockfile_path' = '/proc/nothing'\n").expect("a file");
-    expect(&["its last words are in the log"]);
+    expect(&["its last messages are in the log"]);
     assert!(server.log().contains("lock file"), "{}", server.log());
     fs::write(&file, good).expect("a file");
     fs::write(folder.path().join("app.php"), APP).expect("a file");

@@ -52,7 +52,7 @@ fn a_drain_has_a_deadline() {
         assert!(waiting.response("GET").is_err(), "it had no answer");
         let log = server.log();
         assert!(
-            log.contains("1 connections were cut off unfinished"),
+            log.contains("1 connections were closed before their requests ended"),
             "{log}"
         );
     }

@@ -209,5 +209,5 @@ fn the_log_says_what_becomes_of_requests_when_a_change_does_not_boot() {
         log.contains("requests are answered with the error"),
         "{log}"
     );
-    assert!(!log.contains("the old version goes on"), "{log}");
+    assert!(!log.contains("the old version keeps running"), "{log}");
 }

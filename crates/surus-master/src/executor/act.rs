@@ -72,7 +72,7 @@ impl Master<'_> {
                 if let Some(predecessor) = &self.config.predecessor {
                     predecessor.tell(&message);
                 }
-                // Who starts a server looks at its terminal.
+                // Whoever starts a server reads its terminal.
                 surus_log::complain(format_args!("{message}"));
             }
             Action::Log(message) => surus_log::say!("{message}"),
@@ -87,7 +87,7 @@ impl Master<'_> {
             Err(error) if self.config.shows_errors => {
                 surus_log::say!("not reloaded, requests are answered with the error until the code boots: {error}");
             }
-            Err(error) => surus_log::say!("not reloaded, the old version goes on: {error}"),
+            Err(error) => surus_log::say!("not reloaded, the old version keeps running: {error}"),
         }
         self.reloads.note(&result);
         self.reloads.pending = None;

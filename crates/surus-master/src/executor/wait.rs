@@ -188,7 +188,7 @@ impl Master<'_> {
             {
                 let why = self.upgrade.take().map(|upgrade| upgrade.reason());
                 let why = why.filter(|why| !why.is_empty()).map_or_else(
-                    || format!("it {death}; its last words are in the log"),
+                    || format!("it {death}; its last messages are in the log"),
                     |why| format!("it {death}: {why}"),
                 );
                 events.push(Event::UpgradeFailed(why));

@@ -76,7 +76,7 @@ pub(crate) enum Action {
     Abort(Id, u64, String),
     /// Whoever asked for a reload is told how it went.
     Reloaded(Result<(), String>),
-    /// Accept connections for this seat: its own, once every worker is ready, or a neighbour's.
+    /// Accept connections for this seat: its own, once every worker is ready, or another worker's.
     Adopt {
         id: Id,
         seat: usize,

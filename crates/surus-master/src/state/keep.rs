@@ -1,9 +1,9 @@
-//! Seats without a worker: a neighbour keeps them.
+//! Seats without a worker: another worker keeps their sockets.
 
 use super::{Action, Id, Phase, State};
 
 impl State {
-    /// While nobody serves a seat, connections still arrive at its sockets: a neighbour accepts them.
+    /// While nobody serves a seat, connections still arrive at its sockets: another worker accepts them.
     pub(super) fn keep_seats(&mut self) -> Vec<Action> {
         let mut actions = Vec::new();
         if !self.announced || self.phase != Phase::Serving {

@@ -9,7 +9,7 @@
 //!      └──── death ◄──────────┘
 //!              │
 //!              ▼
-//!   seat waits (back-off), or at once another process; meanwhile a neighbour keeps its sockets (Adopt)
+//!   seat waits (back-off), or at once another process; meanwhile another worker keeps its sockets (Adopt)
 //! ```
 //!
 //! A worker that is ready accepts no connections before it is told to adopt its own seat: at the start, when all are
@@ -80,7 +80,7 @@ pub(crate) struct Seat {
     /// Back-off.
     waiting: Option<Now>,
     early_deaths: u32,
-    /// The neighbour that accepts its connections meanwhile.
+    /// The worker that accepts its connections meanwhile.
     keeper: Option<Id>,
     pub(crate) restarts: u64,
     /// Why the last process of this seat was replaced.
@@ -123,7 +123,7 @@ pub(crate) struct State {
 }
 
 impl State {
-    /// `plain`: so many seats behind those of the workers are for plain processes. `drain`: from SIGTERM to SIGKILL. `boot`: how long the new version may take to boot in a reload.
+    /// `plain`: the number of seats for plain processes, behind those of the workers. `drain`: from SIGTERM to SIGKILL. `boot`: how long the new version may take to boot in a reload.
     pub(crate) fn new(workers: usize, plain: usize, drain: Duration, boot: Duration) -> Self {
         let seat = |index| Seat {
             plain: index >= workers,
@@ -296,7 +296,7 @@ impl State {
             seat.next = None;
             self.recycle_not_before = Some(now + replace::TRY_AGAIN);
             actions.push(Action::Log(format!(
-                "the successor of worker {number} {death}; the worker goes on"
+                "the successor of worker {number} {death}; the worker keeps running"
             )));
             if let (Some(current), Some(reason), true) =
                 (seat.current, seat.reason.clone(), process.is_for_worn)

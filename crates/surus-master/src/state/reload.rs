@@ -1,4 +1,4 @@
-//! A reload: the new version boots beside the old one in every worker, then serves in all of them, or in none.
+//! A reload: the new version boots in every worker while the old one serves; then it serves in all of them, or in none.
 //!
 //! ```text
 //!   Reload ──► Prepare the first worker ──► Prepared ──► Prepare the others ──► all Prepared ──► Commit all ──► done
@@ -32,7 +32,7 @@ enum Stage {
     Replacing(VecDeque<usize>),
     /// The predecessors of plain processes are about to let go of the line.
     Retiring,
-    /// Workers boot the new version beside the old one.
+    /// Workers boot the new version while the old one serves.
     Booting,
     /// Workers that are about to serve the new version.
     Committing(BTreeSet<Id>),
@@ -134,7 +134,7 @@ impl State {
         };
         reload.until = now + self.boot;
         if self.seats[seat].next.is_some() {
-            // It is being recycled: `plain_ready` looks at what that successor has booted.
+            // It is being recycled: `plain_ready` checks what that successor has booted.
             return Vec::new();
         }
         let (next, action) = self.spawn(seat, now);
@@ -317,7 +317,7 @@ impl State {
                 );
                 let next = self.replaced_seat().and_then(|seat| self.seats[seat].next);
                 let mut actions = self.give_up_reload(&error);
-                // Else it would serve once it has booted, beside others that do not. That it has may be said already.
+                // Else it would serve once it has booted, while others do not. That it has may be said already.
                 if let Some(late) = next.and_then(|id| self.processes.get_mut(&id)) {
                     late.life = Life::Leaving { kill_at: None };
                 }

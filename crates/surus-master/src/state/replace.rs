@@ -1,4 +1,4 @@
-//! Workers that are replaced without a lost request: the successor starts beside them, on the same sockets, and they
+//! Workers that are replaced without a lost request: the successor starts while they serve, on the same sockets, and they
 //! drain when it is ready. One at a time. An upgrade does the same with the whole master.
 
 use std::time::Duration;

@@ -20,7 +20,7 @@ const X_SENDFILE: HeaderName = HeaderName::from_static("x-sendfile");
 /// What Symfony's and Laravel's file responses look for.
 const X_SENDFILE_TYPE: HeaderName = HeaderName::from_static("x-sendfile-type");
 
-/// A backend, and files beside it.
+/// A backend, and static files.
 #[derive(Debug)]
 pub(crate) struct Files<B> {
     inner: Rc<B>,

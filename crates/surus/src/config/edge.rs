@@ -157,7 +157,7 @@ pub(super) fn server_name(app: &App, hosts: &[HostName], wrong: &mut Wrong) -> O
     }
 }
 
-/// What the edge does beside passing requests on.
+/// Settings of the edge.
 pub(super) fn settings(server: &mut Server, app: &mut App, wrong: &mut Wrong) -> Settings {
     // Who names a file wants lines in it.
     let is_file = server.access_log_file.is_some();

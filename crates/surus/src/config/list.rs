@@ -95,10 +95,10 @@ pub(super) fn address(text: &str) -> Result<Address, String> {
         return Ok(SocketAddr::from(([127, 0, 0, 1], port)).into());
     }
     let found = text.to_socket_addrs().ok().and_then(|mut all| all.next());
-    found.map(Address::Tcp).ok_or_else(|| mend(text))
+    found.map(Address::Tcp).ok_or_else(|| remedy(text))
 }
 
-fn mend(text: &str) -> String {
+fn remedy(text: &str) -> String {
     let wrong = "not ADDRESS:PORT, and no port up to 65535";
     if let Some((scheme @ ("http" | "https" | "tcp"), rest)) = text.split_once("://") {
         let rest = rest.trim_end_matches('/');

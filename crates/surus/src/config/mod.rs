@@ -75,7 +75,7 @@ pub(crate) struct App {
     pub(crate) source: PathBuf,
     /// The script as a human would name it: relative to the folder that is served.
     pub(crate) label: String,
-    /// PHP runs in so many processes, each with one request at a time; else in the workers.
+    /// Number of processes for PHP, each with one request at a time; else PHP runs in the workers.
     pub(crate) processes: Option<usize>,
     /// Else the address that a request came to.
     pub(crate) server_name: Option<String>,

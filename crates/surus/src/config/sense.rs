@@ -27,7 +27,7 @@ pub(super) fn idle(places: &Places, is_coroutine: bool, in_processes: bool) -> V
     let said = keys.into_iter().filter(|(key, _)| places.has(key));
     said.map(|(key, why)| {
         let short = key.strip_prefix("app.").unwrap_or(key);
-        places.say(key, &format!("{short} changes nothing: {why}"))
+        places.say(key, &format!("{short} has no effect: {why}"))
     })
     .collect()
 }
@@ -62,7 +62,7 @@ pub(super) fn twice(listening: Option<&[Address]>, master: &Master) -> Vec<(&'st
         .filter(is_chosen)
         .filter(|it| all.contains(it))
     {
-        let why = format!("admin: {address} is what listen has: give it a port of its own");
+        let why = format!("admin: {address} is also in listen: use another port");
         wrong.push(("server.admin", why));
     }
     wrong

@@ -22,7 +22,7 @@ use tokio::net::UnixStream;
 use tokio::task::{spawn_local, JoinHandle};
 
 use super::wire::{put, Frames, BROKEN, DATA, END, HEAD};
-use super::{arriving, head, line, Line};
+use super::{arriving, head, line, Queue};
 
 /// Pieces of a body that is at hand.
 const PIECE: usize = 1024 * 1024;
@@ -39,14 +39,14 @@ pub(crate) struct Processes {
     in_flight: Rc<Cell<usize>>,
     /// In line or in PHP.
     max_in_flight: usize,
-    /// For the line and PHP's own deadline together, and then some: only a process that hangs lets it pass.
+    /// For the queue and PHP's own deadline together, and then some: only a process that hangs lets it pass.
     patience: Option<Duration>,
 }
 
 impl Processes {
-    pub(crate) fn new(line: &Line, limits: &Limits) -> Self {
+    pub(crate) fn new(queue: &Queue, limits: &Limits) -> Self {
         Processes {
-            address: line.address(),
+            address: queue.address(),
             in_flight: Rc::default(),
             max_in_flight: limits.max_in_flight.saturating_add(limits.max_queue),
             patience: limits
@@ -55,7 +55,7 @@ impl Processes {
         }
     }
 
-    /// Requests that are in line or in PHP.
+    /// Requests in the queue or in PHP.
     pub(crate) fn in_flight(&self) -> usize {
         self.in_flight.get()
     }
@@ -96,7 +96,7 @@ fn busy<B>() -> Response<Reply<B>> {
     response
 }
 
-/// Joins the line and sends what there is to send, without waiting: also a request whose client fires and forgets is
+/// Joins the queue and sends what there is to send, without waiting: also a request whose client fires and forgets is
 /// on its way when this first returns.
 fn begin(address: &Path, out: &[u8]) -> io::Result<(UnixStream, usize)> {
     let socket = Socket::new(Domain::UNIX, Type::STREAM.nonblocking(), None)?;

@@ -28,7 +28,7 @@ pub(crate) struct Arrived {
     pub(crate) request: Request,
     pub(crate) script: Option<Script>,
     pub(crate) upload: Upload,
-    /// On the clock of [`super::line::now`], when it joined the line.
+    /// On the clock of [`super::line::now`], when it joined the queue.
     pub(crate) since: Duration,
 }
 

@@ -15,7 +15,7 @@ use socket2::{Domain, SockAddr, Socket, Type};
 
 use crate::preflight;
 
-/// How long a free process sleeps in `accept` before it looks around; signals wake it at once.
+/// How long a free process sleeps in `accept` before it checks again; signals wake it at once.
 pub(crate) const SLEEP: Duration = Duration::from_secs(2);
 
 /// Requests that may wait for a process; the kernel caps it at net.core.somaxconn.
@@ -23,7 +23,7 @@ const LENGTH: i32 = 4096;
 
 /// Made by the master, inherited by all.
 #[derive(Debug)]
-pub(crate) struct Line {
+pub(crate) struct Queue {
     socket: Socket,
     /// The socket's file, which has been removed: what there is to connect to.
     file: File,
@@ -48,21 +48,21 @@ fn own_folder() -> io::Result<PathBuf> {
     )))
 }
 
-impl Line {
-    /// The line, and what each worker has to hold for as long as it lives, and nobody else. A process that is free looks
+impl Queue {
+    /// The queue, and what each worker has to hold for as long as it lives, and nobody else. A process that is free looks
     /// around so often.
-    pub(crate) fn new(look: Duration) -> io::Result<(Line, OwnedFd)> {
+    pub(crate) fn new(look: Duration) -> io::Result<(Queue, OwnedFd)> {
         let folder = own_folder()?;
         let made = Self::bound(&folder.join("socket"), look);
         fs::remove_dir_all(&folder)?;
         let (socket, file) = made?;
         let (workers, held) = UnixStream::pair()?;
-        let line = Line {
+        let queue = Queue {
             socket,
             file,
             workers,
         };
-        Ok((line, held.into()))
+        Ok((queue, held.into()))
     }
 
     fn bound(path: &std::path::Path, look: Duration) -> io::Result<(Socket, File)> {
@@ -81,7 +81,7 @@ impl Line {
         Ok((socket, file))
     }
 
-    /// Where to connect to, in each process that has inherited the line.
+    /// Where to connect to, in each process that has inherited the queue.
     pub(crate) fn address(&self) -> PathBuf {
         PathBuf::from(format!("/proc/self/fd/{}", self.file.as_raw_fd()))
     }
@@ -105,7 +105,7 @@ impl Line {
         }
     }
 
-    /// As [`Line::accept`], when the server ends: nothing comes any more once the workers are gone, which is an
+    /// As [`Queue::accept`], when the server ends: nothing comes any more once the workers are gone, which is an
     /// `UnexpectedEof`.
     pub(crate) fn accept_last(&self, patience: Duration) -> io::Result<Option<UnixStream>> {
         let mut fds = [

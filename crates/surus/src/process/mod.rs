@@ -4,11 +4,11 @@
 //! ```text
 //!  client ──► edge (a worker) ──► socket without a name ──► process 1: accept, one request, accept …
 //!             connections,        the kernel's queue        process 2
-//!             files, limits       is the line               …
+//!             files, limits       is the queue              …
 //! ```
 //!
 //! The workers keep the clients' connections, so one that is idle or slow holds up no process. A process accepts from
-//! the socket only while it is free: whoever waits is served by the next one that is.
+//! the socket only while it is free: a waiting request is served by the next free process.
 //!
 //! - [`wire`]: how a request and its response travel; [`head`]: what goes before their bodies
 //! - [`mod@line`]: the socket, and when a process ends
@@ -24,5 +24,5 @@ mod server;
 mod wire;
 
 pub(crate) use client::Processes;
-pub(crate) use line::{Line, SLEEP};
+pub(crate) use line::{Queue, SLEEP};
 pub(crate) use server::{serve, News, Runs};

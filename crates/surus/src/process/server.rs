@@ -22,9 +22,9 @@ use tokio::task::spawn_local;
 
 use super::head::{self, Arrived, Upload};
 use super::wire::{put, Frames, BROKEN, DATA, END, HEAD};
-use super::{line, Line};
+use super::{line, Queue};
 
-/// A request that has waited for longer than this has stood in line.
+/// A request that has waited for longer than this was queued.
 const IN_LINE: Duration = Duration::from_millis(100);
 
 /// Bytes of a response that the worker takes at a time.
@@ -43,10 +43,10 @@ pub(crate) trait Runs {
     fn unfinished(&self) -> usize;
 }
 
-/// Serves from the line until the server ends and no worker is left, at most `drain` long. Who has stood in line for
+/// Serves from the queue until the server ends and no worker is left, at most `drain` long. Who was queued for
 /// longer than `wait` is refused. `tell` is called with what the master is to know.
 pub(crate) async fn serve<P: Runs>(
-    line: &Line,
+    queue: &Queue,
     php: &P,
     wait: Duration,
     drain: Duration,
@@ -57,7 +57,7 @@ pub(crate) async fn serve<P: Runs>(
     tell(News::Ready);
     tell(News::Orders(&replaced));
     while !ending.get() && !replaced.get() {
-        match line.accept()? {
+        match queue.accept()? {
             Some(stream) => {
                 one(stream, php, wait).await;
                 tell(News::Served);
@@ -77,7 +77,7 @@ pub(crate) async fn serve<P: Runs>(
     let deadline = Instant::now() + drain;
     loop {
         let left = deadline.saturating_duration_since(Instant::now());
-        match line.accept_last(left) {
+        match queue.accept_last(left) {
             Ok(Some(stream)) => one(stream, php, wait).await,
             Ok(None) if left.is_zero() => return Ok(()),
             Ok(None) => {}
@@ -177,7 +177,7 @@ async fn exchange<P: Runs>(
             sender = Some(pieces);
         }
     }
-    // Who leaves at once has fired and forgotten, and the script runs; nobody waits for one that had to stand in line.
+    // A client that leaves at once has fired and forgotten, and the script runs; nobody waits for a request that was queued.
     if waited > IN_LINE && !frames.is_open() {
         return Ok(());
     }

@@ -180,17 +180,17 @@ fn what_changes_nothing_is_said() {
         (
             "coroutine",
             "isolates = { max = 3 }",
-            "line 2: isolates.max changes nothing: an application",
+            "line 2: isolates.max has no effect: an application",
         ),
         (
             "process",
             "isolates = { min = 1 }",
-            "line 2: isolates.min changes nothing: in mode process",
+            "line 2: isolates.min has no effect: in mode process",
         ),
         (
             "classic",
             "preempt_fibers = true",
-            "line 2: preempt_fibers changes nothing",
+            "line 2: preempt_fibers has no effect",
         ),
         ("classic", "isolates = { max = 3 }", ""),
         ("coroutine", "preempt_fibers = true", ""),
