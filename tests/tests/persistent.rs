@@ -238,6 +238,15 @@ modes! {
         }
     };
     memcached_cut_off_works_for_the_next: |mode| memcached_cut_off(mode);
+    a_stream_gives_nobody_a_late_answer: |mode| {
+        let site = Site::new(mode, "stream");
+        for round in 0..3 {
+            assert_eq!(site.ask(&format!("step=use&token=first{round}"))["line"], format!("$6\r\nfirst{round}\r\n"));
+            assert_eq!(site.ask("step=question")["written"], 15);
+            let line = site.ask(&format!("step=use&token=mine{round}"));
+            assert_eq!(line["line"], format!("$5\r\nmine{round}\r\n"));
+        }
+    };
     a_stream_gives_nobody_the_answer_of_another: |mode| {
         let site = Site::new(mode, "stream");
         for round in 0..5 {

@@ -334,7 +334,7 @@ surus_outcome surus_run_call(surus_task *task)
 	if (!surus_fiber_reset(task)) {
 		note_fatal(task);
 	}
-	surus_handles_end(task);
+	surus_handles_end(task, outcome != SURUS_OK || task->cancel != SURUS_CANCEL_NONE || task->isolate->had_fatal);
 	if (!surus_persistent_end(task)) {
 		note_fatal(task);
 	}

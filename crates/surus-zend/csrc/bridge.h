@@ -174,6 +174,9 @@ bool surus_rs_pause(unsigned tries);
 bool surus_rs_nap_for_partner(unsigned tries);
 /* This process has done something that a partner may wait for. */
 void surus_rs_wake_partners(void);
+/* A connection to somebody who answers: no listening socket, no datagrams, no pair. And its end. */
+bool surus_rs_is_conversation(int descriptor);
+void surus_rs_sever(int descriptor);
 /* Whether what the running task does now was cut off: nothing is to be begun before its code goes on in a `finally`. */
 bool surus_is_over(void);
 /* The exchange of the running task, NULL outside of one. */

@@ -202,13 +202,14 @@ static void memcached_end(zend_object *object)
 static surus_handle_kind kinds[] = {
 	{.class = "pdo", .handle = pdo_handle, .begun = pdo_begun, .end = pdo_end},
 	{.class = "pdostatement", .handle = statement_handle, .begun = statement_begun, .answers_to_free = true,
-		.has_steps = true},
+		.open = surus_statement_open, .leave = surus_statement_leave, .is_apart = true},
 	{.class = "mysqli", .handle = mysqli_link_handle, .begun = mysqli_link_begun, .end = mysqli_link_end},
 	{.class = "mysqli_stmt", .handle = mysqli_statement_handle, .begun = mysqli_statement_begun,
-		.answers_to_free = true, .has_steps = true},
+		.answers_to_free = true, .open = surus_mysqli_statement_open, .leave = surus_statement_leave, .is_apart = true},
 	{.class = "mysqli_result", .handle = mysqli_result_handle, .begun = mysqli_result_begun, .answers_to_free = true},
 	{.class = "pgsql\\connection", .begun = pgsql_begun, .end = pgsql_end},
-	{.class = "redis", .makes_handlers = true, .begun = redis_begun, .end = redis_end, .has_steps = true},
+	{.class = "redis", .makes_handlers = true, .begun = redis_begun, .end = redis_end, .open = surus_watch_open,
+		.leave = surus_watch_leave},
 	{.class = "rediscluster", .makes_handlers = true, .begun = redis_begun, .end = redis_end},
 	{.class = "redisarray"},
 	{.class = "redissentinel"},
@@ -220,7 +221,7 @@ static surus_handle_kind kinds[] = {
 	{.class = "ftp\\connection"},
 	{.class = "soapclient"},
 	{.class = "sqlite3"},
-	{.class = "sqlite3stmt", .has_steps = true},
+	{.class = "sqlite3stmt", .open = surus_sqlite_statement_open},
 	{.class = "sqlite3result"},
 	{.class = "amqpconnection"},
 	{.class = "amqpchannel"},
@@ -233,9 +234,11 @@ static surus_handle_kind kinds[] = {
 	{.class = "gearmanworker"},
 	{.class = "solrclient"},
 	{.class = "oauth"},
+	{.class = "socket", .open = surus_socket_open, .leave = surus_socket_leave, .is_of_all = surus_socket_is_of_all},
 };
 
-surus_handle_kind surus_stream_kind = {.class = "stream", .is_watched = true};
+surus_handle_kind surus_stream_kind
+	= {.class = "stream", .is_watched = true, .open = surus_stream_open, .leave = surus_stream_leave};
 
 #define KINDS (sizeof kinds / sizeof *kinds)
 
@@ -269,10 +272,19 @@ static void close_results(const void *handle)
 /* Extensions whose functions take such objects, as their first or second argument. */
 static const char *const modules[] = {"curl", "ftp", "ldap", "mysqli", "pgsql"};
 
-/* What reads from a stream, and what must not happen to it meanwhile: PHP keeps its buffer across the wait. */
-static const char *const stream_functions[] = {"fclose", "feof", "fgetc", "fgetcsv", "fgets", "fpassthru", "fputs", "fread",
-	"fscanf", "fwrite", "pclose", "stream_get_contents", "stream_get_line", "stream_socket_recvfrom", "stream_socket_sendto",
-	"stream_socket_shutdown"};
+/* What reads from a stream or a socket and writes to it, and what must not happen to it meanwhile: PHP keeps its buffer
+ * across the wait. */
+static const struct { const char *name; surus_step step; } line_functions[] = {
+	{"fclose", SURUS_CLOSES}, {"feof", SURUS_USES}, {"fgetc", SURUS_READS}, {"fgetcsv", SURUS_READS}, {"fgets", SURUS_READS},
+	{"fpassthru", SURUS_READS}, {"fprintf", SURUS_ASKS}, {"fputcsv", SURUS_ASKS}, {"fputs", SURUS_ASKS},
+	{"fread", SURUS_READS}, {"fscanf", SURUS_READS}, {"fwrite", SURUS_ASKS}, {"pclose", SURUS_CLOSES},
+	{"stream_get_contents", SURUS_READS}, {"stream_get_line", SURUS_READS}, {"stream_socket_recvfrom", SURUS_READS},
+	{"stream_socket_sendto", SURUS_ASKS}, {"stream_socket_shutdown", SURUS_USES}, {"vfprintf", SURUS_ASKS},
+	{"socket_close", SURUS_CLOSES}, {"socket_read", SURUS_READS}, {"socket_recv", SURUS_READS},
+	{"socket_recvfrom", SURUS_READS}, {"socket_recvmsg", SURUS_READS}, {"socket_send", SURUS_ASKS},
+	{"socket_sendmsg", SURUS_ASKS}, {"socket_sendto", SURUS_ASKS}, {"socket_shutdown", SURUS_USES},
+	{"socket_write", SURUS_ASKS},
+};
 
 /* Of the classes that are loaded. */
 static struct { const zend_class_entry *class; surus_handle_kind *kind; } known[KINDS];
@@ -301,9 +313,26 @@ static bool is_of_module(const zend_internal_function *function)
 	return false;
 }
 
-void surus_handle_functions(void (*visit)(zend_internal_function *function))
+static void visit_class(zend_class_entry *class, surus_handle_kind *kind, surus_handle_visit visit)
 {
 	zend_function *function;
+	ZEND_HASH_MAP_FOREACH_PTR(&class->function_table, function) {
+		surus_step step = kind->open ? surus_statement_step(function->internal_function.handler) : SURUS_USES;
+		visit(&function->internal_function, SURUS_BY_OBJECT, kind, step);
+	} ZEND_HASH_FOREACH_END();
+}
+
+void surus_handle_functions(surus_handle_visit visit)
+{
+	zend_function *function;
+	surus_statements_start();
+	/* Methods and functions may have the same handler. */
+	ZEND_HASH_MAP_FOREACH_PTR(CG(function_table), function) {
+		if (function->type == ZEND_INTERNAL_FUNCTION && is_of_module(&function->internal_function)) {
+			surus_step step = surus_statement_step(function->internal_function.handler);
+			visit(&function->internal_function, SURUS_BY_ARGUMENT, NULL, step);
+		}
+	} ZEND_HASH_FOREACH_END();
 	for (size_t i = 0; i < KINDS; i++) {
 		zend_class_entry *class = zend_hash_str_find_ptr(CG(class_table), kinds[i].class, strlen(kinds[i].class));
 		if (!class || class->type != ZEND_INTERNAL_CLASS) {
@@ -315,19 +344,14 @@ void surus_handle_functions(void (*visit)(zend_internal_function *function))
 			kinds[i].create = class->create_object;
 			class->create_object = surus_handle_create;
 		}
-		ZEND_HASH_MAP_FOREACH_PTR(&class->function_table, function) {
-			visit(&function->internal_function);
-		} ZEND_HASH_FOREACH_END();
+		visit_class(class, &kinds[i], visit);
 	}
-	for (size_t i = 0; i < sizeof stream_functions / sizeof *stream_functions; i++) {
-		function = zend_hash_str_find_ptr(CG(function_table), stream_functions[i], strlen(stream_functions[i]));
+	for (size_t i = 0; i < sizeof line_functions / sizeof *line_functions; i++) {
+		const char *name = line_functions[i].name;
+		bool is_socket = strncmp(name, "socket_", 7) == 0;
+		function = zend_hash_str_find_ptr(CG(function_table), name, strlen(name));
 		if (function && function->type == ZEND_INTERNAL_FUNCTION) {
-			visit(&function->internal_function);
+			visit(&function->internal_function, is_socket ? SURUS_BY_SOCKET : SURUS_BY_RESOURCE, NULL, line_functions[i].step);
 		}
 	}
-	ZEND_HASH_MAP_FOREACH_PTR(CG(function_table), function) {
-		if (function->type == ZEND_INTERNAL_FUNCTION && is_of_module(&function->internal_function)) {
-			visit(&function->internal_function);
-		}
-	} ZEND_HASH_FOREACH_END();
 }

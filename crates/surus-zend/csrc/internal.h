@@ -86,10 +86,7 @@ struct surus_task {
 	zend_object *ending;  /* cancel.c: the exception that ends the request, once it was thrown */
 	bool body_over;       /* of a fiber's request: shutdown functions and what follows them run */
 	bool hard_cancel;     /* cancelled again while it ends: nothing waits any more */
-	bool uses_handles;    /* handles.c has noted it */
-	bool uses_statements; /* statements.c has */
 	bool is_asking;       /* handles.c calls the extension itself */
-	uint64_t request_number; /* statements.c: 0 until it is needed */
 	uint32_t refused;     /* waits refused in a row */
 	uint32_t naps;        /* pauses in a row of a wait for another thread */
 	uint32_t resumed_at;  /* tick of the last resume */
@@ -108,6 +105,7 @@ struct surus_task {
 	const void *wanted;              /* the one that it waits for */
 	surus_task *next_holder, *next_waiter;
 	surus_used used;                 /* persistent.c */
+	struct surus_use *uses;          /* handles.c */
 	char **uploads; /* form_files.c: names of the files that PHP has made for it, until its end */
 	uint32_t upload_count;
 };
@@ -210,8 +208,10 @@ extern const zend_function_entry surus_connection_functions[];
 /* ---- handles.c ---- */
 /* From now on functions that use a connection are entered through ours. */
 void surus_handles_start(void);
-/* The request has ended: what it has begun on connections that others may use is ended, and it uses them no more. */
-void surus_handles_end(surus_task *task);
+/* ---- handle_request_end.c ---- */
+/* The request has ended: what it has begun on connections that others may use is ended, and it uses them no more.
+ * `broken_off`: it has not come to its end. */
+void surus_handles_end(surus_task *task, bool broken_off);
 /* Its stack is left for good: nobody uses the connections again that it was using. */
 void surus_handles_give_up(surus_task *task);
 /* The isolate goes, with all of its objects. */

@@ -1,5 +1,7 @@
 /* pfsockopen(). Nobody but the application knows the protocol of a stream: what can be said is that one with something to
- * read has an answer that nobody has waited for, or was closed; it is closed. */
+ * read has an answer that nobody has waited for, or was closed, and that one which was written to and has said nothing since
+ * may still have one to come; it is closed. */
+#include "handle_uses.h"
 #include "persistent.h"
 
 #include "main/php_network.h"
@@ -20,6 +22,21 @@ static bool is_in_use(const php_stream *stream)
 	return false;
 }
 
+/* Its answer may still come. Where the other side never says anything, nobody has asked. */
+static bool is_asked(const php_stream *stream)
+{
+	const surus_use *use = surus_use_find(stream);
+	return use && use->phase == SURUS_ASKED && surus_stream_open(use, SURUS_READS);
+}
+
+static void forget(const php_stream *stream)
+{
+	surus_use *use = surus_use_find(stream);
+	if (use) {
+		surus_use_forget(use);
+	}
+}
+
 static bool has_answers(php_stream *stream)
 {
 	php_socket_t descriptor = -1;
@@ -36,7 +53,8 @@ static void close_stale(void)
 		php_stream *stream = kept[i].resource->ptr;
 		/* Its pool has them, and does not see them go. */
 		bool is_redis = zend_string_starts_with_literal(kept[i].key, "phpredis");
-		if (!is_redis && !is_in_use(stream) && has_answers(stream)) {
+		if (!is_redis && !is_in_use(stream) && (is_asked(stream) || has_answers(stream))) {
+			forget(stream);
 			surus_kept_close(&kept[i]);
 		}
 	}

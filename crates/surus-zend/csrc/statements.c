@@ -2,58 +2,36 @@
  * and read, a connection of Redis that watches keys. Requests that share one would execute each other's values and read
  * each other's rows.
  *
- * Who has begun is noted per object. Another request that comes in between gets an exception; one that comes when the
- * first has what it wanted takes over, and then it is the first that must not read any more. */
+ * Another request that comes in between gets an exception; one that comes when the first has what it wanted takes over, and
+ * then it is the first that must not read any more. */
 #include "handles.h"
 
 #include "Zend/zend_interfaces.h"
 #include "ext/mysqli/php_mysqli_structs.h"
 #include "ext/pdo/php_pdo_driver.h"
 
-typedef enum { OTHER, BIND, EXECUTE, READ, CLOSE } step;
-typedef enum { IDLE, BOUND, EXECUTED, HAS_READ } phase;
-
-static const struct { const char *class, *name; step step; } names[] = {
-	{"pdostatement", "bindvalue", BIND}, {"pdostatement", "bindparam", BIND}, {"pdostatement", "execute", EXECUTE},
-	{"pdostatement", "fetch", READ}, {"pdostatement", "fetchall", READ}, {"pdostatement", "fetchcolumn", READ},
-	{"pdostatement", "fetchobject", READ}, {"pdostatement", "rowcount", READ}, {"pdostatement", "nextrowset", READ},
-	{"pdostatement", "getiterator", READ}, {"pdostatement", "closecursor", CLOSE},
-	{"mysqli_stmt", "bind_param", BIND}, {"mysqli_stmt", "send_long_data", BIND}, {"mysqli_stmt", "execute", EXECUTE},
-	{"mysqli_stmt", "fetch", READ}, {"mysqli_stmt", "get_result", READ}, {"mysqli_stmt", "store_result", READ},
-	{"mysqli_stmt", "next_result", READ}, {"mysqli_stmt", "free_result", CLOSE}, {"mysqli_stmt", "reset", CLOSE},
-	{"sqlite3stmt", "bindvalue", BIND}, {"sqlite3stmt", "bindparam", BIND}, {"sqlite3stmt", "execute", EXECUTE},
-	{"sqlite3stmt", "reset", CLOSE}, {"sqlite3stmt", "clear", CLOSE},
-	{"redis", "watch", BIND}, {"redis", "unwatch", CLOSE}, {"redis", "exec", CLOSE}, {"redis", "discard", CLOSE},
+static const struct { const char *class, *name; surus_step step; } names[] = {
+	{"pdostatement", "bindvalue", SURUS_PREPARES}, {"pdostatement", "bindparam", SURUS_PREPARES},
+	{"pdostatement", "execute", SURUS_ASKS}, {"pdostatement", "fetch", SURUS_READS}, {"pdostatement", "fetchall", SURUS_READS},
+	{"pdostatement", "fetchcolumn", SURUS_READS}, {"pdostatement", "fetchobject", SURUS_READS},
+	{"pdostatement", "rowcount", SURUS_READS}, {"pdostatement", "nextrowset", SURUS_READS},
+	{"pdostatement", "getiterator", SURUS_READS}, {"pdostatement", "closecursor", SURUS_CLOSES},
+	{"mysqli_stmt", "bind_param", SURUS_PREPARES}, {"mysqli_stmt", "send_long_data", SURUS_PREPARES},
+	{"mysqli_stmt", "execute", SURUS_ASKS}, {"mysqli_stmt", "fetch", SURUS_READS}, {"mysqli_stmt", "get_result", SURUS_READS},
+	{"mysqli_stmt", "store_result", SURUS_READS}, {"mysqli_stmt", "next_result", SURUS_READS},
+	{"mysqli_stmt", "free_result", SURUS_CLOSES}, {"mysqli_stmt", "reset", SURUS_CLOSES},
+	{"sqlite3stmt", "bindvalue", SURUS_PREPARES}, {"sqlite3stmt", "bindparam", SURUS_PREPARES},
+	{"sqlite3stmt", "execute", SURUS_ASKS}, {"sqlite3stmt", "reset", SURUS_CLOSES}, {"sqlite3stmt", "clear", SURUS_CLOSES},
+	{"redis", "watch", SURUS_PREPARES}, {"redis", "unwatch", SURUS_CLOSES}, {"redis", "exec", SURUS_CLOSES},
+	{"redis", "discard", SURUS_CLOSES},
 };
 
 #define NAMES (sizeof names / sizeof *names)
 /* Of the same places: a function of another name may have the same. */
 static zif_handler handlers[NAMES];
 
-typedef struct {
-	surus_isolate *isolate;
-	surus_task *task; /* NULL: its request has ended */
-	uint64_t request;
-	phase phase;
-} record;
-
-/* By the object's address. */
-static HashTable records;
-static uint64_t last_request;
-
-static zend_ulong key_of(const zend_object *object)
-{
-	return (zend_ulong)(uintptr_t)object >> 3;
-}
-
-static void free_record(zval *value)
-{
-	free(Z_PTR_P(value));
-}
-
 void surus_statements_start(void)
 {
-	zend_hash_init(&records, 16, NULL, free_record, true);
 	for (size_t i = 0; i < NAMES; i++) {
 		zend_class_entry *class = zend_hash_str_find_ptr(CG(class_table), names[i].class, strlen(names[i].class));
 		zend_function *function = class ? zend_hash_str_find_ptr(&class->function_table, names[i].name, strlen(names[i].name)) : NULL;
@@ -61,98 +39,60 @@ void surus_statements_start(void)
 	}
 }
 
-static step step_of(zif_handler handler)
+surus_step surus_statement_step(zif_handler handler)
 {
 	for (size_t i = 0; i < NAMES; i++) {
 		if (handlers[i] == handler) {
 			return names[i].step;
 		}
 	}
-	return OTHER;
+	return SURUS_USES;
 }
 
-static bool is_of(const zend_object *object, const char *class)
+/* `has_rows`: an execution has rows that somebody comes for. */
+static const char *open_statement(surus_phase phase, surus_step now, bool has_rows)
 {
-	return strcasecmp(surus_handle_kind_of(object)->class, class) == 0;
-}
-
-/* Whether an execution has rows that somebody comes for. */
-static bool has_columns(zend_object *object)
-{
-	if (is_of(object, "pdostatement")) {
-		return php_pdo_stmt_fetch_object(object)->column_count > 0;
-	}
-	if (is_of(object, "mysqli_stmt")) {
-		MYSQLI_RESOURCE *resource = php_mysqli_fetch_object(object)->ptr;
-		const MY_STMT *statement = resource && resource->status != MYSQLI_STATUS_UNKNOWN ? resource->ptr : NULL;
-		return statement && statement->stmt && statement->stmt->data && statement->stmt->data->field_count > 0;
-	}
-	return false; /* its rows come by another object */
-}
-
-/* What another request has begun and waits for elsewhere; NULL: nothing that this step disturbs. */
-static const char *begun(const record *known, zend_object *object, step now)
-{
-	bool is_redis = is_of(object, "redis");
-	if (known->phase == IDLE || (now == OTHER && !is_redis)) {
+	if (phase == SURUS_IDLE || now == SURUS_USES) {
 		return NULL;
 	}
-	if (known->phase == BOUND) {
-		return is_redis ? "a WATCH" : "a statement that it has not executed yet";
+	if (phase == SURUS_PREPARED) {
+		return "a statement that it has not executed yet";
 	}
-	if (now == READ) {
+	if (now == SURUS_READS) {
 		return "a statement of its own on it";
 	}
-	return known->phase == EXECUTED && has_columns(object) ? "a statement whose rows it has not fetched yet" : NULL;
+	return phase == SURUS_ASKED && has_rows ? "a statement whose rows it has not fetched yet" : NULL;
 }
 
-static void note(surus_task *task, zend_object *object, step now)
+const char *surus_statement_open(const surus_use *use, surus_step now)
 {
-	static const phase after[] = {[BIND] = BOUND, [EXECUTE] = EXECUTED, [READ] = HAS_READ, [CLOSE] = IDLE};
-	record *known = zend_hash_index_find_ptr(&records, key_of(object));
-	if (!known) {
-		record fresh = {.phase = IDLE};
-		known = zend_hash_index_update_mem(&records, key_of(object), &fresh, sizeof fresh);
-	}
-	*known = (record){task->isolate, task, task->request_number, after[now]};
-	task->uses_statements = true;
+	return open_statement(use->phase, now, php_pdo_stmt_fetch_object(use->object)->column_count > 0);
 }
 
-bool surus_statement_step(surus_task *task, zend_object *object, zif_handler handler)
+const char *surus_mysqli_statement_open(const surus_use *use, surus_step now)
 {
-	step now = step_of(handler);
-	const record *known = zend_hash_index_find_ptr(&records, key_of(object));
-	if (!task->request_number) {
-		task->request_number = ++last_request;
-	}
-	if (known && known->request != task->request_number) {
-		const char *what = known->task ? begun(known, object, now) : NULL;
-		if (what) {
-			surus_throw_in_use(ZSTR_VAL(object->ce->name), known->task, NULL, what);
-			return false;
-		}
-		if (!known->task && known->phase != IDLE && now == READ) {
-			surus_throw_executed_since(ZSTR_VAL(object->ce->name));
-			return false;
-		}
-	}
-	if (now != OTHER) {
-		note(task, object, now);
-	}
-	return true;
+	MYSQLI_RESOURCE *resource = php_mysqli_fetch_object(use->object)->ptr;
+	const MY_STMT *statement = resource && resource->status != MYSQLI_STATUS_UNKNOWN ? resource->ptr : NULL;
+	bool is_there = statement && statement->stmt && statement->stmt->data;
+	return open_statement(use->phase, now, is_there && statement->stmt->data->field_count > 0);
 }
 
-/* Its rows are nobody's now. */
-static void close_object(zend_object *object, phase phase)
+/* Its rows come by another object. */
+const char *surus_sqlite_statement_open(const surus_use *use, surus_step now)
+{
+	return open_statement(use->phase, now, false);
+}
+
+const char *surus_watch_open(const surus_use *use, surus_step now)
+{
+	(void)now;
+	return use->phase == SURUS_PREPARED ? "a WATCH" : NULL;
+}
+
+static void call(zend_object *object, const char *method)
 {
 	zval result;
 	ZVAL_UNDEF(&result);
-	const char *method = is_of(object, "pdostatement") ? "closecursor" : is_of(object, "mysqli_stmt") ? "free_result"
-		: is_of(object, "redis") ? "unwatch" : NULL;
-	bool is_open = is_of(object, "redis") ? phase == BOUND : phase == EXECUTED || phase == HAS_READ;
-	if (!method || !is_open) {
-		return;
-	}
 	GC_ADDREF(object);
 	zend_try {
 		zend_call_method(object, object->ce, NULL, method, strlen(method), &result, 0, NULL, NULL);
@@ -161,50 +101,22 @@ static void close_object(zend_object *object, phase phase)
 	OBJ_RELEASE(object);
 }
 
-void surus_statements_end(surus_task *task)
+/* Its rows are nobody's now, and whoever goes on reading is told. */
+bool surus_statement_leave(surus_use *use, surus_phase phase, bool broken_off)
 {
-	if (!task->uses_statements) {
-		task->request_number = 0;
-		return;
+	(void)broken_off;
+	bool is_mysqli = strcmp(use->kind->class, "mysqli_stmt") == 0;
+	if (phase == SURUS_ASKED || phase == SURUS_HEARD) {
+		call(use->object, is_mysqli ? "free_result" : "closecursor");
 	}
-	zend_ulong key;
-	record *known;
-again:
-	/* Each time from the start: a call may wait, and others use the table meanwhile. */
-	ZEND_HASH_FOREACH_NUM_KEY_PTR(&records, key, known) {
-		if (known->task == task) {
-			phase phase = known->phase;
-			known->task = NULL;
-			close_object((zend_object *)(uintptr_t)(key << 3), phase);
-			goto again;
-		}
-	} ZEND_HASH_FOREACH_END();
-	task->uses_statements = false;
-	task->request_number = 0;
+	return true;
 }
 
-void surus_statement_forget(const zend_object *object)
+bool surus_watch_leave(surus_use *use, surus_phase phase, bool broken_off)
 {
-	zend_hash_index_del(&records, key_of(object));
-}
-
-void surus_statements_forget(const surus_isolate *isolate)
-{
-	zend_ulong key;
-	record *known;
-	ZEND_HASH_FOREACH_NUM_KEY_PTR(&records, key, known) {
-		if (known->isolate == isolate) {
-			zend_hash_index_del(&records, key);
-		}
-	} ZEND_HASH_FOREACH_END();
-}
-
-void surus_statements_give_up(const surus_task *task)
-{
-	record *known;
-	ZEND_HASH_FOREACH_PTR(&records, known) {
-		if (known->task == task) {
-			known->task = NULL;
-		}
-	} ZEND_HASH_FOREACH_END();
+	(void)broken_off;
+	if (phase == SURUS_PREPARED) {
+		call(use->object, "unwatch");
+	}
+	return false;
 }

@@ -16,8 +16,6 @@ const NOT_YET: &[&str] = &[
     "memcached.many",
     // Adding an entry fails now and then in coroutine mode.
     "ldap.search",
-    // Overlapping requests read each other's lines.
-    "sockets.shared",
 ];
 
 fn run(mode: &str, clients: &str, arguments: &[&str]) {

@@ -1,6 +1,8 @@
 //! Requests of one application share a connection. One of them gets its own answer, the other one is told.
 
 use std::fs;
+use std::io::{BufRead, BufReader};
+use std::net::TcpListener;
 
 use surus_tests::http::{Connection, Request};
 use surus_tests::surus::{Mode, Surus};
@@ -117,6 +119,83 @@ fn a_transaction_ends_with_its_request() {
     wait_for("the log says nothing", || {
         server.log().contains("left a transaction open on a PDO")
     });
+}
+
+const LINES: [(&str, &str); 2] = [("stream", "A stream"), ("socket", "Socket")];
+
+/// Who has written to a line waits for an answer, wherever it is meanwhile. Who has heard it does not.
+#[test]
+fn a_question_is_one_requests() {
+    for (client, class) in LINES {
+        let server = server(Mode::Coroutine, "").start();
+        let query = format!("case=keep_question&client={client}&port={}", port("line"));
+        let ask = |word: &str, how: &str| {
+            get(
+                &server,
+                &format!("/users?{query}&word={word}&seconds={how}"),
+            )
+        };
+        assert_eq!(ask("first", "asked"), "first");
+        let alice = format!("/orders?{query}&word=alice&seconds=asked");
+        let alice = start(&server, &alice, "alice");
+        for how in ["asked", "told"] {
+            let text = ask("bob", how);
+            expect_in_use(&text, class);
+            assert!(text.contains("has begun an exchange"), "{text}");
+        }
+        fs::write(server.folder().join("alice.go"), "").expect("a sign");
+        assert_eq!(answer(alice), "alice", "{client}");
+        let carol = format!("/orders?{query}&word=carol&seconds=heard");
+        let carol = start(&server, &carol, "carol");
+        assert_eq!(ask("bob", "asked"), "bob", "{client}");
+        fs::write(server.folder().join("carol.go"), "").expect("a sign");
+        assert_eq!(answer(carol), "carol", "{client}");
+        assert_eq!(ask("bob", "asked"), "bob", "{client}");
+    }
+}
+
+/// A request that does not come to its answer leaves it to nobody.
+#[test]
+fn a_question_of_one_that_has_left_is_nobodys() {
+    for (client, _) in LINES {
+        let server = server(Mode::Coroutine, "").start();
+        let query = format!("case=keep_question&client={client}&port={}", port("line"));
+        assert_eq!(
+            get(&server, &format!("/?{query}&word=first&seconds=asked")),
+            "first"
+        );
+        drop(start(
+            &server,
+            &format!("/orders?{query}&word=alice&seconds=asked"),
+            "alice",
+        ));
+        wait_for("it is still there", || {
+            let text = get(&server, &format!("/users?{query}&word=bob&seconds=asked"));
+            assert!(!text.contains("alice"), "{client}: {text}");
+            text.is_empty()
+        });
+    }
+}
+
+/// To a line on which nobody ever answers all may write.
+#[test]
+fn a_log_is_everybodys() {
+    for (client, _) in LINES {
+        let log = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let port = log.local_addr().expect("its address").port();
+        let server = server(Mode::Coroutine, "").start();
+        let query = format!("case=keep_question&client={client}&port={port}&seconds=told");
+        let alice = start(&server, &format!("/orders?{query}&word=alice"), "alice");
+        assert_eq!(get(&server, &format!("/users?{query}&word=bob")), "");
+        fs::write(server.folder().join("alice.go"), "").expect("a sign");
+        assert_eq!(answer(alice), "");
+        let (log, _) = log.accept().expect("the application");
+        let mut lines = BufReader::new(log)
+            .lines()
+            .map(|line| line.expect("a line"));
+        let both = [lines.next(), lines.next()];
+        assert_eq!(both, [Some("0 alice".to_owned()), Some("0 bob".to_owned())]);
+    }
 }
 
 /// A statement that is freed tells its server: not while another request waits there for an answer.

@@ -33,6 +33,19 @@ pub(crate) fn sever(fd: RawFd) -> bool {
     is_one
 }
 
+#[no_mangle]
+extern "C" fn surus_rs_sever(fd: c_int) {
+    sever(fd);
+}
+
+#[no_mangle]
+extern "C" fn surus_rs_is_conversation(fd: c_int) -> bool {
+    let before = errno();
+    let is_one = is_conversation(fd);
+    set_errno(before);
+    is_one
+}
+
 /// Severs each of them; true if there was one.
 pub(crate) fn sever_all(descriptors: impl Iterator<Item = RawFd>) -> bool {
     descriptors.filter(|fd| sever(*fd)).count() > 0

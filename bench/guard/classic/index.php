@@ -1,0 +1,7 @@
+<?php
+
+declare(strict_types=1);
+
+require __DIR__ . '/../calls.php';
+
+echo json_encode(measure_calls((string) $_GET['folder']));
