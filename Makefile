@@ -1,5 +1,6 @@
 # serve   install what is missing, build, serve examples/hello on http://127.0.0.1:8080
 # test    install what is missing, run every test
+# test-unit, test-e2e  some of them: see below
 # lint    formatting, clippy, documentation, syntax of all PHP
 # bench   measure against nginx + php-fpm, Apache mod_php, a bare hyper server, and frameworks: bench/results/
 # phpt    PHP's own tests, each in an isolate with another one interleaved
@@ -13,7 +14,7 @@ SURUS = target/release/surus
 LISTEN = 127.0.0.1:8080
 PEERS = $(filter --quick,$(BENCH))
 
-.PHONY: serve build test lint bench phpt fuzz stress adversary
+.PHONY: serve build test test-unit test-e2e lint bench phpt fuzz stress adversary
 .DEFAULT_GOAL := serve
 
 serve:
@@ -30,6 +31,15 @@ test:
 	cargo build --release -p surus
 	python3 -m unittest discover -s bench/tests
 	cargo test --workspace --profile fast --no-fail-fast
+
+# Of single parts: no server is started, nothing is installed, nobody has to be root.
+test-unit:
+	cargo test --profile fast --workspace $(patsubst %,--exclude %,surus-tests surus-adversary surus-phpt surus-stress)
+
+# End to end: `make test-e2e T=edge`, or some of its tests: `make test-e2e T="edge hidden::"`. Without T all of them.
+test-e2e:
+	cargo build --release -p surus
+	cargo test --profile fast -p surus-tests $(if $(T),--test $(firstword $(T)) -- $(wordlist 2,99,$(T)))
 
 lint:
 	bin/setup test
