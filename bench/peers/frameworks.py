@@ -46,6 +46,7 @@ def _environment(routes: int, port: int) -> dict[str, str]:
 def _surus(routes: int, port: int, scratch: Path) -> list[Command]:
     surus = os.environ.get("SURUS_BIN", str(ROOT / "target" / "release" / "surus"))
     argv = [surus, "serve", str(HERE / "surus" / "app.php"), "--listen", f"127.0.0.1:{port}", "--workers", "1"]
+    argv += ["--set", "env.ROUTES=$ROUTES"]
     return [Command(argv, _environment(routes, port), ready_line="^surus ready")]
 
 

@@ -74,7 +74,7 @@ listen = {path}/fpm.sock
 listen.backlog = 511
 pm = static
 pm.max_children = 16
-clear_env = no
+env[TMPDIR] = $TMPDIR
 "
     )
 }

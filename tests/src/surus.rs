@@ -23,6 +23,9 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Where the server has its control socket, below its folder.
 pub const CONTROL: &str = "surus.run";
 
+/// What PHP has of its user, whatever the server has.
+const OF_USER: [&str; 3] = ["HOME", "USER", "LOGNAME"];
+
 /// How an application runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
@@ -106,7 +109,7 @@ impl Options {
         self
     }
 
-    /// A variable of its environment.
+    /// A variable of its environment, and of PHP's.
     pub fn env(mut self, name: &str, value: &str) -> Self {
         self.variables.push((name.to_owned(), value.to_owned()));
         self
@@ -124,6 +127,7 @@ impl Options {
         command
             .arg("serve")
             .args(&self.arguments)
+            .env(PASSED_ON, passed_on(&self.variables))
             .envs(self.variables)
             .env("RUNTIME_DIRECTORY", control.path())
             .args(["--workers", "1", "--listen", "127.0.0.1:0"]);
@@ -157,6 +161,7 @@ impl Options {
             .args(["--workers", &self.workers.to_string()])
             .args(["--listen", &address.to_string()])
             .env_remove("SURUS_SOAK")
+            .env(PASSED_ON, passed_on(&self.variables))
             .envs(self.variables.iter().map(|(name, value)| (name, value)))
             .env("TMPDIR", folder.path())
             .env("RUNTIME_DIRECTORY", folder.path().join(CONTROL));
@@ -300,6 +305,23 @@ impl Surus {
     pub fn folder(&self) -> &Path {
         self.folder.path()
     }
+}
+
+/// The server's environment is not PHP's: this says what of it is.
+const PASSED_ON: &str = "SURUS_ENV";
+
+/// The folder for temporary files, and what the test has set.
+fn passed_on(variables: &[(String, String)]) -> String {
+    let names = variables.iter().map(|(name, _)| name.as_str());
+    let names = names.filter(|name| !name.starts_with("SURUS_") && !OF_USER.contains(name));
+    let mut names: Vec<&str> = names.chain(["TMPDIR"]).collect();
+    names.sort_unstable();
+    names.dedup();
+    let entries: Vec<String> = names
+        .iter()
+        .map(|name| format!("{name} = \"${name}\""))
+        .collect();
+    format!("{{ {} }}", entries.join(", "))
 }
 
 fn run(arguments: &[&str], control: &Path) -> (Option<i32>, String) {

@@ -4,7 +4,10 @@
  *
  * The functions below stand before libc's for every library in the process (the executable exports them). */
 #include "os_state.h"
+#include "bridge.h"
 #include "internal.h"
+
+#include "ext/standard/basic_functions.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -22,6 +25,13 @@ void surus_os_env_start(void)
 static void set_environ(char **env)
 {
 	__atomic_store_n(&environ, env, __ATOMIC_SEQ_CST);
+}
+
+/* Isolates without changes of their own follow: what they have is `server_env`. */
+void surus_environment_set(char **entries)
+{
+	server_env = entries;
+	set_environ(entries);
 }
 
 bool surus_os_env_switch(char **to)
@@ -58,80 +68,134 @@ char **surus_os_env_copy(char **source)
 	return copy;
 }
 
-static void drop_entry(char *entry)
-{
-	if (!is_servers(entry)) {
-		surus_env_retire(entry);
-	}
-}
-
-void surus_os_env_free(char **env)
-{
-	if (env && environ == env) {
-		set_environ(server_env);
-	}
-	for (size_t i = 0; env && env[i]; i++) {
-		drop_entry(env[i]);
-	}
-	if (env) {
-		surus_env_retire(env);
-	}
-}
-
-/* With entries of its own from now on. */
-static char **own_env(char ***env)
-{
-	if (!*env) {
-		*env = surus_os_env_copy(environ);
-		if (*env) {
-			set_environ(*env);
-		}
-	}
-	return *env;
-}
-
 static size_t find_env(char **env, const char *name, size_t length)
 {
 	size_t i = 0;
-	while (env[i] && !(strncmp(env[i], name, length) == 0 && env[i][length] == '=')) {
+	while (env && env[i] && !(strncmp(env[i], name, length) == 0 && env[i][length] == '=')) {
 		i++;
 	}
 	return i;
 }
 
+static void take_out(char **list, size_t at)
+{
+	do {
+		__atomic_store_n(&list[at], list[at + 1], __ATOMIC_SEQ_CST);
+	} while (list[at++]);
+}
+
+static void drop_kept(surus_os_env *env)
+{
+	for (size_t i = 0; env->kept && env->kept[i]; i++) {
+		surus_env_retire(env->kept[i]);
+	}
+	free(env->kept);
+	env->kept = NULL;
+}
+
+/* PHP's putenv() keeps a pointer to the entry that it replaces, and puts that back when the name is set again or the request
+ * ends; the table `putenv_ht` has the names. So what is taken out lives on: the first of each name that is in the table. */
+static void drop_entry(surus_os_env *env, char *entry)
+{
+	if (is_servers(entry)) {
+		return;
+	}
+	if (zend_hash_num_elements(&BG(putenv_ht)) == 0) {
+		drop_kept(env);
+	}
+	size_t length = strcspn(entry, "=");
+	size_t at = find_env(env->kept, entry, length);
+	if (env->kept && env->kept[at]) {
+		if (zend_hash_str_exists(&BG(putenv_ht), entry, length)) {
+			surus_env_retire(entry);
+		} else {
+			surus_env_retire(env->kept[at]);
+			env->kept[at] = entry;
+		}
+		return;
+	}
+	char **grown = realloc(env->kept, (at + 2) * sizeof *grown);
+	if (grown) {
+		grown[at] = entry;
+		grown[at + 1] = NULL;
+		env->kept = grown;
+	} /* else it is lost rather than freed too early */
+}
+
+/* What PHP puts back is the very entry that was taken out, or one of an environment that this one was copied from. */
+static char *put_back(surus_os_env *env, char *entry)
+{
+	for (size_t i = 0; env->kept && env->kept[i]; i++) {
+		if (env->kept[i] == entry) {
+			take_out(env->kept, i);
+			return entry;
+		}
+	}
+	return is_servers(entry) ? entry : strdup(entry);
+}
+
+void surus_os_env_free(surus_os_env *env)
+{
+	if (env->entries && environ == env->entries) {
+		set_environ(server_env);
+	}
+	for (size_t i = 0; env->entries && env->entries[i]; i++) {
+		if (!is_servers(env->entries[i])) {
+			surus_env_retire(env->entries[i]);
+		}
+	}
+	if (env->entries) {
+		surus_env_retire(env->entries);
+	}
+	env->entries = NULL;
+	drop_kept(env);
+}
+
+/* With entries of its own from now on. */
+static char **own_env(surus_os_env *env)
+{
+	if (!env->entries) {
+		env->entries = surus_os_env_copy(environ);
+		if (env->entries) {
+			set_environ(env->entries);
+		}
+	}
+	return env->entries;
+}
+
 /* Takes over `entry` ("NAME=value"). */
-static int put_env(char ***own, char *entry, size_t name_length)
+static int put_env(surus_os_env *own, char *entry, size_t name_length)
 {
 	char **env = own_env(own);
 	if (!env || !entry) {
-		free(entry);
 		errno = ENOMEM;
 		return -1;
 	}
 	size_t at = find_env(env, entry, name_length);
 	if (env[at]) {
 		char *old = env[at];
-		__atomic_store_n(&env[at], entry, __ATOMIC_SEQ_CST);
-		drop_entry(old);
+		if (old != entry) {
+			__atomic_store_n(&env[at], entry, __ATOMIC_SEQ_CST);
+			drop_entry(own, old);
+		}
 		return 0;
 	}
 	char **grown = calloc(at + 2, sizeof *env);
 	if (!grown) {
-		free(entry);
-		errno = ENOMEM;
+		errno = ENOMEM; /* and the entry is lost */
 		return -1;
 	}
 	memcpy(grown, env, at * sizeof *env);
 	grown[at] = entry;
 	set_environ(grown);
-	*own = grown;
+	own->entries = grown;
 	surus_env_retire(env);
 	return 0;
 }
 
 int unsetenv(const char *name)
 {
-	char ***own = surus_os_changing_env();
+	surus_os_env *own = surus_os_changing_env();
 	if (!own) {
 		return SURUS_REAL(unsetenv)(name);
 	}
@@ -148,27 +212,25 @@ int unsetenv(const char *name)
 	size_t at = find_env(env, name, length);
 	if (env[at]) {
 		char *old = env[at];
-		do {
-			__atomic_store_n(&env[at], env[at + 1], __ATOMIC_SEQ_CST);
-		} while (env[at++]);
-		drop_entry(old);
+		take_out(env, at);
+		drop_entry(own, old);
 	}
 	return 0;
 }
 
 int putenv(char *entry)
 {
-	char ***own = surus_os_changing_env();
+	surus_os_env *own = surus_os_changing_env();
 	if (!own) {
 		return SURUS_REAL(putenv)(entry);
 	}
 	const char *equals = strchr(entry, '=');
-	return equals ? put_env(own, strdup(entry), (size_t)(equals - entry)) : unsetenv(entry);
+	return equals ? put_env(own, put_back(own, entry), (size_t)(equals - entry)) : unsetenv(entry);
 }
 
 int setenv(const char *name, const char *value, int overwrite)
 {
-	char ***own = surus_os_changing_env();
+	surus_os_env *own = surus_os_changing_env();
 	if (!own) {
 		return SURUS_REAL(setenv)(name, value, overwrite);
 	}

@@ -20,7 +20,7 @@ struct surus_os_state {
 	bool cwd_moved; /* `cwd` is out of date: ask the kernel on leave */
 	int umask;      /* -1: the server's */
 	char *locale;   /* NULL: the server's */
-	char **env;     /* os_env.c; NULL: the server's */
+	surus_os_env env;
 	struct surus_os_text *text;
 };
 
@@ -91,7 +91,7 @@ struct surus_os_state *surus_os_state_copy(const struct surus_os_state *source)
 		copy->cwd_moved = source->cwd_moved;
 		copy->umask = source->umask;
 		copy->locale = source->locale ? strdup(source->locale) : NULL;
-		copy->env = source->env ? surus_os_env_copy(source->env) : NULL;
+		copy->env.entries = source->env.entries ? surus_os_env_copy(source->env.entries) : NULL;
 		copy->text = surus_os_text_copy(source->text);
 	}
 	return copy;
@@ -110,7 +110,7 @@ void surus_os_state_free(struct surus_os_state *state)
 	}
 	free(state->cwd);
 	free(state->locale);
-	surus_os_env_free(state->env);
+	surus_os_env_free(&state->env);
 	surus_os_text_free(state->text);
 	free(state);
 }
@@ -154,7 +154,7 @@ void surus_os_enter(struct surus_os_state *state)
 		free(process_locale);
 		process_locale = state->locale ? strdup(state->locale) : NULL;
 	}
-	if (surus_os_env_switch(state->env)) {
+	if (surus_os_env_switch(state->env.entries)) {
 		tzset();
 	}
 }
@@ -199,7 +199,7 @@ static struct surus_os_state *changing(void)
 	return surus_task_own_os_state();
 }
 
-char ***surus_os_changing_env(void)
+surus_os_env *surus_os_changing_env(void)
 {
 	struct surus_os_state *state = changing();
 	return state ? &state->env : NULL;
@@ -211,7 +211,7 @@ struct surus_os_state *surus_os_fork(struct surus_os_state *from)
 	struct surus_os_state *own = surus_os_state_copy(from);
 	if (own && current == from) {
 		current = own;
-		surus_os_env_switch(own->env);
+		surus_os_env_switch(own->env.entries);
 	}
 	return own;
 }

@@ -20,15 +20,20 @@ struct surus_os_state *surus_os_fork(struct surus_os_state *from);
 /* The state that the running task may change: a fiber's own is made here. */
 struct surus_os_state *surus_task_own_os_state(void);
 
-/* os_env.c: a part of the state; NULL is the server's. */
+/* os_env.c: a part of the state. */
+typedef struct {
+	char **entries; /* NULL: the server's */
+	char **kept;    /* taken out, one of a name, for as long as PHP may put it back; ends with NULL, or is NULL */
+} surus_os_env;
+
 void surus_os_env_start(void);
 char **surus_os_env_copy(char **source);
 /* The server's takes its place if it is the process's. */
-void surus_os_env_free(char **env);
+void surus_os_env_free(surus_os_env *env);
 /* False if the process has it already. */
 bool surus_os_env_switch(char **to);
 /* os_state.c: that which PHP code is about to change; NULL when the server itself does. */
-char ***surus_os_changing_env(void);
+surus_os_env *surus_os_changing_env(void);
 
 /* env_readers.c: frees what was part of an environment, once no thread can be reading it. */
 void surus_env_retire(void *memory);

@@ -189,6 +189,8 @@ static void sapi_register_variables(zval *track)
 	if (!task) {
 		return;
 	}
+	/* As under php-fpm, where the request's own win. */
+	php_import_environment_variables(track);
 	surus_str name, value;
 	for (size_t i = 0; surus_rs_server_variable(task->exchange, i, &name, &value); i++) {
 		register_variable(name, value, track);

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use surus_zend::{BootError, Coroutine, Engine, EngineConfig, Limits, RouteInfo};
 
 use crate::config::{Config, Entry};
-use crate::{event_loop, failed, misconfigured};
+use crate::{environment, event_loop, failed, misconfigured};
 
 pub(crate) fn routes(config: &Config) -> ExitCode {
     boot(config, async |engine, script, limits| {
@@ -34,6 +34,7 @@ fn boot(
         dev: config.dev,
         server_name: config.app.server_name.clone(),
         cache: 0,
+        environment: Some(environment::of(config)),
     }) {
         Ok(engine) => engine,
         Err(error) => return failed(&error),

@@ -40,6 +40,7 @@ fn php(config: &Config, ini: Vec<(String, String)>) -> Result<(), String> {
         dev: config.dev,
         server_name: None,
         cache: 0,
+        environment: None,
     });
     let engine = engine.map_err(|error| error.to_string())?;
     preflight::misspelt_settings(config, &engine);

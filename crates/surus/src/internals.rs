@@ -13,6 +13,7 @@ pub(crate) fn run(arguments: &InternalsArgs) -> ExitCode {
         dev: false,
         server_name: None,
         cache: 0,
+        environment: None,
     }) {
         Ok(engine) => engine,
         Err(error) => return failed(&error),

@@ -4,6 +4,7 @@
 //! - `config/`: flags, environment and surus.toml become one resolved configuration
 //! - `serve.rs`: the master's side of `surus serve`; `preflight.rs`, `permitted.rs`: what it looks at first; `inspect.rs`: the same for `surus check`; `worker.rs`: a worker's life; `orders.rs`: what its master asks of it;
 //!   `alone.rs`: the life of a process of PHP's own; `event_loop.rs`: what they all run on
+//! - `environment.rs`: the environment that PHP sees
 //! - `dev.rs`: reloads for developers; `broken.rs`: what they see of code that does not boot; `recycle.rs`: an isolate that has served for long enough is replaced
 //! - `control.rs`: `surus status`, `reload`, `upgrade`, `stop`; `table.rs`: a status for people
 //! - `backend/`: PHP as the edge's backend, one file per mode
@@ -23,6 +24,7 @@ mod config;
 mod control;
 mod describe;
 mod dev;
+mod environment;
 mod event_loop;
 mod inspect;
 mod internals;

@@ -14,8 +14,8 @@ use crate::cli::ServeArgs;
 use crate::config::{Config, PROCESSES};
 use crate::process::{Queue, SLEEP};
 use crate::{
-    control, dev, event_loop, inspect, log, open_files, preflight, worker, BOOT_FAILED,
-    MISCONFIGURED,
+    control, dev, environment, event_loop, inspect, log, open_files, preflight, worker,
+    BOOT_FAILED, MISCONFIGURED,
 };
 
 /// What workers get on top of their own drain before they are killed: to end what PHP still has to do.
@@ -85,6 +85,7 @@ fn serve(
         dev: config.dev,
         server_name: config.app.server_name.clone(),
         cache: usize::try_from(config.app.shared_cache).unwrap_or(usize::MAX),
+        environment: Some(environment::of(config)),
     })
     .map_err(Refusal::failed)?;
     preflight::misspelt_settings(config, &engine);

@@ -26,7 +26,9 @@ final class OverHttp implements Transport
         $socket = stream_socket_server('tcp://127.0.0.1:0') ?: throw new \RuntimeException('There is no free port');
         $address = (string) stream_socket_get_name($socket, false);
         fclose($socket);
-        $process = proc_open([$binary, 'serve', $path, '--workers', '1', '--listen', $address], [1 => ['pipe', 'w']], $pipes);
+        // The application has the environment of its test.
+        $environment = getenv() + ['SURUS_CLEAR_ENV' => 'false'];
+        $process = proc_open([$binary, 'serve', $path, '--workers', '1', '--listen', $address], [1 => ['pipe', 'w']], $pipes, null, $environment);
         if ($process === false) {
             throw new \RuntimeException("$binary does not start");
         }

@@ -117,6 +117,7 @@ fn run(options: &Options) -> Result<(), Box<dyn std::error::Error>> {
         dev: false,
         server_name: None,
         cache: 0,
+        environment: None,
     })?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

@@ -13,8 +13,9 @@ const OWN: [&str; 5] = [
     "REQUEST_TIME",
     "REQUEST_TIME_FLOAT",
 ];
-/// Keys of `$_SERVER` that are FastCGI's or php-fpm's, and no part of the request.
-const FASTCGI: [&str; 3] = ["FCGI_ROLE", "USER", "HOME"];
+/// Keys of `$_SERVER` that only one of the two has: FastCGI's, and a name of the user's besides `USER`; and one whose value
+/// is each server's own.
+const NOT_SHARED: [&str; 3] = ["FCGI_ROLE", "LOGNAME", "TMPDIR"];
 
 fn compare(request: Request) -> Value {
     let target = request.target().to_owned();
@@ -23,10 +24,7 @@ fn compare(request: Request) -> Value {
     let got = got.expect(200).json();
     let server = |dump: &Value| -> Map<String, Value> {
         let mut server = dump["server"].as_object().expect("an array").clone();
-        server.retain(|key, _| {
-            // clear_env is off in the reference, and Surus has no environment to clear.
-            !FASTCGI.contains(&key.as_str()) && std::env::var_os(key).is_none() && key != "TMPDIR"
-        });
+        server.retain(|key, _| !NOT_SHARED.contains(&key.as_str()));
         for key in OWN {
             let value = server
                 .get_mut(key)

@@ -3,6 +3,7 @@
 use std::{
     ffi::{CStr, CString},
     fmt,
+    ptr::null_mut,
     sync::{
         atomic::{AtomicBool, Ordering},
         OnceLock,
@@ -23,6 +24,8 @@ pub struct EngineConfig {
     pub server_name: Option<String>,
     /// Bytes of the cache that all workers share; 0 for none.
     pub cache: usize,
+    /// `NAME=value` each: the environment of the processes that run PHP; else the one that this process has.
+    pub environment: Option<Vec<CString>>,
 }
 
 /// The server's name as it is configured: what a client says is in `HTTP_HOST`.
@@ -71,6 +74,9 @@ pub struct Engine {
     pub(crate) dev: bool,
 }
 
+/// What the processes that run PHP take for their environment.
+static ENVIRONMENT: OnceLock<Vec<CString>> = OnceLock::new();
+
 static STARTED: AtomicBool = AtomicBool::new(false);
 
 impl Engine {
@@ -86,6 +92,10 @@ impl Engine {
         crate::shared::rate::start();
         set_server_name(config.server_name.as_deref());
         crate::shared::cache::start(config.cache);
+        if let Some(entries) = &config.environment {
+            // PHP starts once.
+            let _ = ENVIRONMENT.set(entries.clone());
+        }
         let mut error = vec![0u8; 1024];
         // SAFETY: first call in this process; `error` has room for its size.
         let result = unsafe {
@@ -138,6 +148,13 @@ impl Engine {
             .max(1000);
         // SAFETY: the engine has started; timers and handlers are set for this thread.
         unsafe { ffi::surus_engine_enter_worker(slice) };
+        if let Some(entries) = ENVIRONMENT.get() {
+            let entries = entries.iter().map(|entry| entry.as_ptr().cast_mut());
+            let entries: Vec<_> = entries.chain([null_mut()]).collect();
+            // SAFETY: the list ends with NULL and is never freed, nor are the strings of a static, which nobody writes to:
+            // what changes an environment copies it. This process has no isolates yet.
+            unsafe { ffi::surus_environment_set(entries.leak().as_mut_ptr()) };
+        }
     }
 }
 

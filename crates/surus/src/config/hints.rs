@@ -38,10 +38,8 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("php_admin_value", "the table [php]"),
     ("php_value", "the table [php]"),
     ("php_flag", "the table [php]"),
-    (
-        "env",
-        "the environment of the server (Environment= of systemd)",
-    ),
+    ("env", "the table [env]"),
+    ("environment", "the table [env]"),
     ("tls", "a proxy in front: Surus speaks no TLS"),
     ("ssl", "a proxy in front: Surus speaks no TLS"),
     ("ssl_certificate", "a proxy in front: Surus speaks no TLS"),
@@ -123,11 +121,11 @@ pub(super) fn typed(error: &str) -> String {
         ),
         (
             "invalid type: sequence, expected a map",
-            "expected a table, in single brackets: [server], [app.NAME] or [php]",
+            "expected a table, in single brackets: [server], [app.NAME], [php] or [env]",
         ),
         (
             "expected a map",
-            "expected a table: [server], [app.NAME] or [php]",
+            "expected a table: [server], [app.NAME], [php] or [env]",
         ),
         ("key with no value, expected `=`", "expected KEY = VALUE"),
         (

@@ -34,6 +34,7 @@ pub(super) struct Layer {
     pub(super) server: Server,
     pub(super) app: App,
     pub(super) php: BTreeMap<String, IniValue>,
+    pub(super) env: BTreeMap<String, IniValue>,
 }
 
 impl Layer {
@@ -94,23 +95,39 @@ pub(super) fn of_file(name: String, lines: Lines, file: File, app: App) -> Layer
         server: file.server,
         app,
         php: file.php.0,
+        env: file.env,
     }
 }
 
-/// What all of them say together.
-pub(super) fn merged(layers: &[Layer]) -> (Server, App, BTreeMap<String, IniValue>) {
-    let (mut server, mut app, mut php) = (Server::default(), App::default(), BTreeMap::new());
+/// What all layers say together.
+pub(super) struct Merged {
+    pub(super) server: Server,
+    pub(super) app: App,
+    pub(super) php: BTreeMap<String, IniValue>,
+    pub(super) env: BTreeMap<String, IniValue>,
+}
+
+pub(super) fn merged(layers: &[Layer]) -> Merged {
+    let (mut server, mut app) = (Server::default(), App::default());
+    let (mut php, mut env) = (BTreeMap::new(), BTreeMap::new());
     let mut isolates = Isolates::default();
     for layer in layers {
         server = server.over(layer.server.clone());
         app = app.over(layer.app.clone());
         isolates = isolates.over(layer.app.isolates.clone().unwrap_or_default());
-        for (name, value) in &layer.php {
-            php.entry(name.clone()).or_insert_with(|| value.clone());
+        for (all, some) in [(&mut php, &layer.php), (&mut env, &layer.env)] {
+            for (name, value) in some {
+                all.entry(name.clone()).or_insert_with(|| value.clone());
+            }
         }
     }
     app.isolates = Some(isolates);
-    (server, app, php)
+    Merged {
+        server,
+        app,
+        php,
+        env,
+    }
 }
 
 fn flags(arguments: &ServeArgs) -> Vec<Layer> {
@@ -147,6 +164,12 @@ fn setting(setting: &str) -> Result<Layer, ConfigError> {
         layer.php.insert(setting.to_owned(), value);
         return Ok(layer);
     }
+    if let Some(variable) = key.strip_prefix("env.") {
+        let mut layer = Layer::named(&name);
+        let value = IniValue::Text(value.to_owned());
+        layer.env.insert(variable.to_owned(), value);
+        return Ok(layer);
+    }
     let bare = key.strip_prefix("server.").or(key.strip_prefix("app."));
     let bare = bare.unwrap_or(key);
     let last = bare.rsplit('.').next().unwrap_or(bare);
@@ -168,6 +191,17 @@ fn variable(name: &str, value: &str) -> Result<Option<Layer>, ConfigError> {
         };
         let mut layer = Layer::named(&full);
         layer.php = self::value(value).try_into::<Ini>().map_err(|_| wrong())?.0;
+        return Ok(Some(layer));
+    }
+    if name == "ENV" {
+        // The same.
+        let wrong = || {
+            ConfigError::new(format!(
+                "{full}: expected a table such as {{ APP_ENV = \"prod\" }}"
+            ))
+        };
+        let mut layer = Layer::named(&full);
+        layer.env = self::value(value).try_into().map_err(|_| wrong())?;
         return Ok(Some(layer));
     }
     let lower = name.to_ascii_lowercase();
@@ -216,7 +250,7 @@ fn near_key(wrong: &str, last: &str) -> String {
 fn near_variable(wrong: &str) -> String {
     let names = keys().map(|key| key.replace('.', "_").to_uppercase());
     let others = OTHERS.iter().map(|name| (*name).to_owned());
-    let names = names.chain(others).chain(["PHP".to_owned()]);
+    let names = names.chain(others).chain(["PHP", "ENV"].map(str::to_owned));
     let near = nearest(&wrong.to_uppercase(), names);
     near.map_or_else(String::new, |name| format!("SURUS_{name}"))
 }

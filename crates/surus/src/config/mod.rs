@@ -2,7 +2,7 @@
 //!
 //! `tables.rs` is what can be written, `units.rs` how values are written, `layers.rs` where they come from, `file.rs` the
 //! file, `entry.rs` what is served, `discover.rs` the case without a file, `edge.rs` what is the edge's, `master.rs` the
-//! master's; `nearest.rs` has the right name for a wrong one, `hints.rs` its right place, `list.rs` is how several values are written, `sense.rs` what makes none together, `wrong.rs` collects what is wrong, `places.rs` where that was said,
+//! master's; `nearest.rs` has the right name for a wrong one, `hints.rs` its right place, `list.rs` is how several values are written, `sense.rs` what makes none together, `variables.rs` what `[env]` says, `wrong.rs` collects what is wrong, `places.rs` where that was said,
 //! `printed.rs` what is printed.
 //! This file puts them together and checks what no single table can know.
 
@@ -23,6 +23,7 @@ mod printed;
 mod sense;
 mod tables;
 mod units;
+mod variables;
 mod wrong;
 
 use std::path::{Path, PathBuf};
@@ -30,7 +31,7 @@ use std::time::Duration;
 
 use crate::cli::ServeArgs;
 pub(crate) use entry::Entry;
-use layers::{Environment, Layer};
+use layers::{Environment, Layer, Merged};
 use list::Listen;
 use master::Master;
 use places::Places;
@@ -40,6 +41,7 @@ use surus_zend::{IsolateLimits, Room};
 use tables::Isolates;
 pub(crate) use units::{Mode, Workers};
 use units::{Size, Span};
+pub(crate) use variables::Variable;
 pub(crate) use wrong::ConfigError;
 use wrong::Wrong;
 
@@ -58,6 +60,8 @@ pub(crate) struct Config {
     pub(crate) app: App,
     /// Settings for php.ini, in order.
     pub(crate) ini: Vec<(String, String)>,
+    /// Variables of PHP's environment.
+    pub(crate) env: Vec<(String, Variable)>,
     pub(crate) dev: bool,
     /// The same, as a surus.toml.
     printed: Printed,
@@ -89,6 +93,8 @@ pub(crate) struct App {
     pub(crate) preempt_after: Duration,
     pub(crate) preempt_fibers: bool,
     pub(crate) memory_limit: Option<String>,
+    /// PHP sees nothing of the server's environment.
+    pub(crate) clear_env: bool,
     /// Bytes.
     pub(crate) shared_cache: u64,
     pub(crate) spool: surus_edge::SpoolLimits,
@@ -153,7 +159,12 @@ fn finish(
     layers: &[Layer],
     dev: bool,
 ) -> Result<Config, ConfigError> {
-    let (mut server, mut app, mut php) = layers::merged(layers);
+    let Merged {
+        mut server,
+        mut app,
+        mut php,
+        env,
+    } = layers::merged(layers);
     let mut sources = Sources::of(layers);
     let listen = fill(&mut server.listen, Listen::One("127.0.0.1:8080".to_owned()));
     let workers = fill(&mut server.workers, Workers::Auto);
@@ -191,6 +202,8 @@ fn finish(
     }
     let max_body = wrong.take_of("php.post_max_size", edge::body_limit(&mut app, &mut php));
     let body = max_body.unwrap_or(Size(0));
+    let variables = variables::of(&env, &mut wrong);
+    let clear_env = fill(&mut app.clear_env, true);
     for (name, why) in sense::sizes(&php) {
         wrong.note(&format!("php.{name}"), why);
     }
@@ -274,6 +287,7 @@ fn finish(
             preempt_after,
             preempt_fibers,
             shared_cache,
+            clear_env,
             memory_limit: app.memory_limit.map(|limit| limit.to_string()),
             spool,
             room,
@@ -290,12 +304,14 @@ fn finish(
             .into_iter()
             .map(|(name, value)| (name, value.into_text()))
             .collect(),
+        env: variables,
         dev,
         printed: Printed {
             server,
             name,
             app,
             php,
+            env,
             sources,
         },
         idle: sense::idle(&Places::of(layers), is_coroutine, in_processes),

@@ -55,6 +55,7 @@ impl Places {
             places.add(layer, "app", &layer.app);
             places.add(layer, "app.isolates", &layer.app.isolates);
             places.add(layer, "php", &layer.php);
+            places.add(layer, "env", &layer.env);
         }
         places
     }

@@ -19,6 +19,7 @@ pub(super) struct Printed {
     pub(super) name: String,
     pub(super) app: App,
     pub(super) php: BTreeMap<String, IniValue>,
+    pub(super) env: BTreeMap<String, IniValue>,
     pub(super) sources: Sources,
 }
 
@@ -29,6 +30,7 @@ pub(super) struct Sources {
     app: BTreeMap<String, String>,
     isolates: BTreeMap<String, String>,
     php: BTreeMap<String, String>,
+    env: BTreeMap<String, String>,
 }
 
 impl Sources {
@@ -48,6 +50,7 @@ impl Sources {
                 &layer.name,
             );
             note(&mut sources.php, table(&layer.php), &layer.name);
+            note(&mut sources.env, table(&layer.env), &layer.name);
         }
         sources
     }
@@ -115,18 +118,24 @@ impl Printed {
             let _ = writeln!(text, "\n{header}.isolates]");
             lines(&mut text, Isolates::KEYS, isolates, &sources.isolates);
         }
-        let mut php = table(&self.php);
-        if !php.is_empty() {
-            text.push_str("\n[php]\n");
-            for (name, value) in &mut php {
+        for (name, values, sources) in [
+            ("php", &self.php, &sources.php),
+            ("env", &self.env, &sources.env),
+        ] {
+            if values.is_empty() {
+                continue;
+            }
+            let _ = writeln!(text, "\n[{name}]");
+            let mut shown = table(values);
+            for (name, value) in &mut shown {
                 // What is printed ends up in logs and bug reports.
                 let text = value.as_str().unwrap_or_default();
                 if is_secret(name) || holds_secret(text) {
                     *value = Value::String("(not shown)".to_owned());
                 }
             }
-            let names: Vec<&str> = self.php.keys().map(String::as_str).collect();
-            lines(&mut text, &names, &php, &sources.php);
+            let names: Vec<&str> = values.keys().map(String::as_str).collect();
+            lines(&mut text, &names, &shown, sources);
         }
         text
     }

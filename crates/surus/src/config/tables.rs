@@ -140,6 +140,8 @@ table! {
         request_timeout: Span,
         /// Log a request that takes longer than this, with its PHP backtrace; 0 is never.
         slow_log: Span,
+        /// Hide the server's environment from PHP, which then has `[env]` and `HOME`, `USER` and `LOGNAME` of its user.
+        clear_env: bool,
         /// CPU time after which PHP code that computes is interrupted for others.
         preempt_after: Span,
         /// Interrupt the fibers of a coroutine application for each other, too, not only for other work.
@@ -228,7 +230,7 @@ pub(crate) struct Route {
     pub(crate) _to: String,
 }
 
-/// The value of an ini setting under `[php]`.
+/// The value of an ini setting under `[php]`, or of a variable under `[env]`.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(untagged, expecting = "expected a string, a number or a boolean")]
 pub(crate) enum IniValue {
@@ -290,4 +292,5 @@ pub(crate) struct File {
     pub(crate) app: BTreeMap<String, App>,
     pub(crate) route: Vec<Route>,
     pub(crate) php: Ini,
+    pub(crate) env: BTreeMap<String, IniValue>,
 }
