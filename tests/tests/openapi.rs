@@ -14,6 +14,7 @@ fn openapi(script: &str) -> Output {
         .arg("openapi")
         .arg(fixture(script))
         .env("TEST_CASE", "untyped")
+        .env("SURUS_CLEAR_ENV", "false")
         .output()
         .expect("surus runs")
 }

@@ -458,6 +458,7 @@ fn what_cannot_be_described_does_not_boot() {
             .args(["serve", "--listen", "127.0.0.1:0", "--workers", "1"])
             .arg(fixture("schema/broken.php"))
             .env("TEST_CASE", case)
+            .env("SURUS_CLEAR_ENV", "false")
             .output()
             .expect("the server runs");
         let log = String::from_utf8_lossy(&output.stderr);

@@ -150,6 +150,10 @@ typedef struct {
 	char **argv;       /* the first one is the script's name */
 	uint32_t switches; /* so many times the task is pre-empted as early as PHP can be left */
 	bool lint;         /* only compile */
+	/* For each line of standard input, instead: `each`, or the file where that is NULL; `begin` before the first one and
+	 * `end` after the last one, where they are not NULL. */
+	bool lines;
+	const char *begin, *each, *end;
 	bool quiet;        /* its output goes nowhere, and it has no STDIN, STDOUT, STDERR */
 } surus_script;
 void surus_task_set_script(surus_task *task, const surus_script *script);

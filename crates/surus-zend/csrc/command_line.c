@@ -199,15 +199,56 @@ static bool open_script(zend_file_handle *handle, const surus_script *script)
 	return true;
 }
 
+static void evaluate(const char *code, char *name)
+{
+	if (code) {
+		zend_eval_string_ex(code, NULL, name, true);
+	}
+}
+
+/* -R, -F, -B and -E: the line is in $argn, its number in $argi. */
+static void execute_for_lines(const surus_script *script, php_stream *input)
+{
+	evaluate(script->begin, "Command line begin code");
+	char *line;
+	zend_long number = 0;
+	while (input && EG(exit_status) == SUCCESS && (line = php_stream_gets(input, NULL, 0))) {
+		size_t length = strlen(line);
+		while (length > 0 && (line[length - 1] == '\n' || line[length - 1] == '\r')) {
+			length--;
+		}
+		zval value;
+		ZVAL_STRINGL(&value, line, length);
+		zend_hash_str_update(&EG(symbol_table), "argn", sizeof "argn" - 1, &value);
+		ZVAL_LONG(&value, ++number);
+		zend_hash_str_update(&EG(symbol_table), "argi", sizeof "argi" - 1, &value);
+		efree(line);
+		zend_file_handle handle;
+		if (script->each) {
+			evaluate(script->each, "Command line run code");
+		} else if (open_script(&handle, script)) {
+			CG(skip_shebang) = 1;
+			php_execute_script(&handle);
+			zend_destroy_file_handle(&handle);
+		} else {
+			EG(exit_status) = 1;
+		}
+	}
+	evaluate(script->end, "Command line end code");
+}
+
 static void execute(const surus_script *script, zend_file_handle *handle)
 {
-	if ((script->file || script->code) && !script->quiet && !script->lint) {
-		standard_stream("php://stdin", "rb", "STDIN");
+	php_stream *input = NULL;
+	if ((script->file || script->code || script->lines) && !script->quiet && !script->lint) {
+		input = standard_stream("php://stdin", "rb", "STDIN");
 		standard_stream("php://stdout", "wb", "STDOUT");
 		standard_stream("php://stderr", "wb", "STDERR");
 	}
-	if (script->code) {
-		zend_eval_string_ex(script->code, NULL, "Command line code", true);
+	if (script->lines) {
+		execute_for_lines(script, input);
+	} else if (script->code) {
+		evaluate(script->code, "Command line code");
 	} else if (!script->lint) {
 		php_execute_script(handle);
 	} else if (php_lint_script(handle) == SUCCESS) {
@@ -233,7 +274,8 @@ surus_outcome surus_run_script(surus_task *task)
 	request->path_translated = has_path ? real_path : script->argv[0];
 
 	zend_file_handle handle = {0};
-	if (!script->code && !open_script(&handle, script)) {
+	bool by_lines = script->lines && !script->file;
+	if (!script->code && !by_lines && !open_script(&handle, script)) {
 		fprintf(stdout, "Could not open input file: %s\n", script->file);
 		fflush(stdout);
 		EG(exit_status) = 1;

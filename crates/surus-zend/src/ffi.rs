@@ -130,6 +130,10 @@ pub(crate) struct Script {
     pub(crate) argv: *mut *mut c_char,
     pub(crate) switches: u32,
     pub(crate) lint: bool,
+    pub(crate) lines: bool,
+    pub(crate) begin: *const c_char,
+    pub(crate) each: *const c_char,
+    pub(crate) end: *const c_char,
     pub(crate) quiet: bool,
 }
 

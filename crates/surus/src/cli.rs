@@ -104,14 +104,7 @@ pub(crate) struct NewArgs {
 
 #[derive(Args, Debug)]
 pub(crate) struct PhpArgs {
-    /// An ini setting, as with php -d
-    #[arg(short = 'd', value_name = "NAME=VALUE")]
-    pub(crate) define: Vec<String>,
-
-    /// The script to run
-    pub(crate) script: PathBuf,
-
-    /// What the script gets in $argv
+    /// Switches, a script and its arguments, as php-cli takes them: `surus php -h`
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     pub(crate) args: Vec<OsString>,
 }
@@ -227,5 +220,7 @@ const PHP_HELP: &str = "\
 Examples:
   surus php bin/console cache:clear --env=prod
   surus php -d memory_limit=1G import.php
+  surus php -r 'echo PHP_VERSION;'
 
-Exit codes: the script's own; 2 for wrong usage.";
+`surus php -h` shows PHP's own switches. Exit codes: the script's own, as php-cli's; 255 after a fatal error, 1 for wrong usage
+and for a script that cannot be read.";

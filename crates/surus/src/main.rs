@@ -11,7 +11,7 @@
 //! - `process/`: PHP in processes with one request at a time
 //! - `log.rs`: where log lines go; `levels.rs`: which of them
 //! - `describe.rs`: `surus routes` and `surus openapi`; `project.rs`: `surus new`; `stubs.rs`: `surus stubs`
-//! - `php.rs`: `surus php`; `internals.rs`: `surus internals`
+//! - `php/`: `surus php`; `internals.rs`: `surus internals`
 
 #![forbid(unsafe_code)]
 #![deny(clippy::print_stdout, clippy::print_stderr, clippy::dbg_macro)]
@@ -61,6 +61,12 @@ fn main() -> ExitCode {
     // Before anything else opens a file.
     let mut inherited = Inherited::from_env();
     let predecessor = Predecessor::from_env(&mut inherited);
+    // php-cli's switches are its own.
+    let mut words = std::env::args_os().skip(1);
+    if words.next().is_some_and(|word| word == "php") {
+        log::start(false);
+        return php::run(words.collect());
+    }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
@@ -90,7 +96,7 @@ fn main() -> ExitCode {
             Err(error) => misconfigured(&error),
         },
         Command::Stubs(arguments) => stubs::run(&arguments),
-        Command::Php(arguments) => php::run(&arguments),
+        Command::Php(arguments) => php::run(arguments.args),
         Command::Reload(arguments) => control::reload(&arguments),
         Command::Upgrade(arguments) => control::upgrade(&arguments),
         Command::Stop(arguments) => control::stop(&arguments),

@@ -72,6 +72,17 @@ pub struct Options {
     pub executable: CString,
 }
 
+/// What php-cli does with the lines of standard input.
+#[derive(Debug, Default)]
+pub struct Lines {
+    /// `-B`: before the first one.
+    pub begin: Option<CString>,
+    /// `-R`: for each of them; else (`-F`) the file is run for it.
+    pub each: Option<CString>,
+    /// `-E`: after the last one.
+    pub end: Option<CString>,
+}
+
 /// What to run.
 #[derive(Debug)]
 pub enum Source {
@@ -81,6 +92,8 @@ pub enum Source {
     StandardInput,
     /// Without an opening tag.
     Code(CString),
+    /// For each line of standard input.
+    Lines(Lines, Option<CString>),
 }
 
 /// A script and its arguments; the first one is its name.
@@ -137,11 +150,17 @@ impl Process {
             .iter()
             .map(|a| a.as_ptr().cast_mut())
             .collect();
-        let (file, code) = match &script.source {
-            Source::File(path) => (path.as_ptr(), null()),
-            Source::StandardInput => (null(), null()),
-            Source::Code(text) => (null(), text.as_ptr()),
-        };
+        let pointer = |text: &Option<CString>| text.as_ref().map_or(null(), |it| it.as_ptr());
+        let (mut file, mut code, mut lines) = (null(), null(), None);
+        match &script.source {
+            Source::File(path) => file = path.as_ptr(),
+            Source::StandardInput => {}
+            Source::Code(text) => code = text.as_ptr(),
+            Source::Lines(what, path) => {
+                file = pointer(path);
+                lines = Some(what);
+            }
+        }
         let raw = ffi::Script {
             file,
             code,
@@ -149,6 +168,10 @@ impl Process {
             argv: argv.as_mut_ptr(),
             switches,
             lint: script.lint,
+            lines: lines.is_some(),
+            begin: lines.map_or(null(), |it| pointer(&it.begin)),
+            each: lines.map_or(null(), |it| pointer(&it.each)),
+            end: lines.map_or(null(), |it| pointer(&it.end)),
             quiet,
         };
         let script = Box::new((raw, script, argv));

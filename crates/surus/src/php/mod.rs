@@ -1,0 +1,125 @@
+//! `surus php`: PHP as php-cli runs it, with its switches (`switches.rs`) and what it tells of itself (`about.rs`).
+
+mod about;
+mod switches;
+
+use std::ffi::{CString, OsString};
+use std::io::Write;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::ExitCode;
+
+use surus_zend::command_line::{self, Lines, Options, Script, Source, SETTINGS};
+
+use crate::{event_loop, failed, print};
+use about::About;
+use switches::{Mode, Switches, Wrong};
+
+/// What `$argv[0]` is where no file is run.
+const NO_FILE: &str = "Standard input code";
+/// php-cli's, of wrong usage and of a file that cannot be read.
+const WRONG: u8 = 1;
+
+/// The script that stands beside the executable and runs `surus php`: for those that start `PHP_BINARY`.
+const WRAPPER: &str = "surus-php";
+
+/// `arguments`: behind the `php`.
+pub(crate) fn run(arguments: Vec<OsString>) -> ExitCode {
+    let arguments = arguments.into_iter().map(OsString::into_vec).collect();
+    let switches = match Switches::parse(arguments) {
+        Ok(switches) => switches,
+        Err(Wrong::Usage(why)) => {
+            let _ = writeln!(std::io::stderr(), "{why}");
+            print(about::USAGE);
+            return ExitCode::from(WRONG);
+        }
+        Err(Wrong::Said(why)) => {
+            print(&format!("{why}\n"));
+            return ExitCode::from(WRONG);
+        }
+    };
+    if switches.about == Some(About::Usage) {
+        print(about::USAGE);
+        return ExitCode::SUCCESS;
+    }
+    if let Some(file) = &switches.file {
+        let path = Path::new(std::ffi::OsStr::from_bytes(file));
+        if path.is_dir() || std::fs::File::open(path).is_err() {
+            print(&format!("Could not open input file: {}\n", path.display()));
+            return ExitCode::from(WRONG);
+        }
+    }
+    if let Err(error) = command_line::start(options(&switches)) {
+        return failed(&error);
+    }
+    match event_loop::run(command_line::run_alone(script(switches))) {
+        // The kernel keeps the low eight bits, and so does this.
+        Ok(Ok(status)) => ExitCode::from(status as u8),
+        Ok(Err(error)) => failed(&error),
+        Err(error) => failed(&error),
+    }
+}
+
+/// The command line holds no NUL bytes.
+fn text(bytes: impl Into<Vec<u8>>) -> CString {
+    CString::new(bytes).unwrap_or_default()
+}
+
+fn options(switches: &Switches) -> Options {
+    let mut ini = SETTINGS.as_bytes().to_vec();
+    for define in &switches.defines {
+        command_line::define(&mut ini, define);
+    }
+    for extension in &switches.zend_extensions {
+        command_line::define(&mut ini, &[b"zend_extension=", &extension[..]].concat());
+    }
+    Options {
+        ini: text(ini),
+        ini_path: switches.ini_path.clone().map(text),
+        no_ini: switches.no_ini,
+        executable: wrapper().unwrap_or_default(),
+    }
+}
+
+/// What `PHP_BINARY` names: it takes php-cli's switches, which this executable does not. Empty if there is none.
+fn wrapper() -> Option<CString> {
+    let path = std::env::current_exe().ok()?.with_file_name(WRAPPER);
+    let data = path.metadata().ok()?;
+    let runs = data.is_file() && data.permissions().mode() & 0o111 != 0;
+    runs.then(|| text(path.into_os_string().into_vec()))
+}
+
+fn script(switches: Switches) -> Script {
+    let name = switches
+        .file
+        .clone()
+        .unwrap_or_else(|| NO_FILE.as_bytes().to_vec());
+    let file = switches.file.map(text);
+    let source = match (switches.about, switches.mode) {
+        (Some(about), _) => Source::Code(text(about.code())),
+        (None, Mode::Code(code)) => Source::Code(text(code)),
+        (None, Mode::Lines { begin, each, end }) => {
+            let lines = Lines {
+                begin: begin.map(text),
+                each: each.map(text),
+                end: end.map(text),
+            };
+            Source::Lines(lines, file)
+        }
+        (None, Mode::Shown(shown)) => {
+            let path = file.unwrap_or_else(|| text("php://stdin"));
+            Source::Code(text(about::shown(shown, path.as_bytes())))
+        }
+        (None, Mode::File | Mode::Lint) => match file {
+            Some(file) => Source::File(file),
+            None => Source::StandardInput,
+        },
+    };
+    let arguments = std::iter::once(name).chain(switches.arguments);
+    Script {
+        source,
+        arguments: arguments.map(text).collect(),
+        lint: switches.lint,
+    }
+}
