@@ -454,8 +454,11 @@ fn wrong_usage_ends_with_2() {
             "stop /var/www",
             "no server of /var/www was found in FOLDER:",
         ),
-        ("top --every 0", "\"0\" is no number from 0.1 to 3600"),
-        ("top --every nan", "\"nan\" is no number from 0.1 to 3600"),
+        ("top --every 0", "\"0\" is not a number from 0.1 to 3600"),
+        (
+            "top --every nan",
+            "\"nan\" is not a number from 0.1 to 3600",
+        ),
         ("internals --isolates 0", "0 is not in 1..=65535"),
         ("new /proc", "/proc: the folder is not empty"),
         ("stubs /proc/nowhere", "/proc/nowhere: "),

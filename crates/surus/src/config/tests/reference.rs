@@ -98,3 +98,35 @@ fn the_reference_is_that_of_the_code() {
         "docs/configuration.md is not what the code says: run UPDATE_DOCS=1 cargo test -p surus reference"
     );
 }
+
+/// The examples of documents are tables that a surus.toml may have, or keys of one of them.
+#[test]
+fn examples_in_documents_are_configurations() {
+    use super::super::tables::File;
+    let docs = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs");
+    let mut examples = 0;
+    for folder in [docs.to_owned(), format!("{docs}/internals")] {
+        for entry in fs::read_dir(folder).expect("the documents") {
+            let path = entry.expect("an entry").path();
+            if path.extension().is_none_or(|ending| ending != "md") {
+                continue;
+            }
+            let text = fs::read_to_string(&path).expect("a document");
+            for rest in text.split("```toml\n").skip(1) {
+                let example: String = rest.lines().take_while(|line| line.trim() != "```").fold(
+                    String::new(),
+                    |mut all, line| {
+                        let _ = writeln!(all, "{}", line.trim());
+                        all
+                    },
+                );
+                let is_valid = ["", "[server]\n", "[app.it]\n"]
+                    .iter()
+                    .any(|table| toml::from_str::<File>(&format!("{table}{example}")).is_ok());
+                assert!(is_valid, "{}:\n{example}", path.display());
+                examples += 1;
+            }
+        }
+    }
+    assert!(examples > 3, "{examples}");
+}
