@@ -10,16 +10,18 @@ use http::header::{
 };
 use http::Request;
 
-use crate::conditional::{Validators, Verdict};
-use crate::encoding::{accepted, is_compressible, SMALL};
-use crate::form::{Found, Scanner};
+use crate::body::form::{Found, Scanner};
+use crate::client::proxy_protocol;
+use crate::client::proxy_protocol::Parsed;
+use crate::files::conditional::{Validators, Verdict};
+use crate::files::path::{encode, normalise};
 pub use crate::http1::fuzz::{http1, response};
 use crate::http2::Frames;
-use crate::ids::identify;
-use crate::path::{encode, normalise};
-use crate::proxy_protocol::Parsed;
-use crate::range::Ranges;
-use crate::{proxy_protocol, range, wellformed};
+use crate::request::ids::identify;
+use crate::request::well_formed;
+use crate::response::encoding::{accepted, is_compressible, SMALL};
+use crate::response::range;
+use crate::response::range::Ranges;
 use crate::{
     Connection, FileSystem, Kind, Limits, Network, Proxies, ProxyHeader, Resolution, Site, Stat,
 };
@@ -232,7 +234,7 @@ pub fn request(data: &[u8]) {
     let Ok(request) = built else { return };
     let (mut request, ()) = request.into_parts();
     request.headers = headers(lines.next().unwrap_or_default(), &[HOST]);
-    if wellformed::check(&mut request, &Limits::default()).is_ok() {
+    if well_formed::check(&mut request, &Limits::default()).is_ok() {
         let host = request.headers.get(HOST).expect("a request of HTTP/1.1");
         assert_eq!(request.headers.get_all(HOST).iter().count(), 1);
         assert!(!host

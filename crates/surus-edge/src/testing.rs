@@ -13,9 +13,10 @@ use std::task::{Context, Poll};
 use bytes::{Bytes, BytesMut};
 use tokio::task::{spawn_local, LocalSet};
 
-use crate::server::Edge;
-use crate::transport::Transport;
-use crate::{serving, Backend, Connection};
+use crate::connection::transport::Transport;
+use crate::request::edge::Edge;
+use crate::server::lifecycle;
+use crate::{Backend, Connection};
 
 /// What a client does when it has sent all it has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -127,7 +128,7 @@ pub(crate) async fn talk<B: Backend>(
     };
     let nobody = ([192, 0, 2, 1], 1).into();
     let client = Connection::new(nobody, nobody);
-    serving::run(Rc::clone(edge), Box::new(memory), client, None, false).await;
+    lifecycle::run(Rc::clone(edge), Box::new(memory), client, None, false).await;
     received.take()
 }
 

@@ -403,14 +403,14 @@ mod tests {
     fn a_unix_socket_is_shared_and_goes_with_the_last_server() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.sock");
-        let address = Address::Unix(path.clone());
-        let mut first = bind_new(&[address.clone()], 2).unwrap();
-        assert_eq!(first.addresses(), [address.clone()]);
+        let here = [Address::Unix(path.clone())];
+        let mut first = bind_new(&here, 2).unwrap();
+        assert_eq!(first.addresses(), here);
         assert!(first.per_worker.iter().all(|own| own.len() == 1));
-        let error = bind_new(&[address.clone()], 1).unwrap_err();
-        assert_eq!(error.taken(), Some(&address));
+        let error = bind_new(&here, 1).unwrap_err();
+        assert_eq!(error.taken(), here.first());
 
-        let mut next = bind(&[address.clone()], 3, inherit(&first), true).unwrap();
+        let mut next = bind(&here, 3, inherit(&first), true).unwrap();
         assert!(next.per_worker.iter().all(|own| !own.is_empty()));
         first.close();
         drop(first);
@@ -419,9 +419,9 @@ mod tests {
         assert!(!path.exists());
 
         // Nor is another one's removed, nor a service manager's.
-        let mut one = bind_new(&[address.clone()], 1).unwrap();
+        let mut one = bind_new(&here, 1).unwrap();
         std::fs::remove_file(&path).unwrap();
-        let mut managed = bind_new(&[address.clone()], 1).unwrap();
+        let mut managed = bind_new(&here, 1).unwrap();
         one.remove_files();
         let mut activated = bind(&[], 1, inherit(&managed), false).unwrap();
         activated.remove_files();

@@ -8,7 +8,7 @@
 //!  closed                 408, closed                  cut                          closed
 //! ```
 //!
-//! The phases are noted with plain cells and judged once a second by [`crate::sweep`]: a timer of its own for each request
+//! The phases are noted with plain cells and judged once a second by [`crate::connection::timeouts`]: a timer of its own for each request
 //! would cost an allocation and two visits to the timer wheel.
 
 use std::cell::Cell;

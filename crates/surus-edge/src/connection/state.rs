@@ -2,7 +2,6 @@
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::fs::File;
-use std::future::poll_fn;
 use std::io::{self, IoSlice};
 use std::rc::{Rc, Weak};
 use std::task::{Context, Poll};
@@ -14,24 +13,18 @@ use http::{HeaderMap, StatusCode};
 use super::commands::{Command, Commands};
 use super::phase::{Phase, Progress};
 use super::reading::Reading;
-use super::refusals::Refusals;
+use super::refused_input::RefusedInput;
 use super::writing::{Sending, Writing};
-use crate::buffers;
-use crate::flush::Flusher;
-use crate::output::write_header;
-use crate::refused::Refusal;
-use crate::transport::Transport;
-use crate::turn::Turn;
+use crate::connection::buffers;
+use crate::connection::flusher::Flusher;
+use crate::connection::output::write_header;
+use crate::connection::transport::Transport;
+use crate::limits::time_slice::TimeSlice;
+use crate::log::refusal::Refusal;
 use crate::{Connection, Limits};
-
-/// Bounds how much of a refused request is read for the sake of the client that is still sending it.
-const LINGER_BYTES: usize = 64 * 1024 * 1024;
 
 /// Bytes that are read at once.
 const BLOCK: usize = 8 * 1024;
-
-/// Bytes of a refused request that are read at once.
-const SCRATCH: usize = 4096;
 
 const REQUEST_TIMEOUT: &[u8] =
     b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
@@ -57,11 +50,11 @@ pub(crate) struct State {
     pub(crate) transport: Box<dyn Transport>,
     /// What was read and nobody has had yet.
     pub(crate) buffer: RefCell<BytesMut>,
-    reading: Cell<Reading>,
+    pub(super) reading: Cell<Reading>,
     keep_alive: Cell<KeepAlive>,
     writing: Writing,
-    pub(crate) turn: Turn,
-    refusals: Refusals,
+    pub(crate) turn: TimeSlice,
+    refusals: RefusedInput,
     commands: Commands,
 }
 
@@ -87,8 +80,8 @@ impl State {
                 reading: Cell::new(Reading::Heads),
                 keep_alive: Cell::new(KeepAlive::Stays),
                 writing: Writing::default(),
-                turn: Turn::default(),
-                refusals: Refusals::default(),
+                turn: TimeSlice::default(),
+                refusals: RefusedInput::default(),
                 commands: Commands::default(),
             }
         })
@@ -371,37 +364,10 @@ impl State {
         output.poll_send_file(&*self.transport, cx, file, offset, most)
     }
 
-    /// When all is done with the connection: sends what still waits and, if part of the request is unread, reads it
-    /// for a moment. Closing on unread data makes the kernel reset the connection, and the client may lose the response
-    /// that it has not read yet.
-    pub(crate) async fn close(&self) -> io::Result<()> {
-        if self.reading.get() != Reading::Nobody {
-            return poll_fn(|cx| self.poll_flush(cx)).await;
-        }
-        poll_fn(|cx| self.poll_finish(cx)).await?;
-        let mut budget = LINGER_BYTES;
-        loop {
-            match poll_fn(|cx| self.poll_skip(cx)).await? {
-                0 => return Ok(()),
-                count if count > budget => return Ok(()),
-                count => budget -= count,
-            }
-        }
-    }
-
     /// Writes what waits, and tells the client that nothing more will come.
     pub(crate) fn poll_finish(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let mut output = self.writing.output.borrow_mut();
         output.poll_finish(&*self.transport, cx)
-    }
-
-    /// Reads what nobody wants.
-    fn poll_skip(&self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
-        let mut scratch = buffers::take();
-        scratch.reserve(SCRATCH);
-        let polled = self.transport.poll_read(cx, &mut scratch, SCRATCH);
-        buffers::give(scratch);
-        polled
     }
 
     pub(crate) fn wake(&self) {

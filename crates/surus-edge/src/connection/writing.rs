@@ -2,9 +2,9 @@
 
 use std::cell::{Cell, RefCell};
 
-use crate::output::Output;
-use crate::stall::Stall;
-use crate::transport::Transport;
+use crate::connection::output::Output;
+use crate::connection::slow_reader::SlowReader;
+use crate::connection::transport::Transport;
 use crate::Limits;
 
 /// What becomes of the output that waits.
@@ -23,7 +23,7 @@ pub(super) enum Sending {
 pub(super) struct Writing {
     pub(super) output: RefCell<Output>,
     pub(super) sending: Cell<Sending>,
-    stall: Stall,
+    stall: SlowReader,
 }
 
 impl Writing {

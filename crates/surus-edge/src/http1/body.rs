@@ -3,17 +3,19 @@
 
 use std::cell::RefCell;
 use std::io;
+use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{ready, Context, Poll};
 
 use bytes::{Bytes, BytesMut};
-use http_body::{Frame, SizeHint};
+use http_body::{Body, Frame, SizeHint};
 
 use super::chunks::{Chunks, Decoded};
 use super::head::{Asked, Length};
-use crate::buffers;
+use crate::body::incoming::{self, Direct};
+use crate::body::offload::Rest;
+use crate::connection::buffers;
 use crate::connection::State;
-use crate::direct::Rest;
 use crate::{BoxError, Limits};
 
 /// Bytes that are read at once: first, and where as many have come each time. Others wait meanwhile.
@@ -125,9 +127,26 @@ impl Incoming {
         (Incoming(Rc::clone(&receiving)), receiving)
     }
 
+    /// Bytes that are still to be read, where that is known.
+    fn left(&self) -> Option<u64> {
+        match &*self.0.progress.borrow() {
+            Progress::Coming(Decoder {
+                framing: Framing::Length(left),
+                ..
+            }) => Some(*left),
+            Progress::Ended => Some(0),
+            Progress::Coming(_) | Progress::Left => None,
+        }
+    }
+}
+
+impl Body for Incoming {
+    type Data = Bytes;
+    type Error = BoxError;
+
     /// What comes next. After an error nothing does.
-    pub(crate) fn poll_frame(
-        &mut self,
+    fn poll_frame(
+        self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
         if self.is_end_stream() {
@@ -151,33 +170,37 @@ impl Incoming {
         }
     }
 
-    /// Bytes that are still to be read, where that is known.
-    pub(crate) fn left(&self) -> Option<u64> {
-        match &*self.0.progress.borrow() {
-            Progress::Coming(Decoder {
-                framing: Framing::Length(left),
-                ..
-            }) => Some(*left),
-            Progress::Ended => Some(0),
-            Progress::Coming(_) | Progress::Left => None,
-        }
+    fn is_end_stream(&self) -> bool {
+        matches!(*self.0.progress.borrow(), Progress::Ended)
     }
 
-    /// What is still in the socket, for a helper thread, which says by [`Incoming::took`] how much it has read. `None`
-    /// where it could not tell the body's end, or reads something else than what is read here.
-    pub(crate) fn rest(&self) -> Option<io::Result<Rest>> {
+    fn size_hint(&self) -> SizeHint {
+        self.left()
+            .map_or_else(SizeHint::default, SizeHint::with_exact)
+    }
+}
+
+impl incoming::Incoming for Incoming {
+    /// Behind chunks only.
+    fn may_have_trailers(&self) -> bool {
+        self.left().is_none()
+    }
+
+    fn direct(&mut self) -> Option<&mut dyn Direct> {
         self.left()?;
+        Some(self)
+    }
+}
+
+impl Direct for Incoming {
+    fn rest(&self) -> Option<io::Result<Rest>> {
         let state = &self.0.state;
         let socket = state.transport.kernel()?;
         let is_ahead = state.buffer.borrow().is_empty();
         is_ahead.then(|| Rest::new(socket))
     }
 
-    /// Ready when something can be read.
-    ///
-    /// # Errors
-    /// The client has left.
-    pub(crate) fn poll_arrival(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+    fn poll_arrival(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
         let state = &self.0.state;
         if let Progress::Coming(decoder) = &mut *self.0.progress.borrow_mut() {
             decoder.invite(state);
@@ -189,8 +212,7 @@ impl Incoming {
         }
     }
 
-    /// So many bytes were read.
-    pub(crate) fn took(&mut self, count: u64) {
+    fn took(&mut self, count: u64) {
         let mut has_ended = false;
         if let Progress::Coming(decoder) = &mut *self.0.progress.borrow_mut() {
             if let Framing::Length(left) = &mut decoder.framing {
@@ -203,13 +225,8 @@ impl Incoming {
         }
     }
 
-    pub(crate) fn is_end_stream(&self) -> bool {
-        matches!(*self.0.progress.borrow(), Progress::Ended)
-    }
-
-    pub(crate) fn size_hint(&self) -> SizeHint {
-        self.left()
-            .map_or_else(SizeHint::default, SizeHint::with_exact)
+    fn has_ended(&self) -> bool {
+        self.is_end_stream()
     }
 }
 

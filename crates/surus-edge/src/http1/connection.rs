@@ -14,13 +14,12 @@ use super::body::{Decoder, Incoming, Receiving};
 use super::encode::{self, Framing};
 use super::head::{self, Asked, Head, Length};
 use super::send::{self, Sending};
-use crate::buffers;
+use crate::connection::buffers;
+use crate::connection::output::LARGE;
+use crate::connection::socket::Socket;
 use crate::connection::State;
-use crate::input::Input;
-use crate::output::LARGE;
-use crate::responding::{Outgoing, Responding};
-use crate::service::{Begun, Service};
-use crate::socket::Socket;
+use crate::request::in_flight::{Outgoing, Responding};
+use crate::request::service::{Begun, Service};
 use crate::{Backend, Refusal, Reply, RequestBody};
 
 /// What follows on a connection.
@@ -184,8 +183,7 @@ fn answer<B: Backend>(
             let decoder = Decoder::new(&asked, service.limits());
             let (incoming, shared) = Incoming::new(state, decoder);
             receiving = Some(shared);
-            let incoming = Input::Http1(incoming);
-            let (body, verdict) = RequestBody::watched(incoming, service.limits(), state);
+            let (body, verdict) = RequestBody::watched(incoming, service.limits());
             (Some(body), Some(verdict))
         }
     };

@@ -11,8 +11,8 @@ use http::header::{
 use http::StatusCode;
 
 use super::head::{names, Asked};
-use crate::date;
-use crate::output::{write_header, LARGE};
+use crate::connection::output::{write_header, LARGE};
+use crate::response::date;
 
 /// Bytes that most heads are shorter than.
 const HEAD: usize = 512;

@@ -151,7 +151,7 @@ fn take(
             }
             asked.body = Length::Known(as_length(&value).ok_or(MALFORMED)?);
         } else if name == TRANSFER_ENCODING {
-            // The last one counts here; any other is refused where the request is looked through (wellformed.rs).
+            // The last one counts here; any other is refused where the request is looked through (well_formed.rs).
             coded = true;
             asked.body = match ends_in_chunked(&value) {
                 true => Length::Chunked,

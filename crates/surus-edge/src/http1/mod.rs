@@ -28,5 +28,4 @@ mod send;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use body::Incoming;
 pub(crate) use connection::serve;

@@ -11,11 +11,11 @@ use http::HeaderMap;
 use http_body::Body;
 
 use super::encode::{self, Framing};
+use crate::connection::socket::Socket;
 use crate::connection::State;
-use crate::files::FileBody;
-use crate::responding::Outgoing;
-use crate::service::Service;
-use crate::socket::Socket;
+use crate::request::in_flight::Outgoing;
+use crate::request::service::Service;
+use crate::response::file_body::FileBody;
 use crate::{Backend, Reply};
 
 /// Files up to this size are copied: that costs less than a call of their own.

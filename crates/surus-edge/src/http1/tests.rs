@@ -10,7 +10,7 @@ use http::{HeaderValue, Response, StatusCode};
 use http_body_util::BodyExt;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use crate::server::Edge;
+use crate::request::edge::Edge;
 use crate::testing::{talk, with, Then};
 use crate::{
     plain, Answer, Backend, BoxError, Connection, Limits, Reply, RequestBody, Settings, Upgrade,

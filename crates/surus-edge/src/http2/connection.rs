@@ -13,15 +13,14 @@ use tokio::task::spawn_local;
 
 use super::received::Received;
 use super::respond::Respond;
-use super::stream::Stream;
-use crate::input::Input;
-use crate::service::Service;
-use crate::socket::Socket;
+use super::socket::Stream;
+use super::stream::Answering;
+use crate::request::service::Service;
 use crate::{Backend, Connection, RequestBody};
 
 /// Answers what comes until the connection ends.
 pub(crate) struct Serving<B: Backend> {
-    connection: h2::server::Connection<Socket, Bytes>,
+    connection: h2::server::Connection<Stream, Bytes>,
     service: Service<B>,
     /// Others have their turn until this ends.
     pass: Option<Pin<Box<dyn Future<Output = ()>>>>,
@@ -29,7 +28,7 @@ pub(crate) struct Serving<B: Backend> {
 
 impl<B: Backend> Serving<B> {
     pub(crate) fn new(
-        connection: h2::server::Connection<Socket, Bytes>,
+        connection: h2::server::Connection<Stream, Bytes>,
         service: Service<B>,
     ) -> Self {
         Serving {
@@ -59,14 +58,14 @@ impl<B: Backend> Serving<B> {
         };
         let (mut body, mut verdict) = (None, None);
         if !received.is_end_stream() {
-            let input = Input::H2(Received::new(received, &head.headers, &respond));
-            let (watched, fate) = RequestBody::watched(input, self.service.limits(), state);
+            let received = Received::new(received, &head.headers, &respond, state);
+            let (watched, fate) = RequestBody::watched(received, self.service.limits());
             (body, verdict) = (Some(watched), Some(fate));
         }
         let is_head = head.method == Method::HEAD;
         let (noted, begun) = self.service.begin(&client, &mut head, body, verdict);
         let responding = self.service.respond(noted, begun);
-        let mut stream = Stream::new(respond, responding, is_head, self.service.limits());
+        let mut stream = Answering::new(respond, responding, is_head, self.service.limits());
         if Pin::new(&mut stream).poll(cx).is_pending() {
             spawn_local(stream);
         }

@@ -7,7 +7,7 @@ use http::header::{
     UPGRADE,
 };
 
-use crate::date;
+use crate::response::date;
 
 const KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
 const PROXY_CONNECTION: HeaderName = HeaderName::from_static("proxy-connection");

@@ -10,6 +10,7 @@
 //!
 //! - [`connection`]: the streams of a connection, one after the other
 //! - [`stream`]: one request's response; [`respond`]: where its heads go, interim ones among them
+//! - [`socket`]: what `h2` reads and writes
 //! - [`received`]: a request's body
 //! - [`frames`]: whether a client owes the rest of a head
 //! - [`head`]: what HTTP/2 does not have in a response's head, and what the server adds
@@ -19,11 +20,13 @@ mod frames;
 mod head;
 mod received;
 mod respond;
+mod socket;
 mod stream;
 
 pub(crate) use connection::Serving;
+#[cfg(any(test, fuzzing))]
 pub(crate) use frames::Frames;
-pub(crate) use received::Received;
+pub(crate) use socket::Stream;
 
 use crate::Limits;
 

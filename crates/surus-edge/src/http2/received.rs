@@ -12,6 +12,9 @@ use http_body::{Body, Frame, SizeHint};
 
 use super::head::announced;
 use super::respond::Respond;
+use crate::body::incoming::{Direct, Incoming};
+use crate::connection::State;
+use crate::BoxError;
 
 #[derive(Debug)]
 pub(crate) struct Received {
@@ -20,19 +23,26 @@ pub(crate) struct Received {
     left: Option<u64>,
     /// Only trailers can follow.
     has_ended: bool,
+    state: Rc<State>,
     /// Where a client is told that its body is wanted, which waits for that (RFC 9110, 10.1.1).
     expects: Option<Weak<Respond>>,
 }
 
 impl Received {
     /// `head`: the request's; `respond`: where it is answered.
-    pub(crate) fn new(stream: RecvStream, head: &HeaderMap, respond: &Rc<Respond>) -> Self {
+    pub(crate) fn new(
+        stream: RecvStream,
+        head: &HeaderMap,
+        respond: &Rc<Respond>,
+        state: &Rc<State>,
+    ) -> Self {
         let expected = head.get(EXPECT).map(HeaderValue::as_bytes);
         let expects = expected.is_some_and(|what| what.eq_ignore_ascii_case(b"100-continue"));
         Received {
             stream,
             left: announced(head),
             has_ended: false,
+            state: Rc::clone(state),
             expects: expects.then(|| Rc::downgrade(respond)),
         }
     }
@@ -52,12 +62,12 @@ impl Received {
 
 impl Body for Received {
     type Data = Bytes;
-    type Error = h2::Error;
+    type Error = BoxError;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, h2::Error>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
         let this = &mut *self;
         if !this.has_ended {
             match ready!(this.poll_data(cx)) {
@@ -69,12 +79,13 @@ impl Body for Received {
                     return Poll::Ready(Some(Ok(Frame::data(bytes))));
                 }
                 // Whatever the reason: without its end a body is not whole.
-                Some(Err(error)) => return Poll::Ready(Some(Err(error))),
+                Some(Err(error)) => return Poll::Ready(Some(Err(error.into()))),
                 None => this.has_ended = true,
             }
         }
         let trailers = ready!(this.stream.poll_trailers(cx));
-        Poll::Ready(trailers.map(|found| found.map(Frame::trailers)).transpose())
+        let trailers = trailers.map_err(BoxError::from)?;
+        Poll::Ready(trailers.map(|found| Ok(Frame::trailers(found))))
     }
 
     fn is_end_stream(&self) -> bool {
@@ -84,5 +95,23 @@ impl Body for Received {
     fn size_hint(&self) -> SizeHint {
         self.left
             .map_or_else(SizeHint::default, SizeHint::with_exact)
+    }
+}
+
+impl Incoming for Received {
+    fn may_have_trailers(&self) -> bool {
+        true
+    }
+
+    fn direct(&mut self) -> Option<&mut dyn Direct> {
+        None
+    }
+}
+
+impl Drop for Received {
+    fn drop(&mut self) {
+        if !self.is_end_stream() {
+            self.state.discard_input();
+        }
     }
 }

@@ -15,12 +15,12 @@ use http_body::Body;
 use super::head;
 use super::respond::Respond;
 use super::OUTPUT;
-use crate::patience::{Allowance, Patience};
-use crate::responding::{Outgoing, Responding};
+use crate::limits::allowance::{Allowance, ClientTimeout};
+use crate::request::in_flight::{Outgoing, Responding};
 use crate::{Backend, Limits};
 
 /// Ends with the stream. Dropping what it waits for cancels the request.
-pub(crate) enum Stream<B: Backend> {
+pub(crate) enum Answering<B: Backend> {
     Waiting {
         respond: Rc<Respond>,
         responding: Responding<B>,
@@ -30,14 +30,14 @@ pub(crate) enum Stream<B: Backend> {
     Sending(Sending<Outgoing<B::Body>>),
 }
 
-impl<B: Backend> Stream<B> {
+impl<B: Backend> Answering<B> {
     pub(crate) fn new(
         respond: Rc<Respond>,
         responding: Responding<B>,
         is_head: bool,
         limits: &Limits,
     ) -> Self {
-        Stream::Waiting {
+        Answering::Waiting {
             respond,
             responding,
             is_head,
@@ -46,13 +46,13 @@ impl<B: Backend> Stream<B> {
     }
 }
 
-impl<B: Backend> Future for Stream<B> {
+impl<B: Backend> Future for Answering<B> {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         loop {
             match &mut *self {
-                Stream::Waiting {
+                Answering::Waiting {
                     respond,
                     responding,
                     is_head,
@@ -64,9 +64,9 @@ impl<B: Backend> Future for Stream<B> {
                     let Some(sending) = begin(respond, response, *is_head, *allowance) else {
                         return Poll::Ready(());
                     };
-                    *self = Stream::Sending(sending);
+                    *self = Answering::Sending(sending);
                 }
-                Stream::Sending(sending) => return sending.poll(cx),
+                Answering::Sending(sending) => return sending.poll(cx),
             }
         }
     }
@@ -107,7 +107,7 @@ pub(crate) struct Sending<R> {
     left: Option<u64>,
     allowance: Allowance,
     /// For a client that keeps its window closed, from the first time on.
-    patience: Option<Patience>,
+    patience: Option<ClientTimeout>,
 }
 
 struct Chunk {
@@ -126,7 +126,7 @@ impl<R: Body<Data = Bytes> + Unpin> Sending<R> {
                 let allowance = self.allowance;
                 let patience = self
                     .patience
-                    .get_or_insert_with(|| Patience::new(allowance));
+                    .get_or_insert_with(|| ClientTimeout::new(allowance));
                 ready!(patience.poll_end(cx));
                 self.stream.send_reset(Reason::CANCEL);
                 return Poll::Ready(());

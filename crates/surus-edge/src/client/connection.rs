@@ -1,0 +1,98 @@
+//! A connection as a request sees it.
+
+use std::cell::Cell;
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+use std::rc::Rc;
+use std::time::Instant;
+
+use http::{HeaderMap, StatusCode};
+
+/// Sends an interim response (1xx) with these headers before the response proper; false if that cannot be done now.
+pub type SendInterim = Rc<dyn Fn(StatusCode, &HeaderMap) -> bool>;
+
+/// Who is at the other end of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Peer {
+    /// This address.
+    Tcp(SocketAddr),
+    /// Somebody on this machine, over a Unix socket.
+    Unix,
+}
+
+impl Peer {
+    /// Its address, if it has one.
+    pub fn tcp(self) -> Option<SocketAddr> {
+        match self {
+            Peer::Tcp(address) => Some(address),
+            Peer::Unix => None,
+        }
+    }
+
+    pub(crate) fn ip(self) -> Option<IpAddr> {
+        self.tcp().map(|address| address.ip())
+    }
+}
+
+impl From<SocketAddr> for Peer {
+    fn from(address: SocketAddr) -> Self {
+        Peer::Tcp(address)
+    }
+}
+
+/// As in a log: without its port, and `unix:` as nginx writes it.
+impl fmt::Display for Peer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Peer::Tcp(address) => address.ip().fmt(f),
+            Peer::Unix => f.write_str("unix:"),
+        }
+    }
+}
+
+/// A client connection: as it is, or as trusted proxies describe it.
+#[derive(Clone)]
+pub struct Connection {
+    /// The client, or the proxy in front of it.
+    pub peer: Peer,
+    /// Where it has connected to. A Unix socket has neither address nor port: 127.0.0.1 and 80, which URLs are made of.
+    pub local: SocketAddr,
+    /// Between the client and the first proxy.
+    pub https: bool,
+    pub(crate) interim: Option<SendInterim>,
+    /// When something was last read from it.
+    pub(crate) arrived: Cell<Instant>,
+}
+
+impl Connection {
+    /// One without TLS, from `peer` to `local`.
+    pub fn new(peer: impl Into<Peer>, local: SocketAddr) -> Self {
+        Connection {
+            peer: peer.into(),
+            local,
+            https: false,
+            interim: None,
+            arrived: Cell::new(Instant::now()),
+        }
+    }
+
+    /// When the head of the request had come that is being begun. Read once for all that come together.
+    pub fn arrived(&self) -> Instant {
+        self.arrived.get()
+    }
+
+    /// How to send interim responses to the request that is begun; `None` where its client would not understand them.
+    pub fn interim(&self) -> Option<&SendInterim> {
+        self.interim.as_ref()
+    }
+}
+
+impl fmt::Debug for Connection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Connection")
+            .field("peer", &self.peer)
+            .field("local", &self.local)
+            .field("https", &self.https)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,160 @@
+//! How many connections are open from one address, and that there are not too many.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::net::{IpAddr, Ipv6Addr};
+use std::rc::Rc;
+
+use crate::log::throttled::Throttled;
+use crate::{Limits, Peer, Proxies};
+
+/// Connections by address, where there is a bound.
+#[derive(Debug, Default)]
+pub(crate) struct ConnectionsPerAddress {
+    open: RefCell<HashMap<IpAddr, usize>>,
+    told: Throttled,
+}
+
+/// A connection that counts, until this is dropped.
+#[derive(Debug)]
+pub(crate) struct Place {
+    crowd: Rc<ConnectionsPerAddress>,
+    network: IpAddr,
+}
+
+impl ConnectionsPerAddress {
+    /// A place for a connection from this address; `Ok(None)`: it is not counted. `gives_way`: asks an idle one from the
+    /// same network to leave, and says whether one does.
+    ///
+    /// # Errors
+    /// If there are too many.
+    pub(crate) fn admit(
+        self: &Rc<Self>,
+        peer: Peer,
+        limits: &Limits,
+        proxies: &Proxies,
+        gives_way: impl FnOnce(IpAddr) -> bool,
+    ) -> Result<Option<Place>, ()> {
+        let limit = limits.connections_per_address;
+        // Who comes over a Unix socket has no address.
+        let Some(address) = peer.ip() else {
+            return Ok(None);
+        };
+        let is_local = address.to_canonical().is_loopback() && !limits.counts_loopback;
+        if limit == 0 || is_local || proxies.trusts(peer) {
+            return Ok(None);
+        }
+        let network = network(address);
+        let open = self.open.borrow().get(&network).copied().unwrap_or(0);
+        if open >= limit && !gives_way(network) {
+            self.told.say(format_args!(
+                "connections from {address} are refused (503): {open} are open in this worker \
+                 (max_connections_per_address). The address of a proxy belongs into trusted_proxies"
+            ));
+            return Err(());
+        }
+        *self.open.borrow_mut().entry(network).or_default() += 1;
+        Ok(Some(Place {
+            crowd: Rc::clone(self),
+            network,
+        }))
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut open = self.crowd.open.borrow_mut();
+        if let Some(count) = open.get_mut(&self.network) {
+            *count -= 1;
+            if *count == 0 {
+                open.remove(&self.network);
+            }
+        }
+    }
+}
+
+/// Whose address this is: of IPv6 the first 64 bits, since a client has all the others.
+pub(crate) fn network(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(address) => {
+            let bits = address.to_bits() >> 64 << 64;
+            IpAddr::V6(Ipv6Addr::from_bits(bits))
+        }
+        v4 => v4,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::SocketAddr;
+
+    use super::*;
+
+    fn limits(count: usize, counts_loopback: bool) -> Limits {
+        Limits {
+            connections_per_address: count,
+            counts_loopback,
+            ..Limits::default()
+        }
+    }
+
+    fn peer(address: &str) -> Peer {
+        SocketAddr::new(address.parse().unwrap(), 1).into()
+    }
+
+    fn admit(
+        crowd: &Rc<ConnectionsPerAddress>,
+        address: &str,
+        limits: &Limits,
+    ) -> Result<Option<Place>, ()> {
+        let proxies = Proxies {
+            networks: vec!["10.0.0.0/8".parse().unwrap()],
+            ..Proxies::default()
+        };
+        crowd.admit(peer(address), limits, &proxies, |_| false)
+    }
+
+    #[test]
+    fn each_address_has_so_many() {
+        let (crowd, two) = (Rc::default(), limits(2, false));
+        let held = [(); 2].map(|()| admit(&crowd, "192.0.2.1", &two).unwrap().unwrap());
+        assert!(admit(&crowd, "192.0.2.1", &two).is_err());
+        assert!(admit(&crowd, "::ffff:192.0.2.1", &two).is_err());
+        assert!(admit(&crowd, "192.0.2.2", &two).unwrap().is_some());
+        drop(held);
+        assert!(admit(&crowd, "192.0.2.1", &two).unwrap().is_some());
+        assert!(crowd.open.borrow().is_empty());
+        // An idle one gives way.
+        let one = limits(1, false);
+        let _held = admit(&crowd, "192.0.2.1", &one).unwrap().unwrap();
+        let address: IpAddr = "192.0.2.1".parse().unwrap();
+        let next = crowd.admit(peer("192.0.2.1"), &one, &Proxies::default(), |network| {
+            network == address
+        });
+        assert!(next.unwrap().is_some());
+    }
+
+    #[test]
+    fn a_client_of_ipv6_has_many_addresses() {
+        let (crowd, one) = (Rc::default(), limits(1, false));
+        let _held = admit(&crowd, "2001:db8::1", &one).unwrap().unwrap();
+        assert!(admit(&crowd, "2001:db8::ffff:2", &one).is_err());
+        assert!(admit(&crowd, "2001:db8:0:1::1", &one).is_ok());
+    }
+
+    #[test]
+    fn proxies_and_this_machine_are_not_counted() {
+        let crowd = Rc::default();
+        for address in ["10.1.2.3", "127.0.0.1", "::1", "::ffff:127.0.0.1"] {
+            let place = admit(&crowd, address, &limits(1, false)).unwrap();
+            assert!(place.is_none(), "{address}");
+        }
+        let counted = limits(1, true);
+        let _held = admit(&crowd, "127.0.0.1", &counted).unwrap().unwrap();
+        assert!(admit(&crowd, "127.0.0.1", &counted).is_err());
+        assert!(admit(&crowd, "10.1.2.3", &counted).unwrap().is_none());
+        assert!(admit(&crowd, "192.0.2.1", &limits(0, true))
+            .unwrap()
+            .is_none());
+    }
+}

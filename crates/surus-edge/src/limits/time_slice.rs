@@ -1,0 +1,54 @@
+//! A client that asks on and on without waiting for its answers: how long it is served before others get their turn.
+
+use std::cell::Cell;
+use std::time::Duration;
+
+use rustix::time::{clock_gettime, ClockId};
+use tokio::task::yield_now;
+
+/// Requests in a turn.
+const MOST: u32 = 16;
+
+/// A turn that has taken longer ends with the request that is being answered. The clock ticks every few milliseconds, but
+/// costs next to nothing to read.
+const LONGEST: Duration = Duration::from_millis(1);
+
+/// A connection's turn. It begins anew where the client was waited for.
+#[derive(Debug, Default)]
+pub(crate) struct TimeSlice {
+    requests: Cell<u32>,
+    /// On the coarse clock.
+    since: Cell<Duration>,
+}
+
+impl TimeSlice {
+    pub(crate) fn begin(&self) {
+        self.requests.set(0);
+    }
+
+    /// A request is about to be answered.
+    pub(crate) fn count(&self) {
+        let before = self.requests.get();
+        if before == 0 {
+            self.since.set(now());
+        }
+        self.requests.set(before + 1);
+    }
+
+    pub(crate) fn is_over(&self) -> bool {
+        let requests = self.requests.get();
+        requests >= MOST || (requests > 0 && now().saturating_sub(self.since.get()) >= LONGEST)
+    }
+
+    /// Lets others do what they can do now: also those who wait for a socket, which a task that wakes itself would keep the
+    /// event loop from looking at.
+    pub(crate) async fn pass(&self) {
+        self.begin();
+        yield_now().await;
+    }
+}
+
+fn now() -> Duration {
+    // Negative only for clocks that can be set.
+    Duration::try_from(clock_gettime(ClockId::MonotonicCoarse)).unwrap_or_default()
+}

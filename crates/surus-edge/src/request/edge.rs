@@ -1,0 +1,73 @@
+//! What the connections of one worker share.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use crate::connection::flusher::Flusher;
+use crate::connection::timeouts::Table;
+use crate::limits::connections_per_address::{ConnectionsPerAddress, Place};
+use crate::log::refusal::{Refusal, Refused};
+use crate::log::throttled::Throttled;
+use crate::{Backend, Limits, Peer, Settings};
+
+/// What the connections of one worker share.
+#[derive(Debug)]
+pub struct Edge<B> {
+    /// Who answers.
+    pub backend: Rc<B>,
+    /// What clients may take.
+    pub limits: Limits,
+    /// What is done beside.
+    pub settings: Settings,
+    /// About to end: takes no new connections.
+    pub(crate) draining: Cell<bool>,
+    pub(crate) table: Table,
+    per_address: Rc<ConnectionsPerAddress>,
+    /// That what should be a proxy is none.
+    told: Throttled,
+    pub(crate) flusher: Flusher,
+    /// Clients that are being told that there is no room.
+    pub(crate) refusals: Cell<usize>,
+}
+
+impl<B: Backend> Edge<B> {
+    /// One that has no connections yet.
+    pub fn new(backend: Rc<B>, limits: Limits, settings: Settings) -> Self {
+        Edge {
+            backend,
+            limits,
+            settings,
+            draining: Cell::new(false),
+            table: Table::default(),
+            per_address: Rc::default(),
+            told: Throttled::default(),
+            flusher: Flusher::default(),
+            refusals: Cell::new(0),
+        }
+    }
+}
+
+impl<B: Backend> Edge<B> {
+    /// A place for a connection of this client's, unless it has too many.
+    pub(crate) fn admit(&self, client: Peer) -> Result<Option<Place>, ()> {
+        let gives_way = |network| self.table.shed_idle_of(network);
+        let proxies = &self.settings.proxies;
+        self.per_address
+            .admit(client, &self.limits, proxies, gives_way)
+    }
+
+    /// Counts and logs what was refused before there was a request.
+    pub(crate) fn refused(&self, refused: &Refused<'_>) {
+        self.backend.refused(refused.why);
+        if refused.why == Refusal::ProxyProtocol {
+            self.told.say(format_args!(
+                "a connection from {} does not begin with a header of the PROXY protocol, or is no trusted proxy's \
+                 (proxy_protocol): have the proxy send it (send-proxy of haproxy), and name it in trusted_proxies",
+                refused.client
+            ));
+        }
+        if let Some(log) = &self.settings.access_log {
+            log.refuse(refused);
+        }
+    }
+}
