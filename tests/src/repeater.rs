@@ -1,7 +1,7 @@
 //! A server, inside the test binary, whose answers repeat a word of the question after some time. Connections stay open.
 
 use std::io::{self, BufRead, BufReader, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::sync::OnceLock;
 use std::thread;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::serving::serve;
 const BETWEEN: Duration = Duration::from_millis(10);
 
 /// Answers the line `MILLISECONDS WORD` with the line `WORD`, `GET /MILLISECONDS/WORD` with a response that is `WORD`, and
-/// as a memcached server whose item `MILLISECONDS_WORD` is `WORD`.
+/// as a memcached server whose item `MILLISECONDS_WORD` is `WORD`; after the item of the word `last` it ends the connection.
 #[derive(Debug)]
 pub struct Repeater {
     address: SocketAddr,
@@ -45,6 +45,9 @@ fn answer(mut stream: &TcpStream) -> io::Result<()> {
             wait(delay);
             let value = format!("VALUE {key} 0 {}\r\n{word}\r\nEND\r\n", word.len());
             stream.write_all(value.as_bytes())?;
+            if word == "last" {
+                return stream.shutdown(Shutdown::Both);
+            }
             continue;
         }
         if let Some(key) = line.strip_prefix("set ") {

@@ -238,6 +238,7 @@ modes! {
         }
     };
     memcached_cut_off_works_for_the_next: |mode| memcached_cut_off(mode);
+    memcached_closed_is_replaced: |mode| memcached_closed(mode);
     a_stream_gives_nobody_a_late_answer: |mode| {
         let site = Site::new(mode, "stream");
         for round in 0..3 {
@@ -298,6 +299,20 @@ fn memcached_cut_off(mode: Mode) {
             let token = format!("mine{round}{number}");
             let used = Request::get(&format!("/?{slow}&step=slow&token={token}")).send(address);
             assert_eq!(used.text(), json!({"token": token}).to_string(), "{mode:?}");
+        }
+    }
+}
+
+/// The server ends the connection while nobody uses it.
+fn memcached_closed(mode: Mode) {
+    let site = Site::new(mode, "memcached");
+    let slow = format!("driver=memcached&port={}", Repeater::shared().port());
+    for round in 0..5 {
+        for token in ["last", &format!("mine{round}")] {
+            let used = Request::get(&format!("/?{slow}&step=slow&token={token}"));
+            let used = used.send(site.server.address());
+            assert_eq!(used.text(), json!({"token": token}).to_string(), "{mode:?}");
+            thread::sleep(Duration::from_millis(100));
         }
     }
 }
