@@ -38,7 +38,7 @@ pub(crate) struct Scene {
 impl Scene {
     /// Tokens of two scenes differ, too.
     pub(crate) fn name(&self) -> String {
-        format!("{}{}", &self.mode.name()[..1], self.interruption as u8)
+        format!("{}{}", &self.mode.name()[..2], self.interruption as u8)
     }
 
     pub(crate) fn plan(&self, operations: &[&'static Operation], number: u64) -> Plan {
@@ -112,5 +112,30 @@ impl Plan {
             .map(|word| format!("{}-{word}", self.token))
             .collect();
         format!("heard {}", words.join(" "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use surus_tests::surus::Mode;
+
+    use super::Scene;
+    use crate::interruption::Interruption;
+
+    #[test]
+    fn no_two_scenes_have_the_same_tokens() {
+        let mut names = HashSet::new();
+        for mode in Mode::ALL {
+            for interruption in Interruption::ALL {
+                let scene = Scene {
+                    seed: 1,
+                    mode,
+                    interruption,
+                };
+                assert!(names.insert(scene.name()), "{}", scene.name());
+            }
+        }
     }
 }

@@ -19,7 +19,8 @@ function ldapTalk(LDAP\Connection $link, Exchange $exchange): void
     for ($i = 0; $i < 2; $i++) {
         $word = $exchange->word();
         $name = "cn={$word},dc=surus,dc=test";
-        expect(ldap_add($link, $name, ['objectClass' => 'person', 'cn' => $word, 'sn' => $word]), 'ldap_add');
+        $added = ldap_add($link, $name, ['objectClass' => 'person', 'cn' => $word, 'sn' => $word]);
+        expect($added, 'ldap_add: ' . ldap_error($link));
         $found = expect(ldap_search($link, 'dc=surus,dc=test', "(cn={$word})", ['sn']), 'ldap_search');
         $entries = ldap_get_entries($link, $found);
         expect(ldap_delete($link, $name), 'ldap_delete');
