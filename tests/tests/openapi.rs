@@ -72,6 +72,11 @@ fn routes_inputs_and_answers_are_described() {
         json!({"type": ["string", "null"], "format": "date"})
     );
 
+    let change = &document["components"]["schemas"]["Change"];
+    assert_eq!(change["required"], Value::Null);
+    let phone = json!({"type": ["string", "null"], "minLength": 3});
+    assert_eq!(change["properties"]["phone"], phone);
+
     // The same class differs on its way in and out: defaults.
     assert_eq!(
         document["components"]["schemas"]["Address"]["required"],

@@ -90,6 +90,39 @@ fn an_object_is_built_with_all_that_it_has() {
 }
 
 #[test]
+fn what_is_not_sent_is_told_from_null() {
+    let patch = |body: Value| {
+        Request::new("PATCH", "/users/7")
+            .body(JSON, body.to_string())
+            .send(server())
+    };
+    for sent in [
+        json!({}),
+        json!({"phone": null}),
+        json!({"phone": "123", "name": "ann"}),
+        json!({"number": 1}),
+        json!({"number": "1"}),
+        json!({"home": null}),
+        json!({"home": {"city": "X", "zip": null}, "role": "admin"}),
+        json!({"addresses": []}),
+        json!({"addresses": [{"city": "X", "zip": "12345"}]}),
+    ] {
+        let answer = patch(sent.clone()).expect(200).json();
+        assert_eq!(answer["sent"], sent);
+    }
+    for (sent, expected) in [
+        (json!({"name": null}), "type /name"),
+        (json!({"phone": "1"}), "minLength /phone"),
+        (json!({"phone": "taken@example.org"}), "notTaken /phone"),
+        (json!({"home": {}}), "required /home/city"),
+        (json!({"role": "Value"}), "enum /role"),
+        (json!({"addresses": [{}]}), "required /addresses/0/city"),
+    ] {
+        assert_eq!(errors(&patch(sent)), [expected]);
+    }
+}
+
+#[test]
 fn php_is_not_entered_for_what_is_invalid() {
     // A server of its own: nobody else moves its counters.
     let own = Surus::serve(&fixture("schema/app.php")).start();
@@ -448,6 +481,14 @@ fn what_cannot_be_described_does_not_boot() {
         (
             "upload",
             "parameter $input of the handler for \"POST /\" has uploaded files, which only a form brings",
+        ),
+        (
+            "never sent",
+            "parameter $name of NeverSent::__construct(): Undefined is no type of its own",
+        ),
+        (
+            "no default",
+            "parameter $name of NoDefault::__construct(): what may be Undefined needs the default Undefined::Value",
         ),
         (
             "unfinished",

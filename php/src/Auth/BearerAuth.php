@@ -12,14 +12,20 @@ use Surus\Http\Response;
 /** A token in the header Authorization (RFC 6750). One in the address is not read: addresses are logged. */
 final class BearerAuth implements Middleware
 {
-    /** @param \Closure(string): mixed $verify the user of this token, or null: {@see Jwt::verify()}, or a look-up by the token's hash */
-    public function __construct(private readonly \Closure $verify)
+    /**
+     * @param \Closure(string): mixed $verify the user of this token, or null: {@see Jwt::verify()}, or a look-up by the token's hash
+     * @param bool $optional a request without a token is let through, as nobody's; one with a wrong token is not
+     */
+    public function __construct(private readonly \Closure $verify, private readonly bool $optional = false)
     {
     }
 
     public function handle(Request $request, \Closure $next): Response
     {
         $token = $request->bearer();
+        if ($token === null && $this->optional) {
+            return $next($request);
+        }
         if ($token === null) {
             throw new HttpException(401, '', ['www-authenticate' => 'Bearer']);
         }

@@ -167,6 +167,7 @@ final class Describer
         $default = $parameter->getDefaultValue();
 
         return match (true) {
+            $default === Undefined::Value => null,
             $default instanceof \BackedEnum => $default->value,
             $default instanceof \UnitEnum => $default->name,
             \is_object($default) => null,

@@ -84,9 +84,10 @@ final class Rules
     {
         $each = PhpDoc::eachOf($parameter)?->type;
         $type = $parameter->getType();
-        $name = $each === null
-            ? ($type instanceof \ReflectionNamedType && !$type->isBuiltin() ? $type->getName() : null)
-            : ltrim($each, '?');
+        $types = $type instanceof \ReflectionUnionType ? $type->getTypes() : [$type];
+        $classes = array_values(array_filter($types, static fn (?\ReflectionType $one): bool => $one instanceof \ReflectionNamedType
+            && !$one->isBuiltin() && $one->getName() !== Undefined::class));
+        $name = $each === null ? (\count($classes) === 1 ? $classes[0]->getName() : null) : ltrim($each, '?');
         if ($name === 'self') {
             $name = $parameter->getDeclaringClass()?->getName();
         }

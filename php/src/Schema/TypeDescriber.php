@@ -31,12 +31,25 @@ final class TypeDescriber
                 . (str_contains($doc, '{') ? 'declare a class with these members' : 'is a class in it not there, or its import missing?')
                 . ' (or say array, which takes anything)');
         }
+        $this->checkUndefined($parameter);
         $type = $this->of($parameter->getType(), $parameter->getDeclaringClass(), $each);
         foreach (Attributes::all($parameter, Constraint::class) as $constraint) {
             $type = $this->constrain($type, $constraint);
         }
 
         return $type;
+    }
+
+    /** What may be undefined is so where nothing is sent. */
+    private function checkUndefined(\ReflectionParameter $parameter): void
+    {
+        $type = $parameter->getType();
+        $types = $type instanceof \ReflectionUnionType ? $type->getTypes() : [];
+        $names = array_map(static fn (\ReflectionType $each): string => (string) $each, $types);
+        $is = $parameter->isDefaultValueAvailable() && $parameter->getDefaultValue() === Undefined::Value;
+        if (\in_array(Undefined::class, $names, true) && !$is) {
+            throw new Undescribable('what may be Undefined needs the default Undefined::Value');
+        }
     }
 
     /**
@@ -60,9 +73,12 @@ final class TypeDescriber
             if (!$alternative instanceof \ReflectionNamedType) {
                 throw new Undescribable("the type $type cannot be input");
             }
-            if ($alternative->getName() !== 'null') {
+            if (!\in_array($alternative->getName(), ['null', Undefined::class], true)) {
                 $alternatives[] = $this->named($alternative->getName(), $scope, $each);
             }
+        }
+        if (\count($alternatives) === 1) {
+            return $alternatives[0] + ['nullable' => $type->allowsNull()];
         }
 
         return ['type' => 'union', 'any' => $alternatives, 'nullable' => $type->allowsNull()];
@@ -118,6 +134,9 @@ final class TypeDescriber
     /** @return array<string, mixed> */
     private function classOf(string $name): array
     {
+        if ($name === Undefined::class) {
+            throw new Undescribable('Undefined is no type of its own: declare another one beside it, as in string|Undefined');
+        }
         if (enum_exists($name)) {
             return ['type' => 'enum', 'class' => ($this->index)($name)];
         }

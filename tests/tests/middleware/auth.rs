@@ -50,6 +50,26 @@ fn basic_and_bearer() {
 }
 
 #[test]
+fn a_bearer_token_may_be_optional() {
+    let server = server();
+    let path = "GET /bearer-or-nobody";
+    assert_eq!(ask(&server, path, &[]).expect(200).text(), "nobody");
+    for (value, status, body) in [
+        ("Bearer s3cret", 200, "robot"),
+        // Another scheme is no token.
+        ("Basic YW5uOmNvcnJlY3QgaG9yc2U=", 200, "nobody"),
+    ] {
+        let header = format!("Authorization: {value}");
+        assert_eq!(ask(&server, path, &[&header]).expect(status).text(), body);
+    }
+    let wrong = ask(&server, path, &["Authorization: Bearer wrong"]).expect(401);
+    assert_eq!(
+        wrong.header("www-authenticate"),
+        Some("Bearer error=\"invalid_token\"")
+    );
+}
+
+#[test]
 fn tokens() {
     let folder = TempDir::new("tokens");
     let set = folder.path().join("jwks.json");
