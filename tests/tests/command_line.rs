@@ -228,6 +228,8 @@ fn wrong_usage_is_said_as_php_cli_says_it() {
     for (arguments, part) in [
         (["-a"], "no interactive shell"),
         (["-S=x"], "surus serve --dev"),
+        // php-cli reads nothing of it, and says nothing.
+        (["."], "Could not open input file: ."),
     ] {
         let (code, text, _) = told(&run(ours(), folder.path(), &arguments));
         assert_eq!(code, Some(1));

@@ -444,8 +444,6 @@ fn wrong_usage_ends_with_2() {
         ),
         ("serve APP --fast", "unexpected argument '--fast'"),
         ("serve APP more", "unexpected argument 'more'"),
-        ("php /nonexistent.php", "cannot read /nonexistent.php"),
-        ("php EMPTY", "empty is a folder, not a script"),
         (
             "status --pid 999999999",
             "no server with the process id 999999999 was found in FOLDER:",
