@@ -1,8 +1,8 @@
 <?php
 
 /**
- * What Surus adds to PHP natively; csrc/ implements it: request_class.c, response_class.c, functions.c,
- * internal_functions.c, in_process.c, connection_in_use.c. Editors and analysers read this file; PHP does not.
+ * What Surus adds to PHP natively; csrc/ implements it: http/request_class.c, http/response_class.c, app/functions.c,
+ * app/internal_functions.c, app/in_process.c, connections/in_use.c. Editors and analysers read this file; PHP does not.
  */
 
 namespace Surus {

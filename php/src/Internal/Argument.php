@@ -5,13 +5,13 @@ declare(strict_types=1);
 namespace Surus\Internal;
 
 /**
- * Where one argument of a handler comes from: csrc/arguments.c takes it apart at boot.
+ * Where one argument of a handler comes from: csrc/http/arguments.c takes it apart at boot.
  *
  * @internal
  */
 final class Argument
 {
-    /* The numbers are csrc/arguments.c's. */
+    /* The numbers are csrc/http/arguments.c's. */
     public const REQUEST = 0;
     public const PATH = 1;
     public const QUERY = 2;

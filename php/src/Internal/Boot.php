@@ -20,7 +20,7 @@ use Surus\Routing\Pattern;
 /**
  * From what a script returned to what the server calls. Everything that needs reflection happens here.
  *
- * @internal csrc/application.c calls it once per boot
+ * @internal csrc/app/application.c calls it once per boot
  */
 final class Boot
 {

@@ -1,4 +1,4 @@
-//! Waiting for locks of C libraries that another request of this thread holds: `csrc/locks.c` has the hooks.
+//! Waiting for locks of C libraries that another request of this thread holds: `csrc/task/locks.c` has the hooks.
 //!
 //! Such a call cannot fail, so the wait goes on when its request is to end. Who holds the lock is told to end as well when
 //! it takes too long, and gives it back.

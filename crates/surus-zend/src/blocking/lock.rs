@@ -1,5 +1,5 @@
 //! `flock`: sessions in files, and PHP's own `flock()` and `LOCK_EX`. And the waiting of `fcntl(F_SETLKW)`, whose hook is in
-//! `csrc/opcache_locks.c`: libraries that lock files.
+//! `csrc/hidden/opcache_locks.c`: libraries that lock files.
 //!
 //! Who holds the lock may be a parked request of this very thread: to wait for it in the kernel would be to wait for
 //! ever. Nothing tells when a lock becomes free, so a parked task asks again, at growing intervals.

@@ -7,7 +7,7 @@
 //!
 //! Layout: [`park_on`] turns any future into a blocking call · `real` finds libc's functions · `ready` waits for
 //! descriptors · `asking` makes a call that waits of calls that do not · `sever` ends what a wait was cut off on · the rest
-//! are the hooks by family. `csrc/os_*.c` have those of process state.
+//! are the hooks by family. `csrc/os/*.c` have those of process state.
 
 mod asking;
 mod children;

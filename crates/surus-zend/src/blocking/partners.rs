@@ -1,5 +1,5 @@
 //! Waiting for a partner that nothing else tells of: System V semaphores and message queues, and the other end of a FIFO
-//! (`csrc/fifo.c`).
+//! (`csrc/os/fifo.c`).
 //!
 //! The partner may be a parked request of this very thread: to wait for it in the kernel would be to wait for ever. So a
 //! parked task tries again: at once when a request of this process has done something of the kind, else at growing

@@ -1,7 +1,7 @@
 //! `res_nsearch`: what PHP's `dns_get_record()`, `checkdnsrr()` and `getmxrr()` ask name servers with, on a helper thread.
 //!
 //! A resolver's state has sockets and a place in lists of libc's: the thread makes one of its own, with the caller's
-//! settings (`csrc/resolver.c`).
+//! settings (`csrc/os/resolver.c`).
 
 use std::{
     ffi::{c_char, c_int, c_uchar, c_void, CStr},

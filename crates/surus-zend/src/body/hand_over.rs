@@ -1,7 +1,7 @@
 //! Files that the server has written down, and that become PHP's.
 //!
 //! `write`, of which one call in a form with files is special: it makes such a file the one that PHP has opened for it
-//! (`csrc/form_files.c`). And `unlink`, by which PHP says that it has no use for it any more: the file goes back to where
+//! (`csrc/http/form_files.c`). And `unlink`, by which PHP says that it has no use for it any more: the file goes back to where
 //! it came from, unless somebody else may have it. All other calls are libc's.
 
 use std::{

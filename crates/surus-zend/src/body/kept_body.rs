@@ -1,7 +1,7 @@
 //! Request bodies that the server has written down, in files.
 //!
 //! PHP reads a form with a parser of its own, which writes each file that it finds once more. Where the server has kept
-//! that file apart, the parser is shown a mark in its place, and later given the file: see `csrc/form_files.c`.
+//! that file apart, the parser is shown a mark in its place, and later given the file: see `csrc/http/form_files.c`.
 
 use std::{
     any::Any,

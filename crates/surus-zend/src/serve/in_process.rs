@@ -1,4 +1,4 @@
-//! Applications that a script of the command line talks to: `csrc/in_process.c`.
+//! Applications that a script of the command line talks to: `csrc/app/in_process.c`.
 //!
 //! The script's task is parked while a fiber of its isolate answers, so both run on one thread and in one PHP, and what
 //! happens between request and response is what happens in a server: routes, validation, middleware, the return contract.

@@ -21,7 +21,7 @@ use crate::{
 
 /// Part of the program: it needs no folder, and nothing of it can stay behind.
 const SCRIPT: &[u8] = include_bytes!("self_test.php");
-/// `SURUS_SELF_TEST` of self_test.c.
+/// `SURUS_SELF_TEST` of engine/self_test.c.
 const SCRIPT_NAME: &str = "/surus-self-test.php";
 
 const STACK_SIZE: usize = 1024 * 1024;

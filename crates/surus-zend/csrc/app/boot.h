@@ -1,0 +1,9 @@
+#ifndef SURUS_APP_BOOT_H
+#define SURUS_APP_BOOT_H
+
+#include "base.h"
+
+surus_outcome surus_run_boot(surus_task *task);
+surus_outcome surus_run_unboot(surus_task *task);
+
+#endif

@@ -1,0 +1,69 @@
+/* Classic requests: php-fpm's semantics. Startup, script and shutdown all run on the task's stack, so all may park. */
+#include "app/classic.h"
+#include "connections/cleaning.h"
+#include "http/form_files.h"
+#include "http/request_info.h"
+#include "http/response.h"
+#include "isolate/checked_heap.h"
+#include "os/text.h"
+#include "task/state.h"
+
+#include "Zend/zend_virtual_cwd.h"
+
+/* What php-fpm's next request finds, but that another request's visitor must not see. */
+static void forget_last_request(void)
+{
+	static const zend_module_entry *sockets;
+	static bool looked;
+	if (!looked) {
+		looked = true;
+		sockets = zend_hash_str_find_ptr(&module_registry, "sockets", sizeof "sockets" - 1);
+	}
+	if (sockets) {
+		*(int *)sockets->globals_ptr = 0; /* last_error is the first member of its globals */
+	}
+}
+
+surus_outcome surus_run_classic(surus_task *task)
+{
+	surus_request_info info;
+	surus_fill_request_info(task->exchange, &info);
+	SURUS_SET_STACK_LIMITS(task->stack);
+	if (php_request_startup() == FAILURE) {
+		php_request_shutdown(NULL);
+		surus_forget_uploads(task);
+		SG(server_context) = NULL;
+		return SURUS_FATAL;
+	}
+	SURUS_SET_STACK_LIMITS(task->stack);
+	virtual_cwd_deactivate();
+	forget_last_request();
+
+	zend_file_handle script;
+	zend_stream_init_filename(&script, info.script.ptr);
+	script.primary_script = true;
+	zend_first_try {
+		php_execute_script(&script);
+	} zend_end_try();
+	zend_destroy_file_handle(&script);
+	int exit_status = EG(exit_status);
+
+	/* Fatal errors are caught on the way, in the script and in what comes after it; each leaves this mark. */
+	bool fatal = CG(unclean_shutdown);
+	if (fatal) {
+		surus_output_mend(task);
+	}
+	php_request_shutdown(NULL);
+	surus_forget_uploads(task);
+	fatal = fatal || CG(unclean_shutdown);
+	/* An isolate that had a fatal error goes, and its connections with it. */
+	fatal = fatal || !surus_persistent_end(task);
+	surus_checked_heap_clear(task->isolate);
+	surus_os_forget_text(task->isolate->os);
+	SG(server_context) = NULL;
+	EG(exit_status) = exit_status;
+	if (task->cancel != SURUS_CANCEL_NONE && !fatal) {
+		return SURUS_CANCELLED;
+	}
+	return fatal ? SURUS_FATAL : SURUS_OK;
+}

@@ -1,0 +1,8 @@
+#ifndef SURUS_APP_INTERNAL_FUNCTIONS_H
+#define SURUS_APP_INTERNAL_FUNCTIONS_H
+
+#include "base.h"
+
+extern const zend_function_entry surus_internal_functions[];
+
+#endif

@@ -1,0 +1,90 @@
+/* When persistent connections are cleaned: as soon as the request that used one has ended and its answer is on its way, so
+ * that locks and transactions end with it, and nobody waits. A request that has used none does not come here. What cannot
+ * be cleaned is closed.
+ *
+ * Which connections a request has been given is noted by functions that stand before PHP's own (those of persistent/). They also
+ * look whether an idle one is still good before it is handed out. */
+#include "connections/cleaning.h"
+#include "connections/persistent_stream.h"
+#include "persistent/kept.h"
+#include "persistent/memcached.h"
+#include "persistent/mysql.h"
+#include "persistent/pdo.h"
+#include "persistent/pgsql.h"
+#include "persistent/redis.h"
+#include "task/state.h"
+
+void surus_persistent_start(void)
+{
+	surus_pdo_start();
+	surus_pgsql_start();
+	surus_mysqli_start();
+	surus_redis_start();
+	surus_streams_start();
+	surus_memcached_start();
+}
+
+static void clean(surus_task *task)
+{
+	unsigned kinds = task->used.kinds;
+	if (kinds & SURUS_KEPT_PDO) {
+		surus_pdo_clean(task);
+	}
+	if (kinds & SURUS_KEPT_PGSQL) {
+		surus_pgsql_clean(task);
+	}
+	if (kinds & SURUS_KEPT_MYSQLI) {
+		surus_mysqli_clean(task);
+	}
+	if (kinds & SURUS_KEPT_REDIS) {
+		surus_redis_clean(task);
+	}
+	if (kinds & SURUS_KEPT_MEMCACHED) {
+		surus_memcached_clean(task);
+	}
+	if (kinds & SURUS_KEPT_STREAM) {
+		surus_streams_clean(task);
+	}
+}
+
+bool surus_persistent_end(surus_task *task)
+{
+	volatile bool was_cut = task->cancel != SURUS_CANCEL_NONE && zend_hash_num_elements(&EG(persistent_list)) > 0;
+	if (task->used.kinds == 0 && !was_cut) {
+		return true;
+	}
+	volatile bool whole = true;
+	/* What drivers report here is nobody's: no handler, no log, no error_get_last(). */
+	int reporting = EG(error_reporting);
+	zval handler;
+	ZVAL_COPY_VALUE(&handler, &EG(user_error_handler));
+	ZVAL_UNDEF(&EG(user_error_handler));
+	EG(error_reporting) = 0;
+	if (task->exchange) {
+		surus_rs_finish(task->exchange);
+	}
+	zend_try {
+		clean(task);
+		if (was_cut) {
+			surus_memcached_close_sessions();
+		}
+	} zend_catch {
+		whole = false;
+	} zend_end_try();
+	if (EG(exception)) {
+		zend_clear_exception();
+	}
+	if (PG(last_error_message)) {
+		zend_string_release(PG(last_error_message));
+		PG(last_error_message) = NULL;
+	}
+	if (PG(last_error_file)) {
+		zend_string_release(PG(last_error_file));
+		PG(last_error_file) = NULL;
+	}
+	PG(last_error_type) = 0;
+	EG(error_reporting) = reporting;
+	ZVAL_COPY_VALUE(&EG(user_error_handler), &handler);
+	memset(&task->used, 0, sizeof task->used);
+	return whole;
+}

@@ -1,0 +1,106 @@
+/* What Surus\Pool asks of the engine: connections put back to their beginning and looked at without asking the server, and
+ * a place in a line in which one request waits for another one. */
+#include "connections/connection_functions.h"
+#include "persistent/mysql.h"
+#include "persistent/pdo.h"
+
+#include "ext/pdo/php_pdo.h"
+#include "ext/pdo/php_pdo_driver.h"
+
+static bool is_of(const zval *object, const char *name)
+{
+	zend_class_entry *class = zend_hash_str_find_ptr(CG(class_table), name, strlen(name));
+	return class && instanceof_function(Z_OBJCE_P(object), class);
+}
+
+/* Surus\Internal\reset_connection(object $connection): ?bool; null where the engine knows no way. */
+static ZEND_FUNCTION(surus_reset_connection)
+{
+	zval *connection;
+	ZEND_PARSE_PARAMETERS_START(1, 1)
+		Z_PARAM_OBJECT(connection)
+	ZEND_PARSE_PARAMETERS_END();
+	if (is_of(connection, "pdo")) {
+		int result = surus_pdo_reset(Z_PDO_DBH_P(connection));
+		if (result >= 0) {
+			RETURN_BOOL(result);
+		}
+	} else if (is_of(connection, "mysqli")) {
+		RETURN_BOOL(surus_mysqli_reset(Z_OBJ_P(connection)));
+	}
+}
+
+/* Surus\Internal\is_alive(object $connection): ?bool; null where the server has to be asked. */
+static ZEND_FUNCTION(surus_is_alive)
+{
+	zval *connection;
+	ZEND_PARSE_PARAMETERS_START(1, 1)
+		Z_PARAM_OBJECT(connection)
+	ZEND_PARSE_PARAMETERS_END();
+	int result = is_of(connection, "pdo") ? surus_pdo_is_alive(Z_PDO_DBH_P(connection)) : -1;
+	if (result >= 0) {
+		RETURN_BOOL(result);
+	}
+}
+
+/* Surus\Internal\request_number(): int; another one for each request that runs at a time, 0 outside of them. */
+static ZEND_FUNCTION(surus_request_number)
+{
+	ZEND_PARSE_PARAMETERS_NONE();
+	RETURN_LONG((zend_long)(uintptr_t)surus_current_exchange());
+}
+
+/* Surus\Internal\ticket(): int; a place to wait at. */
+static ZEND_FUNCTION(surus_ticket)
+{
+	ZEND_PARSE_PARAMETERS_NONE();
+	RETURN_LONG((zend_long)surus_rs_ticket());
+}
+
+/* Surus\Internal\wait_for_call(int $ticket, float $seconds): ?bool; whether it was called; null: one cannot wait here. */
+static ZEND_FUNCTION(surus_wait_for_call)
+{
+	zend_long ticket;
+	double seconds;
+	ZEND_PARSE_PARAMETERS_START(2, 2)
+		Z_PARAM_LONG(ticket)
+		Z_PARAM_DOUBLE(seconds)
+	ZEND_PARSE_PARAMETERS_END();
+	int result = surus_rs_wait_for_call((uint64_t)ticket, seconds);
+	if (result >= 0) {
+		RETURN_BOOL(result);
+	}
+}
+
+/* Surus\Internal\call_ticket(int $ticket): void */
+static ZEND_FUNCTION(surus_call_ticket)
+{
+	zend_long ticket;
+	ZEND_PARSE_PARAMETERS_START(1, 1)
+		Z_PARAM_LONG(ticket)
+	ZEND_PARSE_PARAMETERS_END();
+	surus_rs_call_ticket((uint64_t)ticket);
+}
+
+ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_connection, 0, 1, _IS_BOOL, 1)
+	ZEND_ARG_TYPE_INFO(0, connection, IS_OBJECT, 0)
+ZEND_END_ARG_INFO()
+ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_number, 0, 0, IS_LONG, 0)
+ZEND_END_ARG_INFO()
+ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_wait, 0, 2, _IS_BOOL, 1)
+	ZEND_ARG_TYPE_INFO(0, ticket, IS_LONG, 0)
+	ZEND_ARG_TYPE_INFO(0, seconds, IS_DOUBLE, 0)
+ZEND_END_ARG_INFO()
+ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_call, 0, 1, IS_VOID, 0)
+	ZEND_ARG_TYPE_INFO(0, ticket, IS_LONG, 0)
+ZEND_END_ARG_INFO()
+
+const zend_function_entry surus_connection_functions[] = {
+	ZEND_NS_NAMED_FE("Surus\\Internal", reset_connection, ZEND_FN(surus_reset_connection), arginfo_connection)
+	ZEND_NS_NAMED_FE("Surus\\Internal", is_alive, ZEND_FN(surus_is_alive), arginfo_connection)
+	ZEND_NS_NAMED_FE("Surus\\Internal", request_number, ZEND_FN(surus_request_number), arginfo_number)
+	ZEND_NS_NAMED_FE("Surus\\Internal", ticket, ZEND_FN(surus_ticket), arginfo_number)
+	ZEND_NS_NAMED_FE("Surus\\Internal", wait_for_call, ZEND_FN(surus_wait_for_call), arginfo_wait)
+	ZEND_NS_NAMED_FE("Surus\\Internal", call_ticket, ZEND_FN(surus_call_ticket), arginfo_call)
+	ZEND_FE_END
+};

@@ -1,0 +1,122 @@
+/* Questions and answers on connections whose protocol only the application knows: PHP's streams and the sockets of
+ * ext/sockets. Who has written waits for an answer, unless the other side has never said anything: then it is a log. Who has
+ * read something and left something there has not come to the end. Datagrams, listening sockets, pairs and pipes are
+ * nobody's in particular. */
+#include "connections/exchanges.h"
+#include "connections/handle_kinds.h"
+
+#include "main/php_network.h"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+#define STILL_TO_COME "an exchange whose answer is still to come"
+#define NOT_READ "an exchange whose answer is not read to its end"
+
+/* The first field of ext/sockets' own struct. */
+static int descriptor_of_socket(const void *handle)
+{
+	const zend_object *object = handle;
+	return *(const int *)((const char *)object - object->handlers->offset);
+}
+
+/* -1 where it is no socket; others may call PHP code to tell. */
+static int descriptor_of_stream(php_stream *stream)
+{
+	php_socket_t descriptor = -1;
+	bool is_socket = strstr(stream->ops->label, "_socket") && stream->ops->cast;
+	if (!is_socket || stream->ops->cast(stream, PHP_STREAM_AS_FD_FOR_SELECT, (void **)&descriptor) != SUCCESS) {
+		return -1;
+	}
+	return descriptor;
+}
+
+/* Below TLS there are records that are no answers. */
+static bool is_encrypted(php_stream *stream)
+{
+	zval about;
+	array_init(&about);
+	(void)php_stream_populate_meta_data(stream, &about);
+	bool is = zend_hash_str_exists(Z_ARRVAL(about), "crypto", sizeof "crypto" - 1);
+	zval_ptr_dtor(&about);
+	return is;
+}
+
+/* Linux's tcp_info up to tcpi_bytes_received; libc's ends before that. */
+typedef struct {
+	unsigned char before[104];
+	uint64_t pacing_rate, max_pacing_rate, bytes_acked, bytes_received;
+} tcp_counters;
+
+/* The other side has said something, some time. */
+static bool has_spoken(int descriptor)
+{
+	tcp_counters counters = {0};
+	socklen_t size = sizeof counters;
+	int error = errno;
+	bool counts = getsockopt(descriptor, IPPROTO_TCP, TCP_INFO, &counters, &size) == 0 && size == sizeof counters;
+	errno = error;
+	return !counts || counters.bytes_received > 0; /* Unix sockets do not count */
+}
+
+static bool has_input(int descriptor)
+{
+	char byte;
+	int error = errno;
+	bool has = recv(descriptor, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+	errno = error;
+	return has;
+}
+
+static const char *begun(int descriptor, bool asked, bool buffered, bool encrypted)
+{
+	if (descriptor < 0 || !surus_rs_is_conversation(descriptor)) {
+		return NULL;
+	}
+	if (asked) {
+		return has_spoken(descriptor) ? STILL_TO_COME : NULL;
+	}
+	return buffered || (!encrypted && has_input(descriptor)) ? NOT_READ : NULL;
+}
+
+const char *surus_stream_open(const surus_use *use, surus_step now)
+{
+	php_stream *stream = (php_stream *)use->handle;
+	(void)now;
+	return begun(descriptor_of_stream(stream), use->phase == SURUS_ASKED, stream->readpos != stream->writepos, is_encrypted(stream));
+}
+
+const char *surus_socket_open(const surus_use *use, surus_step now)
+{
+	(void)now;
+	return begun(descriptor_of_socket(use->handle), use->phase == SURUS_ASKED, false, false);
+}
+
+bool surus_socket_is_of_all(const void *handle)
+{
+	return !surus_rs_is_conversation(descriptor_of_socket(handle));
+}
+
+/* Whoever is given a persistent one next is told of a question (connections/persistent_stream.c). */
+bool surus_stream_leave(surus_use *use, surus_phase phase, bool broken_off)
+{
+	const zend_resource *resource = zend_hash_index_find_ptr(&EG(regular_list), use->number);
+	bool is_there = resource && resource->ptr == use->handle;
+	php_stream *stream = (php_stream *)use->handle;
+	use->phase = phase;
+	if (is_there && broken_off && surus_stream_open(use, SURUS_READS)) {
+		surus_rs_sever(descriptor_of_stream(stream));
+		stream->readpos = stream->writepos = 0;
+	}
+	return use->is_kept && phase == SURUS_ASKED;
+}
+
+bool surus_socket_leave(surus_use *use, surus_phase phase, bool broken_off)
+{
+	use->phase = phase;
+	if (broken_off && surus_socket_open(use, SURUS_READS)) {
+		surus_rs_sever(descriptor_of_socket(use->handle));
+	}
+	return false;
+}

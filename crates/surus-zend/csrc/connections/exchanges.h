@@ -1,0 +1,13 @@
+#ifndef SURUS_CONNECTIONS_EXCHANGES_H
+#define SURUS_CONNECTIONS_EXCHANGES_H
+
+#include "base.h"
+#include "connections/handle_kinds.h"
+
+const char *surus_stream_open(const surus_use *use, surus_step now);
+const char *surus_socket_open(const surus_use *use, surus_step now);
+bool surus_stream_leave(surus_use *use, surus_phase phase, bool broken_off);
+bool surus_socket_leave(surus_use *use, surus_phase phase, bool broken_off);
+bool surus_socket_is_of_all(const void *handle);
+
+#endif

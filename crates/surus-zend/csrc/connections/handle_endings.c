@@ -1,0 +1,121 @@
+/* The end of objects that stand for connections: it talks to their server, and what was noted of them is forgotten. */
+#include "connections/handle_endings.h"
+#include "connections/handle_kinds.h"
+#include "connections/handle_uses.h"
+#include "connections/handles.h"
+#include "task/running.h"
+
+/* What stands before the handlers of objects whose end matters here. Extensions make these structs when they start. */
+typedef struct {
+	const zend_object_handlers *handlers;
+	void (*destruct)(zend_object *object);
+	void (*free)(zend_object *object);
+} ending;
+
+#define ENDINGS 16
+static ending endings[ENDINGS];
+
+/* Objects that tell their server when they are freed: not while another request is inside a call. They wait. */
+typedef struct {
+	surus_isolate *isolate;
+	zend_object *object;
+} waiting;
+
+static waiting *waiting_list;
+static size_t waiting_count, waiting_room;
+
+static const ending *ending_of(const zend_object *object)
+{
+	for (size_t i = 0; i < ENDINGS; i++) {
+		if (endings[i].handlers == object->handlers) {
+			return &endings[i];
+		}
+	}
+	return NULL;
+}
+
+static bool is_used_by_another(zend_object *object)
+{
+	surus_handle_kind *kind = surus_handle_kind_of(object);
+	const void *handle = kind && kind->answers_to_free ? surus_handle_of(kind, object) : NULL;
+	const surus_use *known = handle ? surus_use_find(handle) : NULL;
+	return known && known->task && known->task != surus_running && surus_use_in(known->task, handle);
+}
+
+/* An object that gets another reference in here lives on. */
+static void destruct(zend_object *object)
+{
+	ending_of(object)->destruct(object);
+	if (!surus_running || !is_used_by_another(object)) {
+		return;
+	}
+	if (waiting_count == waiting_room) {
+		size_t room = waiting_room ? 2 * waiting_room : 16;
+		waiting *list = realloc(waiting_list, room * sizeof *list);
+		if (!list) {
+			return;
+		}
+		waiting_list = list;
+		waiting_room = room;
+	}
+	GC_ADDREF(object);
+	waiting_list[waiting_count++] = (waiting){surus_entered, object};
+}
+
+/* Each may wait for its server, and the list may change meanwhile. */
+void surus_free_waiting(surus_isolate *isolate)
+{
+	for (size_t i = 0; i < waiting_count;) {
+		waiting each = waiting_list[i];
+		if (each.isolate == isolate && !is_used_by_another(each.object)) {
+			waiting_list[i] = waiting_list[--waiting_count];
+			OBJ_RELEASE(each.object);
+			i = 0;
+		} else {
+			i++;
+		}
+	}
+}
+
+static void free_object(zend_object *object)
+{
+	surus_uses_forget_object(object);
+	ending_of(object)->free(object);
+}
+
+/* Of all objects of a kind, once there is one. */
+void surus_watch_end(zend_object *object, surus_handle_kind *kind)
+{
+	kind->is_watched = true;
+	if (!kind->answers_to_free && !kind->end && !kind->open) {
+		return;
+	}
+	zend_object_handlers *handlers = (zend_object_handlers *)object->handlers;
+	for (size_t i = 0; i < ENDINGS && handlers->free_obj != free_object; i++) {
+		if (!endings[i].handlers || endings[i].handlers == handlers) {
+			endings[i] = (ending){handlers, handlers->dtor_obj, handlers->free_obj};
+			handlers->dtor_obj = destruct;
+			handlers->free_obj = free_object;
+		}
+	}
+}
+
+/* Stands before a class's own, where that writes the handlers of all its objects again for each. */
+zend_object *surus_handle_create(zend_class_entry *class)
+{
+	surus_handle_kind *kind = surus_handle_kind_of_class(class);
+	zend_object *object = kind->create(class);
+	surus_watch_end(object, kind);
+	return object;
+}
+
+void surus_forget_waiting(const surus_isolate *isolate)
+{
+	for (size_t i = 0; i < waiting_count;) {
+		if (waiting_list[i].isolate == isolate) {
+			waiting_list[i] = waiting_list[--waiting_count];
+		} else {
+			i++;
+		}
+	}
+}

@@ -1,0 +1,75 @@
+#ifndef SURUS_CONNECTIONS_HANDLE_KINDS_H
+#define SURUS_CONNECTIONS_HANDLE_KINDS_H
+
+#include "base.h"
+
+typedef struct surus_use surus_use;
+
+/* What a function does in an exchange of more than one call. Any other one does not matter to it. */
+typedef enum { SURUS_USES, SURUS_PREPARES, SURUS_ASKS, SURUS_READS, SURUS_CLOSES } surus_step;
+/* How far its exchange is; HEARD: it has got something, and may be at the end. */
+typedef enum { SURUS_IDLE, SURUS_PREPARED, SURUS_ASKED, SURUS_HEARD } surus_phase;
+
+typedef struct {
+	const char *class; /* lower case */
+	/* What is below the object: other objects may stand for the same. NULL: the object stands for itself. */
+	const void *(*handle)(zend_object *object);
+	/* What a request has begun on it and not ended, for a message; NULL: nothing. Nobody is inside a call on it. The driver knows. */
+	const char *(*begun)(zend_object *object);
+	/* Ends that, once its request has ended. */
+	void (*end)(zend_object *object);
+	/* The same of exchanges that only the application knows of, by the steps that it has taken. What keeps another request from
+	 * this step. */
+	const char *(*open)(const surus_use *use, surus_step now);
+	/* The request of the row has ended, or was broken off, in this phase. The row is nobody's, and may go meanwhile. True: it
+	 * stays, so that others learn of what was left there. */
+	bool (*leave)(surus_use *use, surus_phase phase, bool broken_off);
+	/* Whom it belongs to does not matter. */
+	bool (*is_of_all)(const void *handle);
+	bool is_apart;        /* these exchanges are the object's own, not its connection's */
+	bool answers_to_free; /* freeing the object talks to the server */
+	bool is_watched;      /* connections/handle_endings.c stands before the end of its objects */
+	/* Makes it work again after a request that was cut off. */
+	void (*mend)(zend_object *object);
+	bool makes_handlers;  /* its class writes the handlers of its objects for each new one */
+	zend_object *(*create)(zend_class_entry *class);
+} surus_handle_kind;
+
+typedef struct { surus_use *next, **at; } surus_use_link;
+
+/* A row of connections/handle_uses.c. */
+struct surus_use {
+	const void *handle;
+	surus_task *task;  /* NULL: its request has ended */
+	surus_handle_kind *kind;
+	zend_object *object;
+	int number;        /* of a stream: another one may be where it was */
+	surus_phase phase;
+	bool is_broken;    /* its request was given up inside of it */
+	bool is_kept;      /* a persistent stream: it outlives its request */
+	surus_isolate *isolate;
+	surus_use_link by_handle, by_object, by_task;
+};
+
+/* How a function is given what it uses. */
+typedef enum { SURUS_BY_OBJECT, SURUS_BY_ARGUMENT, SURUS_BY_SOCKET, SURUS_BY_RESOURCE } surus_way;
+
+/* Of streams, which are no objects. */
+extern surus_handle_kind surus_stream_kind;
+/* NULL: it stands for no connection. */
+surus_handle_kind *surus_handle_kind_of_class(const zend_class_entry *class);
+static inline surus_handle_kind *surus_handle_kind_of(const zend_object *object)
+{
+	return surus_handle_kind_of_class(object->ce);
+}
+/* NULL while there is none. */
+static inline const void *surus_handle_of(const surus_handle_kind *kind, zend_object *object)
+{
+	return kind->handle ? kind->handle(object) : object;
+}
+
+/* Calls `visit` with each function that uses a handle; `kind` is NULL where the argument tells. After startup. */
+typedef void (*surus_handle_visit)(zend_internal_function *function, surus_way way, surus_handle_kind *kind, surus_step step);
+void surus_handle_functions(surus_handle_visit visit);
+
+#endif

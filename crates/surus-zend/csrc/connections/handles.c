@@ -1,0 +1,303 @@
+/* A connection's handle serves one request at a time. Requests of one isolate share objects, if the application lets
+ * them; the drivers below would take one's answer for another's.
+ *
+ * Each function that uses a handle is entered through ours, which notes the request that used the handle last, and how far
+ * it is where an exchange takes more than one call. Nothing is noted when it returns or parks: only where another request
+ * comes is the last one's stack looked at. If that is inside a call on the same handle, or has begun something on it that must
+ * not be mixed (a transaction, an exchange), the other one gets an exception before the driver is touched.
+ *
+ * What is known of a function beforehand is found out once, at the start. Where a request uses what it used last, there
+ * are only comparisons (docs/internals/handles.md has the figures).
+ */
+#include "connections/handles.h"
+#include "connections/handle_endings.h"
+#include "connections/handle_kinds.h"
+#include "connections/handle_uses.h"
+#include "connections/in_use.h"
+#include "task/running.h"
+#include "task/state.h"
+
+#include "Zend/zend_extensions.h"
+
+typedef struct {
+	zif_handler handler;     /* its own */
+	surus_handle_kind *kind; /* of a method */
+	surus_way way;
+	surus_step step;
+	/* Of an argument: the class that was seen last, one of an extension, and its kind. */
+	const zend_class_entry *seen;
+	surus_handle_kind *seen_kind;
+} guarded_function;
+
+/* What a call uses. */
+typedef struct {
+	const void *handle;
+	zend_object *object;
+	surus_handle_kind *kind;
+	int number;
+	bool is_kept; /* a persistent stream: it outlives its request in all modes */
+} used;
+
+/* Where functions have theirs. */
+static int slot = -1;
+
+static inline guarded_function *guarded_of(const zend_function *function)
+{
+	return function->internal_function.reserved[slot];
+}
+
+static bool find_resource(const zval *value, used *what)
+{
+	const zend_resource *resource = Z_RES_P(value);
+	what->is_kept = resource->type == php_file_le_pstream();
+	what->handle = resource->type == php_file_le_stream() || what->is_kept ? resource->ptr : NULL;
+	what->object = NULL;
+	what->kind = &surus_stream_kind;
+	what->number = (int)resource->handle;
+	return what->handle;
+}
+
+/* Of functions that are not entered through ours, too. */
+static bool find_in_frame(const zend_execute_data *frame, used *what)
+{
+	*what = (used){0};
+	if (Z_TYPE(frame->This) == IS_OBJECT) {
+		what->object = Z_OBJ(frame->This);
+		what->kind = surus_handle_kind_of(what->object);
+		what->handle = what->kind ? surus_handle_of(what->kind, what->object) : NULL;
+		return what->handle;
+	}
+	uint32_t count = ZEND_CALL_NUM_ARGS(frame);
+	if (count && Z_TYPE_P(ZEND_CALL_ARG(frame, 1)) == IS_RESOURCE) {
+		return find_resource(ZEND_CALL_ARG(frame, 1), what);
+	}
+	for (uint32_t i = 1; i <= count && i <= 2; i++) {
+		zval *argument = ZEND_CALL_ARG(frame, i);
+		ZVAL_DEREF(argument);
+		what->object = Z_TYPE_P(argument) == IS_OBJECT ? Z_OBJ_P(argument) : NULL;
+		what->kind = what->object ? surus_handle_kind_of(what->object) : NULL;
+		if (what->kind) {
+			what->handle = surus_handle_of(what->kind, what->object);
+			return what->handle;
+		}
+	}
+	return false;
+}
+
+/* The same of one that is, as fast as it goes. */
+static inline bool find_used(guarded_function *function, const zend_execute_data *frame, used *what)
+{
+	const zval *first = ZEND_CALL_ARG(frame, 1);
+	if (function->way == SURUS_BY_OBJECT) {
+		if (Z_TYPE(frame->This) != IS_OBJECT) {
+			return false;
+		}
+		what->object = Z_OBJ(frame->This);
+		what->kind = function->kind;
+	} else if (!ZEND_CALL_NUM_ARGS(frame)) {
+		return false;
+	} else if (function->way == SURUS_BY_RESOURCE) {
+		return Z_TYPE_P(first) == IS_RESOURCE && find_resource(first, what);
+	} else if (Z_TYPE_P(first) == IS_OBJECT && Z_OBJCE_P(first) == function->seen) {
+		what->object = Z_OBJ_P(first);
+		what->kind = function->seen_kind;
+	} else {
+		bool found = find_in_frame(frame, what);
+		if (found && Z_TYPE_P(first) == IS_OBJECT && Z_OBJ_P(first) == what->object && what->object->ce->type == ZEND_INTERNAL_CLASS) {
+			function->seen = what->object->ce;
+			function->seen_kind = what->kind;
+		}
+		return found;
+	}
+	what->number = 0;
+	what->is_kept = false;
+	what->handle = surus_handle_of(what->kind, what->object);
+	return what->handle;
+}
+
+const zend_execute_data *surus_use_in(surus_task *task, const void *handle)
+{
+	for (const zend_execute_data *frame = task->frame; frame; frame = frame->prev_execute_data) {
+		used what;
+		if (frame->func && frame->func->type == ZEND_INTERNAL_FUNCTION && find_in_frame(frame, &what) && what.handle == handle) {
+			return frame;
+		}
+	}
+	return NULL;
+}
+
+/* True if nobody else is in the way; else it throws. */
+static bool is_free(const surus_use *known, surus_task *task, const used *what, surus_step step)
+{
+	surus_handle_kind *kind = what->kind;
+	bool is_over = !known->task && !known->is_broken;
+	if (is_over || known->task == task || (kind->is_of_all && kind->is_of_all(what->handle))) {
+		return true;
+	}
+	const zend_execute_data *frame = known->task ? surus_use_in(known->task, what->handle) : NULL;
+	const char *begun = NULL;
+	if (known->task && !frame && known->phase != SURUS_IDLE && kind->open) {
+		begun = kind->open(known, step);
+	}
+	if (known->task && !frame && !begun && kind->begun) {
+		task->is_asking = true;
+		begun = kind->begun(what->object);
+		task->is_asking = false;
+	}
+	if (known->task && !frame && !begun) {
+		return !EG(exception);
+	}
+	surus_throw_in_use(what->object ? ZSTR_VAL(what->object->ce->name) : "A stream", known->task, frame, begun);
+	return false;
+}
+
+/* The task comes to use what it has not used last. NULL, with an exception: another one is in the way. */
+static surus_use *take(surus_task *task, const used *what, surus_step step)
+{
+	surus_handle_kind *kind = what->kind;
+	if (UNEXPECTED(!kind->is_watched)) {
+		surus_watch_end(what->object, kind);
+	}
+	surus_use *known = surus_use_find(what->handle);
+	if (known && known->number != what->number) {
+		surus_use_forget(known); /* it is closed */
+		known = NULL;
+	}
+	if (known && !is_free(known, task, what, step)) {
+		return NULL;
+	}
+	if (known && known->task && known->task != task && step == SURUS_USES && known->phase != SURUS_IDLE) {
+		return known; /* who only looks does not take it over */
+	}
+	if (known && known->kind->end && !kind->end) {
+		surus_use_pass(known, task); /* and still by the object that ends what is begun */
+	} else if (!known || known->task != task || known->object != what->object) {
+		known = surus_use_note(what->handle, task, what->object, kind);
+		known->number = what->number;
+		known->is_kept = what->is_kept;
+	}
+	return known;
+}
+
+/* The same of what is the object's own. */
+static surus_use *take_apart(surus_task *task, const used *what, surus_step step)
+{
+	const surus_use *known = surus_use_find(what->object);
+	const char *begun = known && known->task ? what->kind->open(known, step) : NULL;
+	if (begun) {
+		surus_throw_in_use(ZSTR_VAL(what->object->ce->name), known->task, NULL, begun);
+		return NULL;
+	}
+	if (known && !known->task && known->phase != SURUS_IDLE && step == SURUS_READS) {
+		surus_throw_executed_since(ZSTR_VAL(what->object->ce->name));
+		return NULL;
+	}
+	return surus_use_note(what->object, task, what->object, what->kind);
+}
+
+static const surus_phase after[]
+	= {[SURUS_PREPARES] = SURUS_PREPARED, [SURUS_ASKS] = SURUS_ASKED, [SURUS_READS] = SURUS_HEARD, [SURUS_CLOSES] = SURUS_IDLE};
+
+/* The task enters this function. The row of the exchange that it goes on with. False: an exception was thrown. */
+static inline bool claim(surus_task *task, const used *what, surus_step step, surus_use **exchange)
+{
+	surus_use *use = surus_use_find(what->handle);
+	bool is_own = what->kind->is_watched && use && use->task == task && use->number == what->number
+		&& (use->kind == what->kind || use->kind->end || !what->kind->end);
+	if (UNEXPECTED(!is_own) && !(use = take(task, what, step))) {
+		return false;
+	}
+	if (what->kind->is_apart && step != SURUS_USES) {
+		use = surus_use_find(what->object);
+		if (UNEXPECTED(!use || use->task != task) && !(use = take_apart(task, what, step))) {
+			return false;
+		}
+	}
+	*exchange = use;
+	return true;
+}
+
+static inline bool is_guarded(const surus_task *task)
+{
+	return task && task->fiber && !task->is_asking;
+}
+
+static ZEND_NAMED_FUNCTION(guarded)
+{
+	guarded_function *function = guarded_of(EX(func));
+	surus_task *task = surus_running;
+	used what;
+	if (is_guarded(task) && find_used(function, execute_data, &what)) {
+		surus_use *use;
+		if (UNEXPECTED(!claim(task, &what, function->step, &use))) {
+			RETURN_THROWS();
+		}
+		if (function->step != SURUS_USES && what.kind->open) {
+			use->phase = after[function->step];
+		}
+	}
+	function->handler(INTERNAL_FUNCTION_PARAM_PASSTHRU);
+}
+
+static bool has_got(const zval *result)
+{
+	switch (Z_TYPE_P(result)) {
+		case IS_STRING:
+			return Z_STRLEN_P(result) > 0;
+		case IS_LONG:
+			return Z_LVAL_P(result) > 0;
+		default:
+			return Z_TYPE_P(result) == IS_ARRAY;
+	}
+}
+
+/* Streams and sockets: nobody but the application knows what belongs together. Where no request is guarded only persistent
+ * streams are looked at, for the next one that gets them. */
+static ZEND_NAMED_FUNCTION(guarded_line)
+{
+	guarded_function *function = guarded_of(EX(func));
+	surus_task *task = surus_running;
+	surus_step step = function->step;
+	used what = {0};
+	surus_use *use = NULL;
+	if (is_guarded(task) && find_used(function, execute_data, &what)) {
+		if (UNEXPECTED(!claim(task, &what, step, &use))) {
+			RETURN_THROWS();
+		}
+	} else if (task && !task->fiber && function->way == SURUS_BY_RESOURCE && find_used(function, execute_data, &what) && what.is_kept) {
+		use = surus_use_find(what.handle);
+		use = use ? use : surus_use_note(what.handle, NULL, NULL, what.kind);
+		task = NULL;
+	}
+	/* The question may be on its way before the function returns. */
+	if (use && (step == SURUS_ASKS || step == SURUS_CLOSES)) {
+		use->phase = after[step];
+	}
+	function->handler(INTERNAL_FUNCTION_PARAM_PASSTHRU);
+	if (use && step == SURUS_READS && has_got(return_value)) {
+		use = surus_use_find(what.handle);
+		if (use && use->task == task && use->phase == SURUS_ASKED) {
+			use->phase = SURUS_HEARD;
+		}
+	}
+}
+
+static void guard(zend_internal_function *function, surus_way way, surus_handle_kind *kind, surus_step step)
+{
+	if (!function->handler || function->handler == guarded || function->handler == guarded_line) {
+		return;
+	}
+	guarded_function *ours = pemalloc(sizeof *ours, true);
+	*ours = (guarded_function){.handler = function->handler, .kind = kind, .way = way, .step = step};
+	function->reserved[slot] = ours;
+	function->handler = way == SURUS_BY_RESOURCE || way == SURUS_BY_SOCKET ? guarded_line : guarded;
+}
+
+void surus_handles_start(void)
+{
+	surus_uses_start();
+	slot = zend_get_resource_handle("Surus");
+	if (slot >= 0) {
+		surus_handle_functions(guard);
+	}
+}

@@ -1,0 +1,90 @@
+/* Surus\ConnectionInUse: two requests use one connection at a time. It names both, and the mend. */
+#include "connections/in_use.h"
+#include "task/log.h"
+#include "task/running.h"
+#include "task/state.h"
+
+#include "ext/spl/spl_exceptions.h"
+
+static zend_class_entry *in_use_class;
+
+#define MEND "A connection serves one request at a time: declare it scoped, or use a pool (docs/guide/11-databases.md)"
+
+/* "GET /orders", without the query string, which may have secrets. */
+static zend_string *name_of(const surus_task *task)
+{
+	surus_request_info info;
+	surus_rs_request_info(task->exchange, &info);
+	return zend_strpprintf(0, "%.*s %.*s", (int)info.method.len, info.method.ptr, (int)info.path.len, info.path.ptr);
+}
+
+/* "at /srv/app/Orders.php:41": the PHP code that a frame belongs to. */
+static zend_string *place_of(const zend_execute_data *frame)
+{
+	while (frame && (!frame->func || !ZEND_USER_CODE(frame->func->type))) {
+		frame = frame->prev_execute_data;
+	}
+	if (!frame) {
+		return zend_strpprintf(0, "in the engine");
+	}
+	return zend_strpprintf(0, "at %s:%u", ZSTR_VAL(frame->func->op_array.filename), frame->opline ? frame->opline->lineno : 0);
+}
+
+static zend_string *function_of(const zend_execute_data *frame)
+{
+	const zend_function *function = frame ? frame->func : NULL;
+	if (!function || !function->common.function_name) {
+		return zend_strpprintf(0, "it");
+	}
+	const zend_class_entry *scope = function->common.scope;
+	return zend_strpprintf(0, "%s%s%s()", scope ? ZSTR_VAL(scope->name) : "", scope ? "::" : "",
+		ZSTR_VAL(function->common.function_name));
+}
+
+void surus_throw_in_use(const char *class, surus_task *task, const zend_execute_data *use, const char *begun)
+{
+	zend_string *user = surus_running ? name_of(surus_running) : zend_strpprintf(0, "a request");
+	zend_string *call = function_of(EG(current_execute_data)), *place = place_of(EG(current_execute_data));
+	if (!task) {
+		zend_throw_exception_ex(in_use_class, 0, "%s was in use by a request that was given up, and is broken: %s wants %s %s. "
+			MEND, class, ZSTR_VAL(user), ZSTR_VAL(call), ZSTR_VAL(place));
+	} else {
+		zend_string *other = name_of(task), *other_place = place_of(use ? use : task->frame);
+		zend_string *other_call = use ? function_of(use) : zend_strpprintf(0, "%s", begun);
+		zend_throw_exception_ex(in_use_class, 0, "%s is in use by another request: %s %s %s %s, and %s wants %s %s. " MEND,
+			class, ZSTR_VAL(other), use ? "waits in" : "has begun", ZSTR_VAL(other_call),
+			ZSTR_VAL(other_place), ZSTR_VAL(user), ZSTR_VAL(call), ZSTR_VAL(place));
+		zend_string_release(other);
+		zend_string_release(other_place);
+		zend_string_release(other_call);
+	}
+	zend_string_release(user);
+	zend_string_release(call);
+	zend_string_release(place);
+}
+
+void surus_throw_executed_since(const char *class)
+{
+	zend_string *user = surus_running ? name_of(surus_running) : zend_strpprintf(0, "a request");
+	zend_string *call = function_of(EG(current_execute_data)), *place = place_of(EG(current_execute_data));
+	zend_throw_exception_ex(in_use_class, 0, "%s is in use by another request, which has executed it since: %s wants %s %s. "
+		MEND, class, ZSTR_VAL(user), ZSTR_VAL(call), ZSTR_VAL(place));
+	zend_string_release(user);
+	zend_string_release(call);
+	zend_string_release(place);
+}
+
+void surus_log_unended(surus_task *task, const zend_class_entry *class, const char *begun)
+{
+	zend_string *name = name_of(task);
+	surus_logf(4, "%s has ended and left %s open on a %s that other requests can use: it is ended", ZSTR_VAL(name),
+		begun, ZSTR_VAL(class->name));
+	zend_string_release(name);
+}
+
+void surus_register_connection_in_use(void)
+{
+	zend_class_entry entry;
+	INIT_NS_CLASS_ENTRY(entry, "Surus", "ConnectionInUse", NULL);
+	in_use_class = zend_register_internal_class_ex(&entry, spl_ce_LogicException);
+}

@@ -1,0 +1,90 @@
+/* pfsockopen(). Nobody but the application knows the protocol of a stream: what can be said is that one with something to
+ * read has an answer that nobody has waited for, or was closed, and that one which was written to and has said nothing since
+ * may still have one to come; it is closed. */
+#include "connections/persistent_stream.h"
+#include "connections/exchanges.h"
+#include "connections/handle_kinds.h"
+#include "connections/handle_uses.h"
+#include "persistent/kept.h"
+
+#include "main/php_network.h"
+
+#define CONSTRUCTORS(X)                          \
+	X(open, NULL, "pfsockopen")                  \
+	X(client, NULL, "stream_socket_client")
+
+/* A resource of a request has it. */
+static bool is_in_use(const php_stream *stream)
+{
+	zend_resource *resource;
+	ZEND_HASH_FOREACH_PTR(&EG(regular_list), resource) {
+		if (resource->ptr == stream) {
+			return true;
+		}
+	} ZEND_HASH_FOREACH_END();
+	return false;
+}
+
+/* Its answer may still come. Where the other side never says anything, nobody has asked. */
+static bool is_asked(const php_stream *stream)
+{
+	const surus_use *use = surus_use_find(stream);
+	return use && use->phase == SURUS_ASKED && surus_stream_open(use, SURUS_READS);
+}
+
+static void forget(const php_stream *stream)
+{
+	surus_use *use = surus_use_find(stream);
+	if (use) {
+		surus_use_forget(use);
+	}
+}
+
+static bool has_answers(php_stream *stream)
+{
+	php_socket_t descriptor = -1;
+	return stream->readpos != stream->writepos
+		|| (php_stream_cast(stream, PHP_STREAM_AS_FD_FOR_SELECT | PHP_STREAM_CAST_INTERNAL, (void *)&descriptor, 0) == SUCCESS
+			&& surus_is_readable(descriptor));
+}
+
+static void close_stale(void)
+{
+	surus_kept kept[SURUS_MAX_KEPT];
+	size_t count = surus_kept_of(php_file_le_pstream(), kept, SURUS_MAX_KEPT);
+	for (size_t i = 0; i < count; i++) {
+		php_stream *stream = kept[i].resource->ptr;
+		/* Its pool has them, and does not see them go. */
+		bool is_redis = zend_string_starts_with_literal(kept[i].key, "phpredis");
+		if (!is_redis && !is_in_use(stream) && (is_asked(stream) || has_answers(stream))) {
+			forget(stream);
+			surus_kept_close(&kept[i]);
+		}
+	}
+}
+
+#define AROUND(name, class_name, function)                             \
+	static zif_handler real_##name;                                    \
+	static ZEND_NAMED_FUNCTION(around_##name)                          \
+	{                                                                  \
+		if (zend_hash_num_elements(&EG(persistent_list))) {            \
+			close_stale();                                             \
+		}                                                              \
+		real_##name(INTERNAL_FUNCTION_PARAM_PASSTHRU);                 \
+		surus_kept_use(SURUS_KEPT_STREAM, NULL);                       \
+	}
+CONSTRUCTORS(AROUND)
+#undef AROUND
+
+void surus_streams_start(void)
+{
+#define STAND(name, class_name, function) real_##name = surus_replace(class_name, function, around_##name);
+	CONSTRUCTORS(STAND)
+#undef STAND
+}
+
+void surus_streams_clean(surus_task *task)
+{
+	(void)task;
+	close_stale();
+}

@@ -1,0 +1,35 @@
+/* Globals of modules, and hidden state, that belong to one request of a coroutine isolate as a whole. */
+#ifndef SURUS_FIBER_PARTS_H
+#define SURUS_FIBER_PARTS_H
+
+#include "base.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+void surus_parts_find(void);
+/* Bytes that all parts take. */
+size_t surus_parts_size(void);
+/* At the end of a boot: ends what modules hold for it, so that no two requests share it. */
+void surus_parts_settle(void);
+/* Completes the idle parts, which surus_parts_save() has written, for fibers to begin with. */
+void surus_parts_take_fresh(char *idle);
+/* A fiber's own parts, which begin as the idle ones; and their end. On the heap of their isolate. */
+void surus_parts_make(char *own, const char *idle);
+void surus_parts_free(char *own);
+void surus_parts_save(char *to);
+void surus_parts_load(const char *from);
+/* Whether no part differs from `idle`. */
+bool surus_parts_are(const char *idle);
+/* Whether all globals of the module are a part; whether `address` lies in one. */
+bool surus_parts_own_module(int module_number);
+bool surus_parts_cover(const void *address);
+/* Ends the request for each module whose part differs from `idle`, then loads `idle`. */
+void surus_parts_reset(const char *idle);
+
+/* The generator behind mt_rand(), when it was seeded: its state is not in the globals. */
+void *surus_random_save(void);
+void surus_random_load(void *saved);
+void surus_random_reset(void);
+
+#endif

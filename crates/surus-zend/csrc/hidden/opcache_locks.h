@@ -1,0 +1,16 @@
+/* OPcache's file locks, made to count isolates. */
+#ifndef SURUS_HIDDEN_OPCACHE_LOCKS_H
+#define SURUS_HIDDEN_OPCACHE_LOCKS_H
+
+#include "base.h"
+#include "hidden/find.h"
+
+bool surus_find_opcache_lock(surus_finder *finder);
+void surus_opcache_lock_drop(void);
+
+/* libc's fcntl(), which os/record_locks.c stands before. */
+int surus_real_fcntl(int fd, int command, void *argument);
+/* The same, where a lock of OPcache's is one of the entered isolate. */
+int surus_opcache_fcntl(int fd, int command, void *argument);
+
+#endif

@@ -1,0 +1,91 @@
+/* Persistent connections of PDO that do not answer any more when they are about to be handed out. PDO forgets them then
+ * without closing them: it calls the destructor of resources of a request, and theirs is that of persistent ones. Each
+ * descriptor would stay open until the process ends. */
+#include "persistent/dead.h"
+#include "task/running.h"
+
+#include "ext/pdo/php_pdo_driver.h"
+
+typedef struct dead {
+	struct dead *next;
+	surus_isolate *isolate;
+	pdo_dbh_t *handle;
+} dead;
+
+static dead *first_dead;
+
+/* A driver's own methods, and a copy with our question in the place of its. */
+typedef struct {
+	const struct pdo_dbh_methods *own;
+	struct pdo_dbh_methods asking;
+} methods;
+
+#define DRIVERS 8
+static methods drivers[DRIVERS];
+
+static methods *methods_of(const struct pdo_dbh_methods *some)
+{
+	for (size_t i = 0; i < DRIVERS; i++) {
+		if (!drivers[i].own || drivers[i].own == some || &drivers[i].asking == some) {
+			return &drivers[i];
+		}
+	}
+	return NULL;
+}
+
+/* PDO forgets it as soon as this returns. */
+static zend_result ask(pdo_dbh_t *handle)
+{
+	zend_result result = methods_of(handle->methods)->own->check_liveness(handle);
+	dead *one = result == FAILURE ? malloc(sizeof *one) : NULL;
+	if (one) {
+		*one = (dead){first_dead, surus_entered, handle};
+		first_dead = one;
+	}
+	return result;
+}
+
+void surus_pdo_ask_through_us(pdo_dbh_t *handle)
+{
+	methods *known = handle->methods && handle->methods->check_liveness ? methods_of(handle->methods) : NULL;
+	if (!known || handle->methods == &known->asking) {
+		return;
+	}
+	known->own = handle->methods;
+	known->asking = *handle->methods;
+	known->asking.check_liveness = ask;
+	handle->methods = &known->asking;
+}
+
+void surus_pdo_close_dead(int type)
+{
+	for (dead **at = &first_dead; *at;) {
+		dead *one = *at;
+		if (one->isolate != surus_entered) {
+			at = &one->next;
+			continue;
+		}
+		*at = one->next;
+		pdo_dbh_t *handle = one->handle;
+		free(one);
+		/* The destructor of the list is the one that closes it. */
+		zval entry;
+		ZVAL_NEW_PERSISTENT_RES(&entry, -1, handle, type);
+		zend_hash_str_update(&EG(persistent_list), ZEND_STRL("surus dead"), &entry);
+		zend_hash_str_del(&EG(persistent_list), ZEND_STRL("surus dead"));
+		at = &first_dead; /* it may have waited */
+	}
+}
+
+void surus_pdo_forget_dead(surus_isolate *isolate)
+{
+	for (dead **at = &first_dead; *at;) {
+		dead *one = *at;
+		if (one->isolate == isolate) {
+			*at = one->next;
+			free(one);
+		} else {
+			at = &one->next;
+		}
+	}
+}

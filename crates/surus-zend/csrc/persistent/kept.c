@@ -1,0 +1,115 @@
+/* Persistent connections as PHP has them, in EG(persistent_list): which a request was given, and those that objects of a
+ * booted isolate go on with. */
+#include "persistent/kept.h"
+#include "task/running.h"
+#include "task/state.h"
+
+#include <poll.h>
+
+static const char ADOPTED[] = "surus: adopted ";
+
+zif_handler surus_replace(const char *class_name, const char *name, zif_handler with)
+{
+	HashTable *functions = CG(function_table);
+	if (class_name) {
+		zend_class_entry *class = zend_hash_str_find_ptr(CG(class_table), class_name, strlen(class_name));
+		functions = class ? &class->function_table : NULL;
+	}
+	zend_function *function = functions ? zend_hash_str_find_ptr(functions, name, strlen(name)) : NULL;
+	if (!function || function->type != ZEND_INTERNAL_FUNCTION) {
+		return NULL;
+	}
+	zif_handler before = function->internal_function.handler;
+	function->internal_function.handler = with;
+	return before;
+}
+
+bool surus_is_readable(int descriptor)
+{
+	struct pollfd state = {.fd = descriptor, .events = POLLIN | POLLRDHUP};
+	return descriptor < 0 || poll(&state, 1, 0) != 0;
+}
+
+/* ---- which ---- */
+
+void surus_kept_use(unsigned kind, const void *handle)
+{
+	surus_task *task = surus_running;
+	if (!task || task->script || zend_hash_num_elements(&EG(persistent_list)) == 0) {
+		return;
+	}
+	surus_used *used = &task->used;
+	used->kinds |= kind;
+	for (unsigned i = 0; i < used->count && i < SURUS_USED_HANDLES; i++) {
+		if (used->handles[i] == handle) {
+			return;
+		}
+	}
+	if (handle) {
+		if (used->count < SURUS_USED_HANDLES) {
+			used->handles[used->count] = handle;
+		}
+		used->count++;
+	}
+}
+
+bool surus_kept_was_used(const surus_task *task, const void *handle)
+{
+	const surus_used *used = &task->used;
+	for (unsigned i = 0; i < used->count && i < SURUS_USED_HANDLES; i++) {
+		if (used->handles[i] == handle) {
+			return true;
+		}
+	}
+	return used->count > SURUS_USED_HANDLES; /* more than are noted: all of them */
+}
+
+size_t surus_kept_of(int type, surus_kept *to, size_t max)
+{
+	size_t count = 0;
+	zend_string *key;
+	zend_resource *resource;
+	ZEND_HASH_FOREACH_STR_KEY_PTR(&EG(persistent_list), key, resource) {
+		if (key && type && resource->type == type && count < max && !zend_string_starts_with_cstr(key, ADOPTED, sizeof ADOPTED - 1)) {
+			to[count++] = (surus_kept){key, resource};
+		}
+	} ZEND_HASH_FOREACH_END();
+	return count;
+}
+
+void surus_kept_close(const surus_kept *kept)
+{
+	zend_hash_del(&EG(persistent_list), kept->key);
+}
+
+/* ---- those that objects of a booted isolate go on with ---- */
+
+static HashTable *list_of_isolate(void)
+{
+	surus_task *task = surus_running;
+	return task && task->isolate->connections ? task->isolate->connections : &EG(persistent_list);
+}
+
+void surus_kept_adopt(const surus_kept *kept)
+{
+	char key[64];
+	int length = snprintf(key, sizeof key, "%s%p", ADOPTED, kept->resource->ptr);
+	zval entry;
+	ZVAL_NEW_PERSISTENT_RES(&entry, -1, kept->resource->ptr, kept->resource->type);
+	zend_hash_str_update(list_of_isolate(), key, (size_t)length, &entry);
+	/* What is destroyed now is the entry alone. */
+	kept->resource->type = -1;
+	zend_hash_del(&EG(persistent_list), kept->key);
+}
+
+void surus_kept_sweep(int type, bool (*done)(void *handle))
+{
+	HashTable *list = list_of_isolate();
+	zend_string *key;
+	zend_resource *resource;
+	ZEND_HASH_FOREACH_STR_KEY_PTR(list, key, resource) {
+		if (key && resource->type == type && zend_string_starts_with_cstr(key, ADOPTED, sizeof ADOPTED - 1) && done(resource->ptr)) {
+			zend_hash_del(list, key);
+		}
+	} ZEND_HASH_FOREACH_END();
+}

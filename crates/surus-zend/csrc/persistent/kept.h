@@ -1,0 +1,42 @@
+/* Connections that PHP keeps from request to request: pconnect, PDO::ATTR_PERSISTENT. */
+#ifndef SURUS_PERSISTENT_KEPT_H
+#define SURUS_PERSISTENT_KEPT_H
+
+#include "base.h"
+
+/* An entry of EG(persistent_list). */
+typedef struct {
+	zend_string *key;
+	zend_resource *resource;
+} surus_kept;
+
+/* Up to `max` entries of this type into `to`; the list may change afterwards. */
+size_t surus_kept_of(int type, surus_kept *to, size_t max);
+#define SURUS_MAX_KEPT 32
+/* Milliseconds that a server may take to answer when nobody waits for it any more. */
+#define SURUS_PATIENCE_MS 2000
+/* Ends the connection: nobody uses it. */
+void surus_kept_close(const surus_kept *kept);
+/* Objects that live on use the connection: the isolate keeps it for them, and no request is given it. */
+void surus_kept_adopt(const surus_kept *kept);
+/* Calls `done` for each adopted one of this type; true: it is closed. */
+void surus_kept_sweep(int type, bool (*done)(void *handle));
+/* Whether the request that ends has been given this one. */
+bool surus_kept_was_used(const surus_task *task, const void *handle);
+void surus_kept_use(unsigned kind, const void *handle);
+/* Something can be read from it, or it is closed: who is idle expects neither. */
+bool surus_is_readable(int descriptor);
+
+enum {
+	SURUS_KEPT_PDO = 1,
+	SURUS_KEPT_PGSQL = 2,
+	SURUS_KEPT_MYSQLI = 4,
+	SURUS_KEPT_REDIS = 8,
+	SURUS_KEPT_MEMCACHED = 16,
+	SURUS_KEPT_STREAM = 32
+};
+
+/* Puts a function in the place of an internal function or method and returns what was there; NULL: there is none. */
+zif_handler surus_replace(const char *class_name, const char *name, zif_handler with);
+
+#endif

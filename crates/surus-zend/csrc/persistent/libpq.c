@@ -1,0 +1,129 @@
+/* Answers of PostgreSQL that nobody reads any more.
+ *
+ * Before a connection is closed, used again or kept, pgsql reads what is left with `while (PQgetResult())`. That never
+ * ends in the middle of a COPY, for which libpq gives the same result each time, and it takes as long as the server does.
+ * So ours stands before libpq's, and what an object leaves is read before pgsql does, within bounds. In doubt the
+ * connection ends. */
+#include "persistent/libpq.h"
+#include "persistent/kept.h"
+#include "persistent/pgsql.h"
+
+#include <dlfcn.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <time.h>
+
+surus_libpq pq;
+
+bool surus_libpq_load(void)
+{
+	if (pq.loaded) {
+		return true;
+	}
+	void *library = dlopen("libpq.so.5", RTLD_LAZY | RTLD_NOLOAD);
+	if (!library) {
+		return false;
+	}
+	bool all = true;
+#define FIND(type, name, arguments) all = (pq.name = (type(*) arguments)dlsym(library, #name)) && all;
+	LIBPQ_FUNCTIONS(FIND)
+#undef FIND
+	pq.PQpipelineStatus = (int (*)(const PGconn *))dlsym(library, "PQpipelineStatus");
+	return pq.loaded = all;
+}
+
+/* Where libpq is idle no call waits. */
+void surus_libpq_sever(PGconn *connection)
+{
+	int descriptor = pq.PQsocket(connection);
+	if (descriptor < 0 || pq.PQtransactionStatus(connection) == TRANSACTION_IDLE) {
+		return;
+	}
+	shutdown(descriptor, SHUT_RDWR);
+	char room[16 * 1024];
+	while (recv(descriptor, room, sizeof room, MSG_DONTWAIT) > 0) {
+	}
+	/* The end of the stream: it may have to be seen more than once, below TLS. */
+	for (unsigned tries = 0; tries < 8 && pq.PQstatus(connection) == STATUS_OK; tries++) {
+		pq.PQconsumeInput(connection);
+	}
+}
+
+static bool is_copy(const PGresult *result)
+{
+	int status = pq.PQresultStatus(result);
+	return status == RESULT_COPY_IN || status == RESULT_COPY_OUT || status == RESULT_COPY_BOTH;
+}
+
+/* Each takes some 16 KB. */
+#define MAX_READS 256
+
+static long milliseconds_since(const struct timespec *begun)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (now.tv_sec - begun->tv_sec) * 1000 + (now.tv_nsec - begun->tv_nsec) / 1000000;
+}
+
+static bool read_rest(PGconn *connection)
+{
+	struct timespec begun;
+	clock_gettime(CLOCK_MONOTONIC, &begun);
+	for (unsigned reads = 0; reads < MAX_READS;) {
+		long left = SURUS_PATIENCE_MS - milliseconds_since(&begun);
+		if (pq.PQisBusy(connection)) {
+			struct pollfd state = {.fd = pq.PQsocket(connection), .events = POLLIN};
+			if (left <= 0 || poll(&state, 1, (int)left) <= 0 || !pq.PQconsumeInput(connection)) {
+				return false;
+			}
+			reads++;
+			continue;
+		}
+		PGresult *result = pq.PQgetResult(connection);
+		if (!result) {
+			return true;
+		}
+		bool copies = is_copy(result);
+		pq.PQclear(result);
+		if (copies || left <= 0) {
+			return false;
+		}
+	}
+	return false;
+}
+
+void surus_libpq_settle(PGconn *connection)
+{
+	if (connection && surus_libpq_load() && pq.PQstatus(connection) == STATUS_OK
+		&& pq.PQtransactionStatus(connection) == TRANSACTION_ACTIVE && !read_rest(connection)) {
+		surus_libpq_sever(connection);
+	}
+}
+
+/* Nobody asks so often for the next result in the middle of a COPY, but for one who waits until there is none. */
+#define MAX_COPIES 100
+
+/* Stands before libpq's. */
+__attribute__((visibility("default"))) PGresult *PQgetResult(PGconn *connection)
+{
+	static const PGconn *copying;
+	static unsigned copies;
+	if (!surus_libpq_load()) {
+		return NULL;
+	}
+	PGresult *result = pq.PQgetResult(connection);
+	if (!result || !is_copy(result)) {
+		if (copying == connection) {
+			copying = NULL;
+		}
+		return result;
+	}
+	if (copying != connection) {
+		copying = connection;
+		copies = 0;
+	} else if (++copies >= MAX_COPIES) {
+		copying = NULL;
+		surus_libpq_sever(connection);
+	}
+	return result;
+}

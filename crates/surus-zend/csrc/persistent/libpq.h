@@ -1,0 +1,50 @@
+/* libpq's own functions, of which no header is wanted: an extension brings the library. */
+#ifndef SURUS_PERSISTENT_LIBPQ_H
+#define SURUS_PERSISTENT_LIBPQ_H
+
+#include "base.h"
+#include "persistent/pgsql.h"
+
+typedef struct pg_result PGresult;
+typedef struct pg_notify PGnotify;
+typedef void (*notice_processor)(void *, const char *);
+enum { STATUS_OK = 0 };
+enum { TRANSACTION_IDLE = 0, TRANSACTION_ACTIVE = 1, TRANSACTION_UNKNOWN = 4 };
+enum { RESULT_COMMAND_OK = 1, RESULT_COPY_OUT = 3, RESULT_COPY_IN = 4, RESULT_COPY_BOTH = 8 };
+enum { DEFAULT_VERBOSITY = 1, CONTEXT_OF_ERRORS = 1 };
+
+#define LIBPQ_FUNCTIONS(X)                                                      \
+	X(int, PQstatus, (const PGconn *))                                          \
+	X(int, PQtransactionStatus, (const PGconn *))                               \
+	X(int, PQsocket, (const PGconn *))                                          \
+	X(int, PQsetnonblocking, (PGconn *, int))                                   \
+	X(int, PQsendQuery, (PGconn *, const char *))                               \
+	X(int, PQconsumeInput, (PGconn *))                                          \
+	X(int, PQisBusy, (PGconn *))                                                \
+	X(PGresult *, PQgetResult, (PGconn *))                                      \
+	X(int, PQresultStatus, (const PGresult *))                                  \
+	X(void, PQclear, (PGresult *))                                              \
+	X(PGnotify *, PQnotifies, (PGconn *))                                       \
+	X(void, PQfreemem, (void *))                                                \
+	X(void, PQuntrace, (PGconn *))                                              \
+	X(int, PQsetErrorVerbosity, (PGconn *, int))                                \
+	X(int, PQsetErrorContextVisibility, (PGconn *, int))                        \
+	X(notice_processor, PQsetNoticeProcessor, (PGconn *, notice_processor, void *))
+
+typedef struct {
+	bool loaded;
+#define DECLARE(type, name, arguments) type(*name) arguments;
+	LIBPQ_FUNCTIONS(DECLARE)
+#undef DECLARE
+	int (*PQpipelineStatus)(const PGconn *); /* of libpq 14; may be NULL */
+} surus_libpq;
+
+/* After surus_libpq_load(). */
+extern surus_libpq pq;
+
+/* Ends a conversation that is not idle: libpq takes the connection for broken, and no call on it waits. */
+void surus_libpq_sever(PGconn *connection);
+/* Reads what is left of an answer, if that ends soon; else severs the connection. */
+void surus_libpq_settle(PGconn *connection);
+
+#endif

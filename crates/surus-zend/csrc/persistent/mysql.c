@@ -1,0 +1,187 @@
+/* Persistent connections to MySQL and MariaDB, those of PDO and of mysqli ("p:"). COM_CHANGE_USER with the same user puts a
+ * session back to its beginning: transaction, locks, temporary tables, prepared statements, variables, database. mysqli
+ * does so itself when it hands one out; that its last user's locks do not stay until then, COM_RESET_CONNECTION sees to. */
+#include "persistent/mysql.h"
+#include "persistent/kept.h"
+
+#include "ext/mysqli/php_mysqli_structs.h"
+#include "ext/mysqlnd/mysqlnd.h"
+#include "ext/mysqlnd/mysqlnd_connection.h"
+#include "ext/mysqlnd/mysqlnd_ext_plugin.h"
+#include "main/php_network.h"
+
+#include <dlfcn.h>
+#include <poll.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+static int mysqli_type;
+
+/* Of memory that may not be there. */
+static bool read_safely(const void *from, void *to, size_t size)
+{
+	struct iovec local = {to, size}, remote = {(void *)from, size};
+	return process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == (ssize_t)size;
+}
+
+bool surus_is_mysqlnd(void *candidate)
+{
+	const struct st_mysqlnd_plugin_methods_xetters *methods = dlsym(RTLD_DEFAULT, "mysqlnd_plugin_methods_xetters");
+	MYSQLND connection;
+	return methods && methods->connection.get && read_safely(candidate, &connection, sizeof connection)
+		&& connection.m == methods->connection.get();
+}
+
+/* The one that it was opened with: a user may have chosen another one, by which the client quotes. */
+static void restore_charset(MYSQLND_CONN_DATA *data)
+{
+	const MYSQLND_CHARSET *(*find)(const char *) = (const MYSQLND_CHARSET *(*)(const char *))dlsym(RTLD_DEFAULT, "mysqlnd_find_charset_name");
+	const MYSQLND_CHARSET *charset = find && data->options->charset_name ? find(data->options->charset_name) : NULL;
+	if (!charset) {
+		charset = data->greet_charset;
+	}
+	if (charset) {
+		data->charset = charset;
+	}
+}
+
+/* In any other state rows are on their way to nobody, or it is closed. */
+static bool is_idle(MYSQLND_CONN_DATA *data)
+{
+	return data && GET_CONNECTION_STATE(&data->state) == CONN_READY && !(data->upsert_status->server_status & SERVER_MORE_RESULTS_EXISTS);
+}
+
+static int descriptor_of(const MYSQLND_CONN_DATA *data)
+{
+	php_stream *stream = data->vio ? data->vio->data->stream : NULL;
+	php_socket_t descriptor = -1;
+	if (!stream || php_stream_cast(stream, PHP_STREAM_AS_FD_FOR_SELECT | PHP_STREAM_CAST_INTERNAL, (void *)&descriptor, 0) != SUCCESS) {
+		return -1;
+	}
+	return descriptor;
+}
+
+/* The next part of an answer that nobody reads; false: there is none, or it does not come. */
+static bool read_part(MYSQLND_CONN_DATA *data)
+{
+	struct pollfd state = {.fd = descriptor_of(data), .events = POLLIN};
+	MYSQLND_RES *result;
+	switch (GET_CONNECTION_STATE(&data->state)) {
+		case CONN_QUERY_SENT:
+			return state.fd >= 0 && poll(&state, 1, SURUS_PATIENCE_MS) > 0 && data->m->reap_query(data) == PASS;
+		case CONN_FETCHING_DATA:
+			result = data->m->use_result(data);
+			return result && result->m.free_result(result, false) == PASS;
+		case CONN_NEXT_RESULT_PENDING:
+			return data->m->next_result(data) == PASS;
+		default:
+			return false;
+	}
+}
+
+#define MAX_PARTS 64
+
+void surus_mysqlnd_settle(void *connection)
+{
+	MYSQLND_CONN_DATA *data = ((MYSQLND *)connection)->data;
+	if (!data || GET_CONNECTION_STATE(&data->state) == CONN_QUIT_SENT) {
+		return;
+	}
+	for (unsigned parts = 0; parts < MAX_PARTS && !is_idle(data) && read_part(data); parts++) {
+	}
+	if (!is_idle(data)) {
+		data->m->send_close(data);
+	}
+}
+
+/* The password is not mysqlnd's to know: it keeps another text in that place. */
+bool surus_mysqlnd_reset(void *connection, const char *user, const char *password)
+{
+	MYSQLND_CONN_DATA *data = ((MYSQLND *)connection)->data;
+	if (!is_idle(data)) {
+		return false;
+	}
+	restore_charset(data);
+	const char *own = data->connect_or_select_db.s;
+	char *database = estrdup(own ? own : ""); /* a copy: it is stored in the place of what is there */
+	bool good = data->m->change_user(data, user ? user : "", password ? password : "", database, true, password ? strlen(password) : 0) == PASS
+		&& data->m->execute_init_commands(data) == PASS && is_idle(data);
+	efree(database);
+	return good;
+}
+
+/* The same but for database and character set, which follow when it is handed out. */
+static bool reset_session(MYSQLND_CONN_DATA *data)
+{
+	if (!is_idle(data)) {
+		return false;
+	}
+	restore_charset(data);
+	MYSQLND_PROTOCOL_PAYLOAD_DECODER_FACTORY *factory = data->payload_decoder_factory;
+	return factory->m.send_command(factory, COM_RESET_CONNECTION, NULL, 0, true, &data->state, data->error_info, data->upsert_status,
+			data->stats, data->m->send_close, data) == PASS
+		&& factory->m.send_command_handle_response(factory, PROT_OK_PACKET, true, COM_RESET_CONNECTION, true, data->error_info,
+			data->upsert_status, &data->last_message) == PASS;
+}
+
+/* ---- mysqli ---- */
+
+#define CONSTRUCTORS(X)                             \
+	X(function, NULL, "mysqli_connect")             \
+	X(constructor, "mysqli", "__construct")         \
+	X(method, "mysqli", "connect")                  \
+	X(real_function, NULL, "mysqli_real_connect")   \
+	X(real_method, "mysqli", "real_connect")
+
+#define AROUND(name, class_name, function)                             \
+	static zif_handler real_##name;                                    \
+	static ZEND_NAMED_FUNCTION(around_##name)                          \
+	{                                                                  \
+		real_##name(INTERNAL_FUNCTION_PARAM_PASSTHRU);                 \
+		surus_kept_use(SURUS_KEPT_MYSQLI, NULL);                       \
+	}
+CONSTRUCTORS(AROUND)
+#undef AROUND
+
+void surus_mysqli_start(void)
+{
+	mysqli_type = zend_fetch_list_dtor_id("MySqli persistent connection");
+	if (mysqli_type) {
+#define STAND(name, class_name, function) real_##name = surus_replace(class_name, function, around_##name);
+		CONSTRUCTORS(STAND)
+#undef STAND
+	}
+}
+
+bool surus_mysqlnd_is_alive(void *connection)
+{
+	MYSQLND_CONN_DATA *data = ((MYSQLND *)connection)->data;
+	const php_stream *stream = is_idle(data) && data->vio ? data->vio->data->stream : NULL;
+	return stream && stream->readpos == stream->writepos && !surus_is_readable(descriptor_of(data));
+}
+
+bool surus_mysqli_reset(zend_object *object)
+{
+	const MYSQLI_RESOURCE *resource = php_mysqli_fetch_object(object)->ptr;
+	MYSQLND *link = resource && resource->ptr && resource->status == MYSQLI_STATUS_VALID ? ((MY_MYSQL *)resource->ptr)->mysql : NULL;
+	MYSQLND_CONN_DATA *data = link && surus_is_mysqlnd(link) ? link->data : NULL;
+	return data && reset_session(data) && data->m->execute_init_commands(data) == PASS && is_idle(data);
+}
+
+/* What is free here nobody uses: objects have theirs to themselves. */
+void surus_mysqli_clean(surus_task *task)
+{
+	(void)task;
+	surus_kept kept[SURUS_MAX_KEPT];
+	size_t count = surus_kept_of(mysqli_type, kept, SURUS_MAX_KEPT);
+	for (size_t i = 0; i < count; i++) {
+		mysqli_plist_entry *pool = kept[i].resource->ptr;
+		for (int n = 0; n < pool->free_links.top; n++) {
+			MYSQLND *link = pool->free_links.elements[n];
+			if (surus_is_mysqlnd(link) && link->data && !reset_session(link->data)) {
+				/* mysqli tries it once more when it hands it out, and makes another one. */
+				link->data->m->send_close(link->data);
+			}
+		}
+	}
+}

@@ -1,0 +1,227 @@
+/* Persistent connections of PDO. PostgreSQL and MySQL are reset; those of drivers for which there is no reset are closed,
+ * but for SQLite's databases in memory, which persist for the sake of what is in them. */
+#include "persistent/pdo.h"
+#include "persistent/dead.h"
+#include "persistent/kept.h"
+#include "persistent/mysql.h"
+#include "persistent/pgsql.h"
+
+#include "ext/pdo/php_pdo.h"
+#include "ext/pdo/php_pdo_driver.h"
+
+static int pdo_type;
+/* The driver's own struct begins with its connection: found true for one, not guessed. */
+static bool pgsql_proven, mysql_proven;
+
+static bool is_driver(const pdo_dbh_t *dbh, const char *name)
+{
+	return dbh->driver && dbh->driver_data && strcmp(dbh->driver->driver_name, name) == 0;
+}
+
+static void *first_of(const pdo_dbh_t *dbh)
+{
+	return *(void **)dbh->driver_data;
+}
+
+static PGconn *libpq_of(const pdo_dbh_t *dbh)
+{
+	return pgsql_proven && is_driver(dbh, "pgsql") ? first_of(dbh) : NULL;
+}
+
+static void *mysqlnd_of(const pdo_dbh_t *dbh)
+{
+	if (!is_driver(dbh, "mysql")) {
+		return NULL;
+	}
+	mysql_proven = mysql_proven || surus_is_mysqlnd(first_of(dbh));
+	return mysql_proven ? first_of(dbh) : NULL;
+}
+
+/* The list has one reference, each object another one. */
+static bool is_idle(const pdo_dbh_t *dbh)
+{
+	return dbh->refcount <= 1;
+}
+
+static bool is_idle_handle(void *handle)
+{
+	return is_idle(handle);
+}
+
+/* ---- before it is handed out ---- */
+
+static bool wants_persistent(const zend_execute_data *execute_data)
+{
+	if (ZEND_NUM_ARGS() < 4 || Z_TYPE_P(ZEND_CALL_ARG(execute_data, 4)) != IS_ARRAY) {
+		return false;
+	}
+	zval *wanted = zend_hash_index_find(Z_ARRVAL_P(ZEND_CALL_ARG(execute_data, 4)), PDO_ATTR_PERSISTENT);
+	return wanted && zend_is_true(wanted);
+}
+
+/* PDO asks libpq, which does not know before it has read all that the server has said. */
+static void check_idle(void)
+{
+	surus_kept kept[SURUS_MAX_KEPT];
+	size_t count = surus_kept_of(pdo_type, kept, SURUS_MAX_KEPT);
+	for (size_t i = 0; i < count; i++) {
+		pdo_dbh_t *dbh = kept[i].resource->ptr;
+		PGconn *connection = libpq_of(dbh);
+		if (connection && is_idle(dbh) && !surus_libpq_is_alive(connection)) {
+			surus_kept_close(&kept[i]);
+		}
+	}
+}
+
+static void note_use(zend_object *object)
+{
+	pdo_dbh_t *dbh = php_pdo_dbh_fetch_inner(object);
+	surus_pdo_close_dead(pdo_type);
+	/* Until then connections are closed after their use. */
+	pgsql_proven = pgsql_proven || (dbh && is_driver(dbh, "pgsql") && surus_libpq_was_seen(first_of(dbh)));
+	if (dbh && dbh->is_persistent) {
+		surus_pdo_ask_through_us(dbh);
+		surus_kept_use(SURUS_KEPT_PDO, dbh);
+	}
+}
+
+static zif_handler real_construct;
+
+static ZEND_NAMED_FUNCTION(around_construct)
+{
+	if (wants_persistent(execute_data)) {
+		check_idle();
+	}
+	real_construct(INTERNAL_FUNCTION_PARAM_PASSTHRU);
+	note_use(Z_OBJ_P(ZEND_THIS));
+}
+
+/* PDO::connect() of PHP 8.4. */
+static zif_handler real_connect;
+
+static ZEND_NAMED_FUNCTION(around_connect)
+{
+	if (wants_persistent(execute_data)) {
+		check_idle();
+	}
+	real_connect(INTERNAL_FUNCTION_PARAM_PASSTHRU);
+	if (Z_TYPE_P(return_value) == IS_OBJECT) {
+		note_use(Z_OBJ_P(return_value));
+	}
+}
+
+void surus_pdo_start(void)
+{
+	pdo_type = zend_fetch_list_dtor_id("PDO persistent database");
+	if (pdo_type) {
+		real_construct = surus_replace("pdo", "__construct", around_construct);
+		real_connect = surus_replace("pdo", "connect", around_connect);
+	}
+}
+
+/* ---- after its use ---- */
+
+/* Attributes are of who set them; the constructor sets some of these again. */
+static void forget_attributes(pdo_dbh_t *dbh)
+{
+	dbh->in_txn = false;
+	dbh->auto_commit = 1;
+	dbh->desired_case = PDO_CASE_NATURAL;
+	dbh->oracle_nulls = 0;
+	dbh->stringify = 0;
+	dbh->default_fetch_type = PDO_FETCH_BOTH;
+	memcpy(dbh->error_code, PDO_ERR_NONE, sizeof PDO_ERR_NONE);
+	static const struct { const char *driver; zend_long attribute; bool value; } own[] = {
+		{"pgsql", PDO_ATTR_EMULATE_PREPARES, false}, {"pgsql", PDO_ATTR_DRIVER_SPECIFIC, false}, /* DISABLE_PREPARES */
+		{"mysql", PDO_ATTR_EMULATE_PREPARES, true}, {"mysql", PDO_ATTR_DRIVER_SPECIFIC, true}, /* USE_BUFFERED_QUERY */
+		{"mysql", PDO_ATTR_FETCH_TABLE_NAMES, false},
+	};
+	for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
+		if (is_driver(dbh, own[i].driver) && dbh->methods->set_attribute) {
+			zval value;
+			ZVAL_BOOL(&value, own[i].value);
+			dbh->methods->set_attribute(dbh, own[i].attribute, &value);
+		}
+	}
+}
+
+static bool is_in_memory(const pdo_dbh_t *dbh)
+{
+	return is_driver(dbh, "sqlite") && dbh->data_source
+		&& (!*dbh->data_source || strstr(dbh->data_source, ":memory:") || strstr(dbh->data_source, "mode=memory"));
+}
+
+/* Objects that need each other (an entity manager and its parts) go when the collector of cycles comes: not before the
+ * next requests have opened connections of their own, many times over. */
+static void collect_users(surus_task *task, const surus_kept *kept, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (surus_kept_was_used(task, kept[i].resource->ptr) && !is_idle(kept[i].resource->ptr)) {
+			zend_gc_collect_cycles();
+			return;
+		}
+	}
+}
+
+/* All begin before the first is waited for. */
+void surus_pdo_clean(surus_task *task)
+{
+	surus_kept kept[SURUS_MAX_KEPT];
+	bool clean[SURUS_MAX_KEPT];
+	size_t count = surus_kept_of(pdo_type, kept, SURUS_MAX_KEPT), used = 0;
+	collect_users(task, kept, count);
+	surus_kept_sweep(pdo_type, is_idle_handle);
+	for (size_t i = 0; i < count; i++) {
+		pdo_dbh_t *dbh = kept[i].resource->ptr;
+		if (!surus_kept_was_used(task, dbh)) {
+			continue;
+		}
+		if (!is_idle(dbh)) {
+			surus_kept_adopt(&kept[i]);
+			continue;
+		}
+		PGconn *connection = libpq_of(dbh);
+		clean[used] = connection ? surus_libpq_reset_begin(connection) : true;
+		kept[used++] = kept[i];
+	}
+	for (size_t i = 0; i < used; i++) {
+		pdo_dbh_t *dbh = kept[i].resource->ptr;
+		PGconn *connection = libpq_of(dbh);
+		void *mysqlnd = mysqlnd_of(dbh);
+		if (connection) {
+			clean[i] = clean[i] && surus_libpq_reset_end(connection);
+		} else {
+			clean[i] = mysqlnd ? surus_mysqlnd_reset(mysqlnd, dbh->username, dbh->password) : is_in_memory(dbh);
+		}
+		if (clean[i]) {
+			forget_attributes(dbh);
+		} else {
+			surus_kept_close(&kept[i]);
+		}
+	}
+}
+
+/* ---- for pools of the application's ---- */
+
+int surus_pdo_reset(pdo_dbh_t *dbh)
+{
+	PGconn *connection = libpq_of(dbh);
+	void *mysqlnd = mysqlnd_of(dbh);
+	bool clean;
+	if (connection) {
+		clean = surus_libpq_reset_begin(connection) && surus_libpq_reset_end(connection);
+	} else if (mysqlnd) {
+		clean = surus_mysqlnd_reset(mysqlnd, dbh->username, dbh->password);
+	} else {
+		return -1;
+	}
+	forget_attributes(dbh);
+	return clean;
+}
+
+int surus_pdo_is_alive(pdo_dbh_t *dbh)
+{
+	PGconn *connection = libpq_of(dbh);
+	void *mysqlnd = mysqlnd_of(dbh);
+	return connection ? surus_libpq_is_alive(connection) : mysqlnd ? surus_mysqlnd_is_alive(mysqlnd) : -1;
+}

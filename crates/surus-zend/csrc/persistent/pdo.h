@@ -1,0 +1,13 @@
+#ifndef SURUS_PERSISTENT_PDO_H
+#define SURUS_PERSISTENT_PDO_H
+
+#include "base.h"
+
+void surus_pdo_start(void);
+void surus_pdo_clean(surus_task *task);
+/* Of any connection of PDO: 1 or 0, -1 where only its driver could. */
+typedef struct _pdo_dbh_t surus_pdo_handle;
+int surus_pdo_reset(surus_pdo_handle *handle);
+int surus_pdo_is_alive(surus_pdo_handle *handle);
+
+#endif

@@ -1,0 +1,322 @@
+/* Persistent connections to PostgreSQL, through libpq's own functions: those of PDO and of pg_pconnect(), whose resource is
+ * libpq's connection.
+ *
+ * pgsql gives libpq a pointer to an object of the request for what the server notes. The connection outlives the object:
+ * when that goes, so does the pointer. */
+#include "persistent/pgsql.h"
+#include "persistent/kept.h"
+#include "persistent/libpq.h"
+
+#include <poll.h>
+#include <time.h>
+
+/* ---- resetting ---- */
+
+/* Waits for the answer to one command. */
+static bool is_done(PGconn *connection)
+{
+	struct timespec begun, now;
+	clock_gettime(CLOCK_MONOTONIC, &begun);
+	while (pq.PQisBusy(connection)) {
+		clock_gettime(CLOCK_MONOTONIC, &now);
+		long left = SURUS_PATIENCE_MS - (now.tv_sec - begun.tv_sec) * 1000 - (now.tv_nsec - begun.tv_nsec) / 1000000;
+		struct pollfd state = {.fd = pq.PQsocket(connection), .events = POLLIN};
+		if (left <= 0 || poll(&state, 1, (int)left) <= 0 || !pq.PQconsumeInput(connection)) {
+			return false;
+		}
+	}
+	PGresult *result = pq.PQgetResult(connection);
+	bool good = result && pq.PQresultStatus(result) == RESULT_COMMAND_OK;
+	pq.PQclear(result);
+	/* The end of the answer has come with it, or comes now. */
+	while (good && pq.PQisBusy(connection)) {
+		struct pollfd state = {.fd = pq.PQsocket(connection), .events = POLLIN};
+		good = poll(&state, 1, SURUS_PATIENCE_MS) > 0 && pq.PQconsumeInput(connection);
+	}
+	return good && pq.PQgetResult(connection) == NULL && pq.PQstatus(connection) == STATUS_OK
+		&& pq.PQtransactionStatus(connection) == TRANSACTION_IDLE;
+}
+
+bool surus_libpq_reset_begin(PGconn *connection)
+{
+	if (!surus_libpq_load() || pq.PQstatus(connection) != STATUS_OK
+		|| (pq.PQpipelineStatus && pq.PQpipelineStatus(connection) != 0)) {
+		return false;
+	}
+	pq.PQuntrace(connection);
+	pq.PQsetErrorVerbosity(connection, DEFAULT_VERBOSITY);
+	pq.PQsetErrorContextVisibility(connection, CONTEXT_OF_ERRORS);
+	int transaction = pq.PQtransactionStatus(connection);
+	/* An answer is on its way to nobody. */
+	if (transaction == TRANSACTION_ACTIVE || transaction == TRANSACTION_UNKNOWN || pq.PQsetnonblocking(connection, 0) != 0) {
+		return false;
+	}
+	if (transaction != TRANSACTION_IDLE && (!pq.PQsendQuery(connection, "ROLLBACK") || !is_done(connection))) {
+		return false;
+	}
+	return pq.PQsendQuery(connection, "DISCARD ALL");
+}
+
+bool surus_libpq_reset_end(PGconn *connection)
+{
+	bool done = is_done(connection);
+	/* What the last user was told of channels that he listened to. */
+	for (PGnotify *told; (told = pq.PQnotifies(connection)); pq.PQfreemem(told)) {
+	}
+	return done;
+}
+
+bool surus_libpq_is_alive(PGconn *connection)
+{
+	if (!surus_libpq_load()) {
+		return true;
+	}
+	/* What an idle server says is a change of its settings, or a farewell, which is known by what follows it. */
+	for (unsigned tries = 0; tries < 8 && pq.PQstatus(connection) == STATUS_OK && surus_is_readable(pq.PQsocket(connection)); tries++) {
+		pq.PQconsumeInput(connection);
+	}
+	return pq.PQstatus(connection) == STATUS_OK && !surus_is_readable(pq.PQsocket(connection));
+}
+
+/* ---- where what the server notes goes ---- */
+
+/* Per connection: whose object libpq points to, and how many objects of pgsql's there are. An entry stays when its
+ * connection has gone; the next one at this address takes it over. */
+typedef struct notices {
+	struct notices *next;
+	const void *connection;
+	const void *target;
+	unsigned objects;
+} notices;
+
+static notices *all_notices;
+static const void *last_seen;
+static int link_type;
+
+static notices *notices_of(const void *connection, bool make)
+{
+	notices *found = all_notices;
+	while (found && found->connection != connection) {
+		found = found->next;
+	}
+	if (!found && make && (found = calloc(1, sizeof *found))) {
+		found->connection = connection;
+		found->next = all_notices;
+		all_notices = found;
+	}
+	return found;
+}
+
+static void ignore(void *target, const char *message)
+{
+	(void)target;
+	(void)message;
+}
+
+/* Stands before libpq's. */
+__attribute__((visibility("default"))) notice_processor PQsetNoticeProcessor(PGconn *connection, notice_processor processor, void *target)
+{
+	last_seen = connection;
+	return surus_libpq_load() ? pq.PQsetNoticeProcessor(connection, processor, target) : NULL;
+}
+
+bool surus_libpq_was_seen(const void *candidate)
+{
+	return candidate && candidate == last_seen;
+}
+
+/* The handle of an object of PgSql\Connection; it begins with libpq's connection. */
+static void *handle_of(const zend_object *object)
+{
+	return (char *)object - object->handlers->offset;
+}
+
+static PGconn *connection_of(const zend_object *object)
+{
+	return *(PGconn *const *)handle_of(object);
+}
+
+static void forget_target(const zend_object *object)
+{
+	const void *handle = handle_of(object);
+	PGconn *connection = connection_of(object);
+	notices *known = connection ? notices_of(connection, false) : NULL;
+	if (!known) {
+		return;
+	}
+	if (known->objects) {
+		known->objects--;
+	}
+	if (known->target == handle) {
+		known->target = NULL;
+		pq.PQsetNoticeProcessor(connection, ignore, NULL);
+	}
+}
+
+static zend_object_free_obj_t real_free;
+
+static void around_free(zend_object *object)
+{
+	surus_libpq_settle(connection_of(object));
+	forget_target(object);
+	real_free(object);
+}
+
+static void watch_free(const zend_object *object)
+{
+	if (!real_free) {
+		real_free = object->handlers->free_obj;
+		((zend_object_handlers *)object->handlers)->free_obj = around_free;
+	}
+}
+
+static bool is_kept(const void *connection)
+{
+	surus_kept kept[SURUS_MAX_KEPT];
+	size_t count = surus_kept_of(link_type, kept, SURUS_MAX_KEPT);
+	for (size_t i = 0; i < count; i++) {
+		if (kept[i].resource->ptr == connection) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static void note_link(const zend_object *object, const surus_kept *before, size_t count)
+{
+	const void *handle = handle_of(object);
+	const void *connection = *(const void *const *)handle;
+	/* It is what the list has: so the layout is proven, each time. */
+	if (!connection || !is_kept(connection) || !surus_libpq_load()) {
+		return;
+	}
+	notices *known = notices_of(connection, true);
+	if (!known) {
+		return;
+	}
+	bool is_new = true;
+	for (size_t i = 0; i < count; i++) {
+		is_new = is_new && before[i].resource->ptr != connection;
+	}
+	known->objects = is_new ? 1 : known->objects + 1;
+	known->target = handle;
+	surus_kept_use(SURUS_KEPT_PGSQL, connection);
+}
+
+static zif_handler real_pconnect;
+
+static ZEND_NAMED_FUNCTION(around_pconnect)
+{
+	surus_kept before[SURUS_MAX_KEPT];
+	size_t count = surus_kept_of(link_type, before, SURUS_MAX_KEPT);
+	for (size_t i = 0; i < count; i++) {
+		const notices *known = notices_of(before[i].resource->ptr, false);
+		if (!known || !known->objects) {
+			/* A dead one is connected again by pg_pconnect(), now that libpq knows. */
+			surus_libpq_is_alive(before[i].resource->ptr);
+		}
+	}
+	real_pconnect(INTERNAL_FUNCTION_PARAM_PASSTHRU);
+	if (Z_TYPE_P(return_value) == IS_OBJECT) {
+		watch_free(Z_OBJ_P(return_value));
+		note_link(Z_OBJ_P(return_value), before, count);
+	}
+}
+
+static zif_handler real_connect;
+
+static ZEND_NAMED_FUNCTION(around_connect)
+{
+	real_connect(INTERNAL_FUNCTION_PARAM_PASSTHRU);
+	if (Z_TYPE_P(return_value) == IS_OBJECT) {
+		watch_free(Z_OBJ_P(return_value));
+	}
+}
+
+static zif_handler real_close;
+
+/* The object forgets its connection, libpq must forget the object. */
+static ZEND_NAMED_FUNCTION(around_close)
+{
+	if (real_free && ZEND_NUM_ARGS() > 0 && Z_TYPE_P(ZEND_CALL_ARG(execute_data, 1)) == IS_OBJECT) {
+		zend_object *object = Z_OBJ_P(ZEND_CALL_ARG(execute_data, 1));
+		if (object->handlers->free_obj == around_free) {
+			surus_libpq_settle(connection_of(object));
+			forget_target(object);
+		}
+	}
+	real_close(INTERNAL_FUNCTION_PARAM_PASSTHRU);
+}
+
+static void for_each_link(HashTable *list, void (*visit)(PGconn *connection))
+{
+	zend_resource *resource;
+	if (!link_type || !surus_libpq_load()) {
+		return;
+	}
+	ZEND_HASH_FOREACH_PTR(list, resource) {
+		if (resource->type == link_type) {
+			visit(resource->ptr);
+		}
+	} ZEND_HASH_FOREACH_END();
+}
+
+void surus_pgsql_before_close(HashTable *list)
+{
+	for_each_link(list, surus_libpq_sever);
+}
+
+/* At the end of a request pgsql reads what is left on each connection that it keeps. */
+static zend_result (*real_end)(INIT_FUNC_ARGS);
+
+static zend_result around_end(INIT_FUNC_ARGS)
+{
+	for_each_link(&EG(persistent_list), surus_libpq_settle);
+	return real_end(INIT_FUNC_ARGS_PASSTHRU);
+}
+
+void surus_pgsql_start(void)
+{
+	link_type = zend_fetch_list_dtor_id("pgsql link persistent");
+	if (link_type) {
+		zend_module_entry *module = zend_hash_str_find_ptr(&module_registry, "pgsql", sizeof "pgsql" - 1);
+		if (module && module->request_shutdown_func) {
+			real_end = module->request_shutdown_func;
+			module->request_shutdown_func = around_end;
+		}
+		real_connect = surus_replace(NULL, "pg_connect", around_connect);
+		real_pconnect = surus_replace(NULL, "pg_pconnect", around_pconnect);
+		real_close = surus_replace(NULL, "pg_close", around_close);
+	}
+}
+
+static bool has_no_object(void *connection)
+{
+	const notices *known = notices_of(connection, false);
+	return !known || !known->objects;
+}
+
+void surus_pgsql_clean(surus_task *task)
+{
+	surus_kept kept[SURUS_MAX_KEPT];
+	bool begun[SURUS_MAX_KEPT];
+	size_t count = surus_kept_of(link_type, kept, SURUS_MAX_KEPT), used = 0;
+	surus_kept_sweep(link_type, has_no_object);
+	for (size_t i = 0; i < count; i++) {
+		if (!surus_kept_was_used(task, kept[i].resource->ptr)) {
+			continue;
+		}
+		if (!has_no_object(kept[i].resource->ptr)) {
+			surus_kept_adopt(&kept[i]);
+			continue;
+		}
+		begun[used] = surus_libpq_reset_begin(kept[i].resource->ptr);
+		kept[used++] = kept[i];
+	}
+	for (size_t i = 0; i < used; i++) {
+		if (!begun[i] || !surus_libpq_reset_end(kept[i].resource->ptr)) {
+			surus_libpq_sever(kept[i].resource->ptr); /* pgsql would read it to its end */
+			surus_kept_close(&kept[i]);
+		}
+	}
+}

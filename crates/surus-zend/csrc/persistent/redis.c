@@ -1,0 +1,121 @@
+/* Persistent connections of phpredis: idle streams in a pool per server. RESET (Redis 6.2) is the end of a session:
+ * database, MULTI, WATCH, subscriptions, name, user. One that cannot be cleaned is shut down; phpredis looks before it
+ * hands one out. */
+#include "persistent/redis.h"
+#include "persistent/kept.h"
+
+#include "main/php_network.h"
+
+#include <sys/socket.h>
+
+static int pool_type;
+
+/* What phpredis keeps per server begins so. */
+typedef struct { zend_llist streams; } pool;
+
+#define CONSTRUCTORS(X)                              \
+	X(pconnect, "redis", "pconnect")                 \
+	X(popen, "redis", "popen")                       \
+	X(cluster, "rediscluster", "__construct")        \
+	X(array, "redisarray", "__construct")
+
+#define AROUND(name, class_name, function)                             \
+	static zif_handler real_##name;                                    \
+	static ZEND_NAMED_FUNCTION(around_##name)                          \
+	{                                                                  \
+		real_##name(INTERNAL_FUNCTION_PARAM_PASSTHRU);                 \
+		surus_kept_use(SURUS_KEPT_REDIS, NULL);                        \
+	}
+CONSTRUCTORS(AROUND)
+#undef AROUND
+
+void surus_redis_start(void)
+{
+	pool_type = zend_fetch_list_dtor_id("phpredis persistent connections pool");
+	if (pool_type) {
+#define STAND(name, class_name, function) real_##name = surus_replace(class_name, function, around_##name);
+		CONSTRUCTORS(STAND)
+#undef STAND
+	}
+}
+
+static int descriptor_of(php_stream *stream)
+{
+	php_socket_t descriptor = -1;
+	if (php_stream_cast(stream, PHP_STREAM_AS_FD_FOR_SELECT | PHP_STREAM_CAST_INTERNAL, (void *)&descriptor, 0) != SUCCESS) {
+		return -1;
+	}
+	return descriptor;
+}
+
+/* One line of an answer; its first character, 0 if there is none. */
+static char answer(php_stream *stream, char *line, size_t size)
+{
+	return php_stream_get_line(stream, line, size, NULL) ? *line : 0;
+}
+
+static bool reset(php_stream *stream)
+{
+	char line[256];
+	if (stream->readpos != stream->writepos || surus_is_readable(descriptor_of(stream))) {
+		return false;
+	}
+	static const char whole[] = "*1\r\n$5\r\nRESET\r\n";
+	if (php_stream_write(stream, whole, sizeof whole - 1) != sizeof whole - 1) {
+		return false;
+	}
+	char first = answer(stream, line, sizeof line);
+	if (first == '+') {
+		return strncmp(line, "+RESET", 6) == 0;
+	}
+	/* An older server does not know it. DISCARD is an error where there is nothing to discard. */
+	static const char parts[] = "*1\r\n$7\r\nDISCARD\r\n*1\r\n$7\r\nUNWATCH\r\n*2\r\n$6\r\nSELECT\r\n$1\r\n0\r\n";
+	return first == '-' && php_stream_write(stream, parts, sizeof parts - 1) == sizeof parts - 1
+		&& answer(stream, line, sizeof line) != 0 && answer(stream, line, sizeof line) == '+'
+		&& answer(stream, line, sizeof line) == '+';
+}
+
+static bool is_kept_stream(const surus_kept *streams, size_t count, const php_stream *stream)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (streams[i].resource->ptr == stream) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static void clean(php_stream *stream)
+{
+	if (!reset(stream)) {
+		int descriptor = descriptor_of(stream);
+		if (descriptor >= 0) {
+			shutdown(descriptor, SHUT_RDWR);
+		}
+	}
+}
+
+void surus_redis_clean(surus_task *task)
+{
+	(void)task;
+	surus_kept pools[SURUS_MAX_KEPT], streams[SURUS_MAX_KEPT];
+	size_t pool_count = surus_kept_of(pool_type, pools, SURUS_MAX_KEPT);
+	size_t count = surus_kept_of(php_file_le_pstream(), streams, SURUS_MAX_KEPT);
+	for (size_t i = 0; i < pool_count; i++) {
+		const pool *of = pools[i].resource->ptr;
+		for (zend_llist_element *element = of->streams.size == sizeof(php_stream *) ? of->streams.head : NULL; element;
+			element = element->next) {
+			php_stream *stream = *(php_stream **)element->data;
+			/* PHP's list has it: so it is one. */
+			if (is_kept_stream(streams, count, stream)) {
+				clean(stream);
+			}
+		}
+	}
+	/* Without pools (redis.pconnect.pooling_enabled) the streams are found by their names. */
+	for (size_t i = 0; pool_count == 0 && i < count; i++) {
+		if (zend_string_starts_with_literal(streams[i].key, "phpredis")) {
+			clean(streams[i].resource->ptr);
+		}
+	}
+}

@@ -1,0 +1,28 @@
+#ifndef SURUS_TASK_RUNNING_H
+#define SURUS_TASK_RUNNING_H
+
+#include "base.h"
+
+extern __thread surus_task *surus_running;
+/* Whose regions are in place. */
+extern surus_isolate *surus_entered;
+/* A child of pcntl_fork(): the event loop's descriptors are the parent's too, so nothing parks. */
+extern bool surus_forked;
+/* From the event loop: runs the task until it leaves. */
+void surus_task_switch_to(surus_task *task);
+/* What it has not given back it never will. */
+void surus_task_end_locks(surus_task *task);
+
+/* No task of the entered isolate is inside a destructor, the compiler or the collector of cycles: one that was has ended
+ * without leaving it. */
+void surus_clear_marks(surus_isolate *isolate);
+/* Leaves the running task's stack for the event loop with `event`; returns when it is resumed. */
+void surus_task_leave(surus_event event);
+/* The same for good: SURUS_ABANDONED or SURUS_EXHAUSTED. Does not return. */
+void surus_task_abandon(surus_task *task, surus_event event);
+/* The same where the engine may be left; else nothing. */
+void surus_yield(surus_event event);
+/* Whether the running task may be left now. */
+bool surus_may_leave(void);
+
+#endif

@@ -1,0 +1,74 @@
+/* What is known of an isolate and of a task: each field names the file whose it is. */
+#ifndef SURUS_TASK_STATE_H
+#define SURUS_TASK_STATE_H
+
+#include "base.h"
+#include "task/stack.h"
+
+struct surus_isolate {
+	char *image;          /* its regions while another isolate is entered */
+	zend_mm_heap *heap;
+	zend_ini_entry *ini_entries;
+	zend_string *memory_limit;
+	size_t left_behind;   /* bytes of failed requests, on top of the memory limit */
+	bool booted;
+	zend_long time_limit; /* of each request of a booted isolate, seconds of CPU time */
+	bool had_fatal;       /* of a booted isolate: it takes no new requests */
+	bool collector_left;  /* in the middle of its work, for good: cycles are not collected any more */
+	bool starting;        /* inside request startup: nothing may be thrown */
+	struct surus_application *application; /* app/application.c, once booted */
+	struct surus_idle *idle;               /* fiber/state.c, once booted */
+	struct surus_os_state *os;             /* os/state.c */
+	HashTable *connections; /* fiber/state.c: the persistent ones of the boot, while those of a fiber are in place */
+	struct surus_checked_heap *checked_heap; /* isolate/checked_heap.c, in tests */
+	uint32_t superglobals;                 /* which ones loaded code refers to: fiber/superglobals.c */
+	uint32_t scanned_functions, scanned_classes;
+};
+
+/* What a request was given: kinds of persistent connections, and some of them. */
+#define SURUS_USED_HANDLES 8
+typedef struct { unsigned kinds, count; const void *handles[SURUS_USED_HANDLES]; } surus_used;
+
+struct surus_task {
+	surus_stack stack;
+	void *sp;
+	surus_isolate *isolate;
+	void *exchange;
+	surus_work work;
+	surus_event event;
+	surus_outcome outcome;
+	surus_cancel cancel;
+	zend_object *ending;  /* task/cancel.c: the exception that ends the request, once it was thrown */
+	bool body_over;       /* of a fiber's request: shutdown functions and what follows them run */
+	bool hard_cancel;     /* cancelled again while it ends: nothing waits any more */
+	bool is_asking;       /* connections/handles.c calls the extension itself */
+	uint32_t refused;     /* waits refused in a row */
+	uint32_t naps;        /* pauses in a row of a wait for another thread */
+	uint32_t resumed_at;  /* tick of the last resume */
+	uint32_t built_superglobals; /* of the running request */
+	uint32_t ticks;       /* CPU ticks used by this request, see task/interrupt.c */
+	uint32_t tick_limit;  /* max_execution_time in ticks, 0 none */
+	struct surus_fiber_state *fiber; /* fiber/state.c; NULL in classic tasks */
+	struct surus_os_state *own_os;   /* os/state.c: a fiber's; NULL: the isolate's */
+	const zend_execute_data *frame;  /* the innermost one when it was left last */
+	const zend_function *handler;    /* what the route of the running request leads to, if that is known */
+	php_output_handler *output;      /* the buffer below everything that a fiber prints */
+	const surus_script *script;      /* engine/command_line.c; NULL in a server's tasks */
+	uint32_t switches;               /* of the script's that are left */
+	void **locks;                    /* task/locks.c: those of C libraries that it holds */
+	uint32_t lock_count, lock_room;
+	const void *wanted;              /* the one that it waits for */
+	surus_task *next_holder, *next_waiter;
+	surus_used used;                 /* connections/cleaning.c */
+	struct surus_use *uses;          /* connections/handles.c */
+	char **uploads; /* http/form_files.c: names of the files that PHP has made for it, until its end */
+	uint32_t upload_count;
+};
+
+/* Its stack must not be used again, nor what it was in the middle of. */
+static inline bool surus_is_abandoned(const surus_task *task)
+{
+	return task->event == SURUS_ABANDONED || task->event == SURUS_EXHAUSTED;
+}
+
+#endif
