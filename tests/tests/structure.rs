@@ -80,13 +80,14 @@ impl Language for C {
         false
     }
 
-    fn used(&self, line: &str, folders: &BTreeSet<String>) -> Vec<String> {
-        let path = line.trim_start().strip_prefix("#include \"");
-        let folder = path.and_then(|path| path.split_once('/'));
-        let folder = folder.map(|(folder, _)| folder.to_owned());
-        folder
+    fn used(&self, statement: &str, folders: &BTreeSet<String>) -> Vec<String> {
+        // A comment may stand above the first one.
+        let paths = statement
+            .lines()
+            .filter_map(|line| line.strip_prefix("#include \""));
+        paths
+            .filter_map(|path| Some(path.split_once('/')?.0.to_owned()))
             .filter(|folder| folders.contains(folder))
-            .into_iter()
             .collect()
     }
 }
@@ -254,6 +255,25 @@ fn folders_of_the_edge_have_no_circle() {
 }
 
 #[test]
+fn folders_of_the_engine_have_no_circle() {
+    let source = repository().join("crates/surus-zend/src");
+    has_no_circle(&source, &Rust::new(&source));
+}
+
+#[test]
+fn folders_of_the_bridge_have_no_circle() {
+    let source = repository().join("crates/surus-zend/csrc");
+    has_no_circle(&source, &C);
+    for file in files(&source, &["c", "S"]) {
+        assert_ne!(
+            file.parent(),
+            Some(source.as_path()),
+            "{file:?}: each file has a folder"
+        );
+    }
+}
+
+#[test]
 fn circles_are_found() {
     let rust = Rust {
         exported: [("Name".to_owned(), "c".to_owned())].into(),
@@ -270,6 +290,10 @@ fn circles_are_found() {
         assert_eq!(rust.used(line, &folders), expected, "{line}");
     }
     assert_eq!(C.used("#include \"b/task.h\"\n", &folders), ["b"]);
+    assert_eq!(
+        C.used("/* Above. */\n#include \"b/task.h\"\n", &folders),
+        ["b"]
+    );
     assert!(C.used("#include \"task.h\"\n", &folders).is_empty());
     let graph = |edges: &[(&str, &str)]| {
         let mut uses = Uses::new();
