@@ -3,6 +3,7 @@
  * for a fault of the server, which it then leaves alone for some time: that is not the next user's. */
 #include "persistent/memcached.h"
 #include "persistent/kept.h"
+#include "task/running.h"
 #include "task/state.h"
 
 #include <dlfcn.h>
