@@ -7,7 +7,6 @@ use std::{
 };
 
 use surus_tests::surus::Mode;
-use tokio::time::sleep;
 
 use crate::{
     backends::Backends,
@@ -130,9 +129,7 @@ impl<'a> Campaign<'a> {
             self.storm(&server, scene(*interruption), self.options.seconds)
                 .await;
             if *interruption == Interruption::Reload {
-                // The last one comes to its end.
-                sleep(Duration::from_secs(2)).await;
-                server.look();
+                server.settled(Duration::from_secs(60)).await;
                 server.changing.set(false);
             }
         }

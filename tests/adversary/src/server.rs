@@ -29,6 +29,8 @@ pub(crate) struct Server {
     address: SocketAddr,
     master: i32,
     workers: RefCell<BTreeSet<i32>>,
+    /// How many processes there are while none is being replaced.
+    size: usize,
     /// Workers may be replaced.
     pub(crate) changing: Cell<bool>,
     deaths: RefCell<Vec<String>>,
@@ -66,30 +68,25 @@ impl Server {
             options = options.under(&["sh", "-c", "exec \"$0\" \"$@\" 2>/dev/full"]);
         }
         let mut surus = options.start();
-        let server = Rc::new(Server {
+        let master = surus.process().id() as i32;
+        let workers = children(master);
+        Rc::new(Server {
             address: surus.address(),
-            master: surus.process().id() as i32,
+            master,
             surus: RefCell::new(surus),
-            workers: RefCell::default(),
+            size: workers.len(),
+            workers: RefCell::new(workers),
             changing: Cell::new(false),
             deaths: RefCell::default(),
-        });
-        server.workers.replace(server.children());
-        server
+        })
     }
 
     pub(crate) fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The master's children: workers, and PHP's processes.
     fn children(&self) -> BTreeSet<i32> {
-        let master = self.master;
-        let path = format!("/proc/{master}/task/{master}/children");
-        let list = fs::read_to_string(path).unwrap_or_default();
-        list.split_whitespace()
-            .filter_map(|pid| pid.parse().ok())
-            .collect()
+        children(self.master)
     }
 
     /// Looks for workers that have ended, again and again.
@@ -117,6 +114,20 @@ impl Server {
             lines.reverse();
             let text = format!("process {gone} has ended\n    {}", lines.join("\n    "));
             self.deaths.borrow_mut().push(text);
+        }
+    }
+
+    /// The last reload has come to its end: those that it replaces may still have requests, and end when these do.
+    pub(crate) async fn settled(&self, patience: Duration) {
+        let begun = Instant::now();
+        let mut since = Instant::now();
+        while since.elapsed() < Duration::from_secs(2) && begun.elapsed() < patience {
+            sleep(Duration::from_millis(50)).await;
+            let before = self.workers.borrow().clone();
+            self.look();
+            if *self.workers.borrow() != before || before.len() != self.size {
+                since = Instant::now();
+            }
         }
     }
 
@@ -167,4 +178,13 @@ impl Server {
             sleep(Duration::from_millis(20)).await;
         }
     }
+}
+
+/// The master's children: workers, and PHP's processes.
+fn children(master: i32) -> BTreeSet<i32> {
+    let path = format!("/proc/{master}/task/{master}/children");
+    let list = fs::read_to_string(path).unwrap_or_default();
+    list.split_whitespace()
+        .filter_map(|pid| pid.parse().ok())
+        .collect()
 }
