@@ -4,16 +4,13 @@ use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
 
+use ipnet::IpNet;
+
 /// Where clients or proxies are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Network {
-    /// Addresses that share their first `bits` bits: `10.0.0.0/8`, `::1`.
-    Addresses {
-        /// One of them.
-        address: IpAddr,
-        /// Bits that all have in common.
-        bits: u8,
-    },
+    /// Addresses that share their first bits: `10.0.0.0/8`, `::1`.
+    Addresses(IpNet),
     /// Whoever connects to a Unix socket: `unix:`.
     Unix,
 }
@@ -21,25 +18,9 @@ pub enum Network {
 impl Network {
     /// Whether the address is one of its; IPv4 in IPv6 is IPv4.
     pub fn contains(&self, address: IpAddr) -> bool {
-        let Network::Addresses { address: own, bits } = *self else {
-            return false;
-        };
-        match (own, address.to_canonical()) {
-            (IpAddr::V4(own), IpAddr::V4(other)) => {
-                let shift = 32 - u32::from(bits);
-                (own.to_bits() ^ other.to_bits())
-                    .checked_shr(shift)
-                    .unwrap_or(0)
-                    == 0
-            }
-            (IpAddr::V6(own), IpAddr::V6(other)) => {
-                let shift = 128 - u32::from(bits);
-                (own.to_bits() ^ other.to_bits())
-                    .checked_shr(shift)
-                    .unwrap_or(0)
-                    == 0
-            }
-            _ => false,
+        match self {
+            Network::Addresses(network) => network.contains(&address.to_canonical()),
+            Network::Unix => false,
         }
     }
 }
@@ -47,32 +28,25 @@ impl Network {
 impl FromStr for Network {
     type Err = String;
 
+    /// The address is read by the standard library: ipnet takes `010.0.0.0`, which some read as octal.
     fn from_str(text: &str) -> Result<Self, String> {
         if text == "unix:" {
             return Ok(Network::Unix);
         }
-        let wrong = || format!("{text:?} is no address and no network such as \"10.0.0.0/8\"");
-        let (address, bits) = match text.split_once('/') {
-            Some((address, bits)) => (address, Some(bits)),
-            None => (text, None),
+        let network = || match text.split_once('/') {
+            Some((address, bits)) => IpNet::new(address.parse().ok()?, bits.parse().ok()?).ok(),
+            None => Some(text.parse::<IpAddr>().ok()?.into()),
         };
-        let address: IpAddr = address.parse().map_err(|_| wrong())?;
-        let most = if address.is_ipv4() { 32 } else { 128 };
-        let bits = match bits {
-            Some(bits) => bits.parse().ok().filter(|bits| *bits <= most),
-            None => Some(most),
-        };
-        Ok(Network::Addresses {
-            address,
-            bits: bits.ok_or_else(wrong)?,
-        })
+        network()
+            .map(Network::Addresses)
+            .ok_or_else(|| format!("{text:?} is no address and no network such as \"10.0.0.0/8\""))
     }
 }
 
 impl fmt::Display for Network {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Network::Addresses { address, bits } => write!(f, "{address}/{bits}"),
+            Network::Addresses(network) => network.fmt(f),
             Network::Unix => f.write_str("unix:"),
         }
     }
@@ -90,7 +64,20 @@ mod tests {
         assert!(!network.contains("10.2.0.1".parse().unwrap()));
         let all: Network = "0.0.0.0/0".parse().unwrap();
         assert!(all.contains("1.2.3.4".parse().unwrap()) && !all.contains("::1".parse().unwrap()));
-        for wrong in ["10.0.0.0/33", "10.0.0/8", "", "a", "::/129", "1.2.3.4/"] {
+        let one: Network = "::1".parse().unwrap();
+        assert!(one.contains("::1".parse().unwrap()) && !one.contains("::2".parse().unwrap()));
+        assert_eq!(one.to_string(), "::1/128");
+        let wrong = [
+            "10.0.0.0/33",
+            "10.0.0/8",
+            "",
+            "a",
+            "::/129",
+            "1.2.3.4/",
+            "010.0.0.0/8",
+            "1.2.3.4/24/24",
+        ];
+        for wrong in wrong {
             assert!(wrong.parse::<Network>().is_err(), "{wrong}");
         }
     }

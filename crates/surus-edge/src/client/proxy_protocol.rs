@@ -1,5 +1,8 @@
 //! The PROXY protocol, versions 1 and 2: who a load balancer's client is, before the first byte of HTTP.
 //! <https://www.haproxy.org/download/3.0/doc/proxy-protocol.txt>
+//!
+//! Not the crate ppp: 2.3.0 refuses a line that is cut after the space before its last port, waits without end for the
+//! rest of `PROXY TCP4\r\n`, takes `+1` for a port, and refuses LOCAL without addresses whose family is not 0.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -159,6 +162,8 @@ mod tests {
             "PROXY TCP4 1.2.3.4 1.2.3.4 +1 2\r\n",
             "PROXY TCP4 1.2.3.4  1.2.3.4 1 2\r\n",
             "PROXY UDP4 1.2.3.4 1.2.3.4 1 2\r\n",
+            "PROXY TCP4\r\n",
+            "PROXY\rTCP4 1.2.3.4 1.2.3.4 1 2\r\n",
         ] {
             assert_eq!(parse(wrong.as_bytes()), Parsed::Invalid, "{wrong}");
         }
@@ -190,7 +195,9 @@ mod tests {
             length: 16,
             addresses: None,
         };
-        assert_eq!(parse(&block(0x20, 0, &[])), local);
+        for family in [0, 0x11] {
+            assert_eq!(parse(&block(0x20, family, &[])), local);
+        }
         for wrong in [
             block(0x31, 0x11, &[0; 12]),
             block(0x22, 0x11, &[0; 12]),
