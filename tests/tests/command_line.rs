@@ -360,3 +360,29 @@ final class SmallTest extends TestCase
         "{text}"
     );
 }
+
+#[test]
+fn a_script_gets_its_arguments_and_sets_the_exit_code() {
+    let folder = folder();
+    let script =
+        "<?php echo implode(',', array_slice($argv, 1)), ' ', ini_get('precision'); exit(7);";
+    let script = folder.file("arguments.php", script);
+    let script = script.to_str().unwrap();
+    let arguments = ["-d", "precision=5", script, "a", "--b=c", "-d"];
+    let (code, output, log) = told(&run(ours(), folder.path(), &arguments));
+    assert_eq!((code, output.as_str()), (Some(7), "a,--b=c,-d 5"), "{log}");
+}
+
+#[test]
+fn a_script_has_the_callers_folder_and_standard_streams() {
+    let folder = folder();
+    let script = "#!/usr/bin/env php\n<?php fwrite(STDOUT, PHP_SAPI . ' '); echo $argc, ' ', $argv[0], ' ', \
+                  basename(getcwd()), ' ', isset($_SERVER['REQUEST_METHOD']) ? 'request' : 'command', ' ', \
+                  fgets(STDIN); fwrite(STDERR, 'to stderr');";
+    folder.file("streams.php", script);
+    let caller = folder.folder("elsewhere");
+    let (code, output, errors) = told(&run(ours(), &caller, &["../streams.php"]));
+    let expected = "cli 1 ../streams.php elsewhere command #!/usr/bin/php\n";
+    assert_eq!((code, output.as_str()), (Some(0), expected));
+    assert_eq!(errors, "to stderr");
+}

@@ -104,3 +104,22 @@ fn liveness_and_readiness_need_no_php() {
         busy.response("GET").expect("an answer").expect(200);
     }
 }
+
+/// Its output is not a terminal: the lines are for programs.
+#[test]
+fn requests_are_logged_on_demand() {
+    let mut server = server(Mode::Coroutine, "")
+        .env("SURUS_ACCESS_LOG", "true")
+        .start();
+    let answer = get(&server, "/status?code=200");
+    assert_eq!(answer.status, 200);
+    let line = lines(&mut server, 1).remove(0);
+    for part in [
+        "\"client\":\"127.0.0.1\"",
+        "\"method\":\"GET\"",
+        "\"target\":\"/status?code=200\"",
+        "\"status\":200",
+    ] {
+        assert!(line.contains(part), "{line}");
+    }
+}

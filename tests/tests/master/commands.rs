@@ -1,12 +1,20 @@
-//! `surus status` and its like.
+//! `surus status` and its like, and what is said of wrong usage.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::process::Command;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
 
 use surus_tests::surus::{binary, Surus, CONTROL};
 use surus_tests::temp::TempDir;
 use surus_tests::waiting::wait_for;
+
+fn hello(name: &str) -> TempDir {
+    let folder = TempDir::new(name);
+    folder.file("app.php", "<?php return fn () => 'hello';");
+    folder
+}
 
 #[test]
 fn the_control_socket_is_its_owners_and_goes_with_the_server() {
@@ -130,4 +138,204 @@ fn every_impossible_value_is_told_at_once() {
             assert!(told.contains(part), "{command}: no {part:?} in\n{told}");
         }
     }
+}
+
+/// Each says what is wrong with which input.
+#[test]
+fn wrong_usage_ends_with_2() {
+    let folder = hello("usage");
+    let file = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    fs::create_dir(file("empty")).unwrap();
+    fs::write(file("notes.txt"), "").unwrap();
+    fs::write(file("broken.toml"), "[server]\nworkers = [").unwrap();
+    nix::unistd::mkfifo(Path::new(&file("pipe.php")), nix::sys::stat::Mode::S_IRWXU).unwrap();
+    for (arguments, says) in [
+        (
+            "serve EMPTY",
+            "has no app.php, no public/index.php, no index.php; make one, or name a script",
+        ),
+        ("check EMPTY", "has no app.php"),
+        ("routes EMPTY", "has no app.php"),
+        ("openapi EMPTY", "has no app.php"),
+        (
+            "serve EMPTY --mode coroutine",
+            "empty has no app.php; make one",
+        ),
+        ("serve /nonexistent", "/nonexistent: no such file or folder"),
+        (
+            "serve NOTES",
+            "notes.txt is neither a PHP script nor a folder",
+        ),
+        (
+            "serve PIPE",
+            "pipe.php is neither a PHP script nor a folder",
+        ),
+        (
+            "serve APP --workers none",
+            "\"none\" is not \"auto\" or a number from 1 to 1024",
+        ),
+        ("serve APP --workers 0", "number from 1 to 1024"),
+        ("serve APP --workers -1", "number from 1 to 1024"),
+        (
+            "serve APP --mode fast",
+            "invalid value 'fast' for '--mode <MODE>'",
+        ),
+        (
+            "serve APP --listen nowhere",
+            "cannot listen on \"nowhere\": not ADDRESS:PORT",
+        ),
+        (
+            "serve APP --listen 99999",
+            "cannot listen on \"99999\": not ADDRESS:PORT, and no port up to 65535",
+        ),
+        (
+            "serve APP --listen 192.0.2.1:80",
+            "cannot listen on 192.0.2.1:80: this machine has no such address",
+        ),
+        (
+            "serve APP --config /nonexistent",
+            "cannot read /nonexistent: No such file",
+        ),
+        (
+            "serve APP --config BROKEN",
+            "broken.toml: TOML parse error at line 2, column 12",
+        ),
+        (
+            "serve APP --set max_request=1",
+            "--set max_request: there is no such key; is `--set max_requests` meant?",
+        ),
+        (
+            "serve APP --set max_requests",
+            "--set max_requests: it takes KEY=VALUE",
+        ),
+        (
+            "serve APP --set request_timeout=soon",
+            "\"soon\" is not a duration such as \"30s\"",
+        ),
+        ("serve APP --fast", "unexpected argument '--fast'"),
+        ("serve APP more", "unexpected argument 'more'"),
+        (
+            "status --pid 999999999",
+            "no server with the process id 999999999 was found in FOLDER:",
+        ),
+        (
+            "stop /var/www",
+            "no server of /var/www was found in FOLDER:",
+        ),
+        ("top --every 0", "\"0\" is not a number from 0.1 to 3600"),
+        (
+            "top --every nan",
+            "\"nan\" is not a number from 0.1 to 3600",
+        ),
+        ("internals --isolates 0", "0 is not in 1..=65535"),
+        ("new /proc", "/proc: the folder is not empty"),
+        ("stubs /proc/nowhere", "/proc/nowhere: "),
+        ("fly", "unrecognized subcommand 'fly'"),
+        ("", "Usage: surus <COMMAND>"),
+    ] {
+        let words: Vec<String> = arguments
+            .split_whitespace()
+            .map(|word| match word {
+                "APP" => file("app.php"),
+                "EMPTY" => file("empty"),
+                "NOTES" => file("notes.txt"),
+                "PIPE" => file("pipe.php"),
+                "BROKEN" => file("broken.toml"),
+                word => word.to_owned(),
+            })
+            .collect();
+        let mut command = Command::new(binary());
+        let output = command
+            .args(&words)
+            .env("RUNTIME_DIRECTORY", folder.path())
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        let log = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments}: {log}");
+        let says = says.replace("FOLDER", folder.path().to_str().unwrap());
+        assert!(log.contains(&says), "{arguments}: {log}");
+    }
+}
+
+/// What a user may not read is said to be so, not to be missing.
+#[test]
+fn what_may_not_be_read_is_named() {
+    let folder = hello("unreadable");
+    folder.file("index.php", "");
+    let forbid = |name: &str, mode: u32| {
+        let path = folder.path().join(name);
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    };
+    // Where anybody may run it.
+    let programs = TempDir::new("program");
+    let program = programs.path().join("surus");
+    fs::copy(binary(), &program).unwrap();
+    let said = |arguments: &[&str]| {
+        let mut command = Command::new(&program);
+        command.args(arguments).stdin(Stdio::null());
+        if nix::unistd::Uid::effective().is_root() {
+            command.uid(65534).gid(65534).current_dir("/");
+        }
+        let output = command.output().unwrap();
+        let log = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {log}");
+        log
+    };
+    let path = folder.path().to_str().unwrap();
+    for script in ["app.php", "index.php"] {
+        let script = format!("{path}/{script}");
+        forbid("", 0o755);
+        forbid("app.php", 0o200);
+        forbid("index.php", 0o200);
+        for arguments in [&["serve", &script][..], &["serve", path]] {
+            let log = said(arguments);
+            assert!(log.contains("surus: cannot read "), "{log}");
+            assert!(log.contains(".php: it is not permitted to user "), "{log}");
+        }
+        forbid("", 0o000);
+        for path in [path, &script] {
+            let log = said(&["serve", path]);
+            let expected = format!("surus: cannot read {path}: it is not permitted to user ");
+            assert!(log.contains(&expected), "{log}");
+        }
+        forbid("", 0o755);
+    }
+}
+
+/// The reader of a command's output may leave before its end.
+#[test]
+fn a_reader_that_leaves_is_no_error() {
+    let folder = hello("leaves");
+    let mut child = Command::new(binary())
+        .arg("check")
+        .arg(folder.path())
+        .args(["--dev", "--listen", "127.0.0.1:0"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(output.stderr, b"");
+}
+
+#[test]
+fn a_second_server_on_the_same_port_is_refused() {
+    let folder = hello("first");
+    let server = Surus::serve(folder.path()).workers(2).start();
+    let listen = server.address().to_string();
+    let other = hello("second");
+    let path = other.path().to_str().unwrap();
+    let (code, said) = Surus::run(&["serve", path, "--listen", &listen]);
+    let said: String = said
+        .split_inclusive('\n')
+        .filter(|line| !line.contains("PHP runs as root"))
+        .collect();
+    let expected = format!(
+        "surus: cannot listen on {listen}: another process does already (--listen takes another address)\n"
+    );
+    assert_eq!((code, said), (Some(2), expected));
 }

@@ -1,6 +1,7 @@
 //! Reloads, upgrades and kills under constant load. Reloads and upgrades fail no request; a kill fails only what that
 //! worker held.
 
+use std::collections::HashSet;
 use std::thread;
 use std::time::Duration;
 
@@ -247,4 +248,58 @@ fn a_seat_without_a_worker_is_kept_by_its_neighbours() {
     assert_eq!(code, Some(0), "{text}");
     folder.file("app.php", APP);
     wait_for("it is not replaced", || server.workers().len() == 2);
+}
+
+/// A server whose answers are the process ids of its workers.
+fn pids(folder: &TempDir, workers: usize) -> Surus {
+    folder.file("app.php", "<?php return fn () => (string) getmypid();");
+    Surus::serve(folder.path()).workers(workers).start()
+}
+
+fn pid(server: &Surus) -> i32 {
+    let answer = Request::get("/").send(server.address()).expect(200);
+    answer.text().parse().unwrap()
+}
+
+#[test]
+fn every_worker_gets_connections() {
+    let folder = TempDir::new("connections");
+    let server = pids(&folder, 2);
+    let seen: HashSet<i32> = (0..50).map(|_| pid(&server)).collect();
+    assert_eq!(seen, server.workers().into_iter().collect());
+    assert_eq!(seen.len(), 2);
+}
+
+#[test]
+fn a_worker_that_dies_is_replaced() {
+    let folder = TempDir::new("replaced");
+    let mut server = pids(&folder, 1);
+    let master = server.process().id();
+    let child = || {
+        let path = format!("/proc/{master}/task/{master}/children");
+        let children = std::fs::read_to_string(path).unwrap_or_default();
+        let first = children.split_whitespace().next();
+        first.map(|pid| pid.parse::<i32>().unwrap())
+    };
+    thread::sleep(Duration::from_millis(1100));
+    let first = child().expect("a worker");
+    kill(Pid::from_raw(first), Signal::SIGKILL).unwrap();
+    wait_for("there is no other worker", || {
+        child().is_some_and(|pid| pid != first)
+    });
+    // Connects before the new worker is ready, and is served when it is.
+    assert_eq!(Some(pid(&server)), child());
+    kill(Pid::from_raw(master as i32), Signal::SIGTERM).unwrap();
+    let mut status = None;
+    wait_for("it does not end", || {
+        status = server.process().ended();
+        status.is_some()
+    });
+    assert_eq!(status.and_then(|status| status.code()), Some(0));
+    let log = server.log();
+    let mut lines = log
+        .lines()
+        .filter(|line| !line.contains("PHP runs as root"));
+    let expected = "surus: worker 1 was killed by SIGKILL; starting another";
+    assert_eq!((lines.next(), lines.next()), (Some(expected), None));
 }

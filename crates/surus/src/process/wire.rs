@@ -6,6 +6,8 @@
 //! ```
 //!
 //! A closed connection means that the other side has left (a client) or died (a process).
+//!
+//! Not FastCGI: both ends are the same binary, and a request arrives as the engine wants it, without translation.
 
 use std::future::poll_fn;
 use std::io;
