@@ -4,6 +4,8 @@
 #include "task/running.h"
 #include "task/state.h"
 
+#include "main/php_network.h"
+
 #include <poll.h>
 
 static const char ADOPTED[] = "surus: adopted ";
@@ -28,6 +30,30 @@ bool surus_is_readable(int descriptor)
 {
 	struct pollfd state = {.fd = descriptor, .events = POLLIN | POLLRDHUP};
 	return descriptor < 0 || poll(&state, 1, 0) != 0;
+}
+
+static php_netstream_data_t *socket_of(php_stream *stream)
+{
+	/* Those of ext/openssl begin with it. */
+	return stream && strstr(stream->ops->label, "_socket") ? stream->abstract : NULL;
+}
+
+surus_patience surus_patience_begin(php_stream *stream)
+{
+	php_netstream_data_t *socket = socket_of(stream);
+	if (!socket) {
+		return (surus_patience){NULL};
+	}
+	surus_patience patience = {stream, socket->timeout};
+	socket->timeout = (struct timeval){.tv_sec = SURUS_PATIENCE_MS / 1000, .tv_usec = SURUS_PATIENCE_MS % 1000 * 1000};
+	return patience;
+}
+
+void surus_patience_end(const surus_patience *patience, php_stream *stream)
+{
+	if (patience->stream && patience->stream == stream) {
+		socket_of(stream)->timeout = patience->before;
+	}
 }
 
 /* ---- which ---- */

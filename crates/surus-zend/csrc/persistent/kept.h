@@ -27,6 +27,12 @@ void surus_kept_use(unsigned kind, const void *handle);
 /* Something can be read from it, or it is closed: who is idle expects neither. */
 bool surus_is_readable(int descriptor);
 
+/* While a connection is cleaned its server has SURUS_PATIENCE_MS for each answer, whatever the application has set. */
+typedef struct { php_stream *stream; struct timeval before; } surus_patience;
+surus_patience surus_patience_begin(php_stream *stream);
+/* What the application has set holds again; `stream` is the connection's now, NULL if it was closed. */
+void surus_patience_end(const surus_patience *patience, php_stream *stream);
+
 enum {
 	SURUS_KEPT_PDO = 1,
 	SURUS_KEPT_PGSQL = 2,

@@ -51,9 +51,14 @@ static bool is_idle(MYSQLND_CONN_DATA *data)
 	return data && GET_CONNECTION_STATE(&data->state) == CONN_READY && !(data->upsert_status->server_status & SERVER_MORE_RESULTS_EXISTS);
 }
 
+static php_stream *stream_of(const MYSQLND_CONN_DATA *data)
+{
+	return data->vio ? data->vio->data->stream : NULL;
+}
+
 static int descriptor_of(const MYSQLND_CONN_DATA *data)
 {
-	php_stream *stream = data->vio ? data->vio->data->stream : NULL;
+	php_stream *stream = stream_of(data);
 	php_socket_t descriptor = -1;
 	if (!stream || php_stream_cast(stream, PHP_STREAM_AS_FD_FOR_SELECT | PHP_STREAM_CAST_INTERNAL, (void *)&descriptor, 0) != SUCCESS) {
 		return -1;
@@ -102,11 +107,13 @@ bool surus_mysqlnd_reset(void *connection, const char *user, const char *passwor
 		return false;
 	}
 	restore_charset(data);
+	surus_patience patience = surus_patience_begin(stream_of(data));
 	const char *own = data->connect_or_select_db.s;
 	char *database = estrdup(own ? own : ""); /* a copy: it is stored in the place of what is there */
 	bool good = data->m->change_user(data, user ? user : "", password ? password : "", database, true, password ? strlen(password) : 0) == PASS
 		&& data->m->execute_init_commands(data) == PASS && is_idle(data);
 	efree(database);
+	surus_patience_end(&patience, stream_of(data));
 	return good;
 }
 
@@ -117,11 +124,14 @@ static bool reset_session(MYSQLND_CONN_DATA *data)
 		return false;
 	}
 	restore_charset(data);
+	surus_patience patience = surus_patience_begin(stream_of(data));
 	MYSQLND_PROTOCOL_PAYLOAD_DECODER_FACTORY *factory = data->payload_decoder_factory;
-	return factory->m.send_command(factory, COM_RESET_CONNECTION, NULL, 0, true, &data->state, data->error_info, data->upsert_status,
+	bool good = factory->m.send_command(factory, COM_RESET_CONNECTION, NULL, 0, true, &data->state, data->error_info, data->upsert_status,
 			data->stats, data->m->send_close, data) == PASS
 		&& factory->m.send_command_handle_response(factory, PROT_OK_PACKET, true, COM_RESET_CONNECTION, true, data->error_info,
 			data->upsert_status, &data->last_message) == PASS;
+	surus_patience_end(&patience, stream_of(data));
+	return good;
 }
 
 /* ---- mysqli ---- */
@@ -156,7 +166,7 @@ void surus_mysqli_start(void)
 bool surus_mysqlnd_is_alive(void *connection)
 {
 	MYSQLND_CONN_DATA *data = ((MYSQLND *)connection)->data;
-	const php_stream *stream = is_idle(data) && data->vio ? data->vio->data->stream : NULL;
+	const php_stream *stream = is_idle(data) ? stream_of(data) : NULL;
 	return stream && stream->readpos == stream->writepos && !surus_is_readable(descriptor_of(data));
 }
 

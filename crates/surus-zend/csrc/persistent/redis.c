@@ -87,7 +87,10 @@ static bool is_kept_stream(const surus_kept *streams, size_t count, const php_st
 
 static void clean(php_stream *stream)
 {
-	if (!reset(stream)) {
+	surus_patience patience = surus_patience_begin(stream);
+	bool good = reset(stream);
+	surus_patience_end(&patience, stream);
+	if (!good) {
 		int descriptor = descriptor_of(stream);
 		if (descriptor >= 0) {
 			shutdown(descriptor, SHUT_RDWR);
