@@ -21,6 +21,7 @@ mod clock;
 mod dropped;
 mod line;
 mod place;
+mod queue;
 mod sink;
 
 use std::fmt;
