@@ -29,6 +29,7 @@ pub mod fuzz;
 mod identity;
 mod listen;
 mod look;
+mod metrics;
 mod notify;
 mod process;
 mod protocol;

@@ -9,6 +9,7 @@ use crate::admin::{self, Admin, Page};
 use crate::board::Tally;
 use crate::clients::ClientId;
 use crate::executor::Master;
+use crate::metrics;
 use crate::process::unix_time;
 use crate::state::{Life, Now};
 use crate::upgrade::Predecessor;
@@ -145,7 +146,7 @@ impl Master<'_> {
             Page::Metrics => {
                 let seats = (0..self.state.seats.len()).filter(|&at| !self.state.seats[at].plain);
                 let tallies: Vec<Tally> = seats.map(|at| self.config.board.tally(at)).collect();
-                let text = admin::metrics(status, &tallies);
+                let text = metrics::text(status, &tallies);
                 ("text/plain; version=0.0.4; charset=utf-8", text)
             }
         };

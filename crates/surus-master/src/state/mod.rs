@@ -16,8 +16,10 @@
 //! ready, so that no connection waits for one that still boots, and a new binary that does not come up has taken none.
 //!
 //! `events.rs` has what goes in and what comes out, `reload.rs` the two phases of a reload, `replace.rs` recycling and upgrades,
-//! `keep.rs` seats without a worker.
+//! `keep.rs` seats without a worker, `boot.rs` and `deaths.rs` how a process comes and goes.
 
+mod boot;
+mod deaths;
 mod events;
 mod keep;
 mod reload;
@@ -35,16 +37,6 @@ pub(crate) type Now = Duration;
 
 /// The number of a process, never used twice.
 pub(crate) type Id = u64;
-
-/// A worker that dies sooner than this did not really start.
-const EARLY: Duration = Duration::from_secs(1);
-/// That many early deaths of one worker in a row with no other worker serving, and the master gives up.
-const EARLY_DEATHS: u32 = 5;
-/// A worker ends its boot itself at its time; one that has not by so much later cannot.
-const LATE_BOOT: Duration = Duration::from_secs(12);
-/// The pause after the first early death; it doubles with each one.
-const BACK_OFF: Duration = Duration::from_millis(100);
-const LONGEST_BACK_OFF: Duration = Duration::from_secs(5);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Life {
@@ -230,122 +222,6 @@ impl State {
         action
     }
 
-    fn ready(&mut self, id: Id, now: Now) -> Vec<Action> {
-        let Some(process) = self.processes.get_mut(&id) else {
-            return Vec::new();
-        };
-        if process.life != Life::Starting || self.phase != Phase::Serving {
-            return Vec::new();
-        }
-        process.life = Life::Ready;
-        let seat = process.seat;
-        let mut actions = Vec::new();
-        if self.announced && !self.seats[seat].plain {
-            actions.push(Action::Adopt { id, seat });
-        }
-        if self.seats[seat].next == Some(id) {
-            actions.extend(self.succeed(seat, id, now));
-        }
-        actions.extend(self.plain_ready(id, now));
-        let mut served = self.seats.iter().filter_map(|seat| seat.current);
-        if !self.announced
-            && self.seats.iter().all(|seat| seat.current.is_some())
-            && served.all(|id| self.is_serving(id))
-        {
-            self.announced = true;
-            let workers = self.seats.iter().enumerate().filter(|(_, it)| !it.plain);
-            actions.extend(
-                workers.filter_map(|(seat, it)| it.current.map(|id| Action::Adopt { id, seat })),
-            );
-            actions.push(Action::Announce);
-        }
-        actions
-    }
-
-    fn boot_failed(&mut self, id: Id, message: String) -> Vec<Action> {
-        if let Some(process) = self.processes.get_mut(&id) {
-            process.boot_failed = true;
-        }
-        if self.phase != Phase::Serving {
-            // Each worker fails alike: one message is enough.
-            return Vec::new();
-        }
-        self.boot_error = Some(message.clone());
-        if self.is_reloading_with(id) {
-            // The reload is about to say so.
-            return Vec::new();
-        }
-        let mut actions = vec![Action::Log(message)];
-        if !self.announced {
-            actions.extend(self.end(Outcome::BootFailed));
-        }
-        actions
-    }
-
-    fn exited(&mut self, id: Id, death: Death, now: Now) -> Vec<Action> {
-        let Some(process) = self.processes.remove(&id) else {
-            return Vec::new();
-        };
-        if let Phase::Ending { outcome, .. } = self.phase {
-            return self.finish(outcome).into_iter().collect();
-        }
-        let mut actions = self.reload_lost(id, process.seat, death, now);
-        let seat = &mut self.seats[process.seat];
-        let number = process.seat + 1;
-        if seat.next == Some(id) {
-            seat.next = None;
-            self.recycle_not_before = Some(now + replace::TRY_AGAIN);
-            actions.push(Action::Log(format!(
-                "the successor of worker {number} {death}; the worker keeps running"
-            )));
-            if let (Some(current), Some(reason), true) =
-                (seat.current, seat.reason.clone(), process.is_for_worn)
-            {
-                self.ask_recycle(current, reason);
-            }
-            return actions;
-        }
-        if seat.current != Some(id) {
-            // It was leaving.
-            return actions;
-        }
-        seat.current = None;
-        seat.restarts += 1;
-        seat.reason = Some(death.to_string());
-        if let Some(next) = seat.next.take() {
-            // Its successor is on the way already.
-            seat.current = Some(next);
-            actions.push(Action::Log(format!("worker {number} {death}")));
-            return actions;
-        }
-        let early = process.boot_failed || now.saturating_sub(process.since) < EARLY;
-        if !early {
-            seat.early_deaths = 0;
-            actions.push(Action::Log(format!(
-                "worker {number} {death}; starting another"
-            )));
-            actions.push(self.spawn_current(process.seat, now));
-            return actions;
-        }
-        seat.early_deaths += 1;
-        let deaths = seat.early_deaths;
-        let is_served = self.announced && self.serving(process.seat).next().is_some();
-        if deaths >= EARLY_DEATHS && !is_served {
-            actions.push(Action::Log(format!(
-                "worker {number} {death}, for the {deaths}th time in a row right after its start; giving up"
-            )));
-            actions.extend(self.end(Outcome::GaveUp));
-            return actions;
-        }
-        let pause = (BACK_OFF * 2u32.pow((deaths - 1).min(10))).min(LONGEST_BACK_OFF);
-        self.seats[process.seat].waiting = Some(now + pause);
-        actions.push(Action::Log(format!(
-            "worker {number} {death} right after its start; starting another in {} ms",
-            pause.as_millis()
-        )));
-        actions
-    }
-
     /// The first time: drain. The second time: at once.
     fn stop(&mut self, now: Now) -> Vec<Action> {
         match self.phase {
@@ -399,32 +275,6 @@ impl State {
                 actions
             }
         }
-    }
-
-    fn must_be_ready_at(&self, process: &Process) -> Now {
-        process.since + self.boot + LATE_BOOT
-    }
-
-    /// Nobody waits for a boot without end: at the start, in place of a worker that has died, or of one that is worn.
-    fn kill_late_boots(&mut self, now: Now) -> Vec<Action> {
-        let late = self.processes.iter().filter(|(_, process)| {
-            process.life == Life::Starting && now >= self.must_be_ready_at(process)
-        });
-        let late: Vec<(Id, usize)> = late.map(|(&id, process)| (id, process.seat)).collect();
-        let mut actions = Vec::new();
-        for (id, seat) in late {
-            if let Some(process) = self.processes.get_mut(&id) {
-                process.life = Life::Leaving { kill_at: None };
-            }
-            let message = format!(
-                "worker {} did not boot within boot_timeout, {:?}, nor does it end; killing it",
-                seat + 1,
-                self.boot
-            );
-            actions.push(Action::Kill(id));
-            actions.extend(self.boot_failed(id, message));
-        }
-        actions
     }
 
     /// Kills what is alive and ends when it is dead.

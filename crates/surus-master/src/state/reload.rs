@@ -6,13 +6,15 @@
 //!                       └── PrepareFailed, deadline, death ◄─────┘──► Abort all: the old version goes on
 //! ```
 //!
-//! Plain processes come before that, one after the other: each is replaced by a successor that has booted the new version.
+//! Plain processes (`plain.rs`) come before that, one after the other: each is replaced by a successor that has booted the new version.
 //! If the first of them does not boot, nothing has changed. Then their predecessors have to let go of the line.
 //!
 //! The first worker alone makes OPcache forget what has changed, and finds out whether the new version boots at all.
 //!
 //! Whoever asked is told when nobody takes another request for the old version: predecessors have said that they
 //! are retired, workers that they have committed.
+
+mod plain;
 
 use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
@@ -111,41 +113,6 @@ impl State {
         is_to_come && self.follow_ups <= MOST_FOLLOW_UPS
     }
 
-    /// The plain seat whose process is being replaced by this reload.
-    fn replaced_seat(&self) -> Option<usize> {
-        match &self.reload.as_ref()?.stage {
-            Stage::Replacing(seats) => seats.front().copied(),
-            _ => None,
-        }
-    }
-
-    /// Starts the successor in the next plain seat; goes on when there is none.
-    fn replace_plain(&mut self, now: Now) -> Vec<Action> {
-        let Some(reload) = &mut self.reload else {
-            return Vec::new();
-        };
-        let Stage::Replacing(seats) = &reload.stage else {
-            return Vec::new();
-        };
-        let Some(&seat) = seats.front() else {
-            reload.stage = Stage::Retiring;
-            reload.until = now + ACKNOWLEDGE;
-            return self.advance_reload(now);
-        };
-        reload.until = now + self.boot;
-        if self.seats[seat].next.is_some() {
-            // It is being recycled: `plain_ready` checks what that successor has booted.
-            return Vec::new();
-        }
-        let (next, action) = self.spawn(seat, now);
-        self.seats[seat].next = Some(next);
-        vec![action]
-    }
-
-    pub(super) fn is_reloading(&self, seat: usize) -> bool {
-        self.replaced_seat() == Some(seat)
-    }
-
     /// What a reload waits for, and until when.
     pub(crate) fn awaited(&self) -> Option<(String, Now)> {
         let reload = self.reload.as_ref()?;
@@ -167,49 +134,6 @@ impl State {
             Stage::Committing(ids) => format!("{} to serve the new version", numbers(ids)),
         };
         Some((what, reload.until))
-    }
-
-    /// This process is the successor that the reload waits for.
-    pub(super) fn is_reloading_with(&self, id: Id) -> bool {
-        self.replaced_seat()
-            .is_some_and(|seat| self.seats[seat].next == Some(id))
-    }
-
-    /// This process serves in its seat now: as a successor, or because its predecessor has died before it was ready.
-    pub(super) fn plain_ready(&mut self, id: Id, now: Now) -> Vec<Action> {
-        let Some(process) = self.processes.get(&id) else {
-            return Vec::new();
-        };
-        let seat = process.seat;
-        if !self.is_reloading(seat) || self.seats[seat].current != Some(id) {
-            return Vec::new();
-        }
-        if let Some(reload) = &mut self.reload {
-            if let Stage::Replacing(seats) = &mut reload.stage {
-                // Else it was started just before, and may have read the old files.
-                if process.generation >= reload.number {
-                    seats.pop_front();
-                }
-            }
-        }
-        self.replace_plain(now)
-    }
-
-    /// A plain process takes no more requests.
-    pub(super) fn retired(&mut self, id: Id, now: Now) -> Vec<Action> {
-        if let Some(process) = self.processes.get_mut(&id) {
-            process.retired = true;
-        }
-        self.advance_reload(now)
-    }
-
-    /// Does a plain process still take requests for an older version?
-    fn is_line_shared(&self) -> bool {
-        self.processes.values().any(|process| {
-            self.seats[process.seat].plain
-                && process.generation < self.generation
-                && !process.retired
-        })
     }
 
     pub(super) fn prepared(&mut self, id: Id, number: u64, now: Now) -> Vec<Action> {

@@ -1,3 +1,4 @@
+use super::boot::LATE_BOOT;
 use super::*;
 
 const DRAIN: Duration = Duration::from_secs(30);

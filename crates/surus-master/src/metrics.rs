@@ -1,0 +1,141 @@
+//! The status and the counters of the seats in Prometheus' text format.
+
+use std::fmt::Write as _;
+
+use serde_json::Value;
+
+use crate::board::Tally;
+
+pub(crate) fn text(status: &Value, tallies: &[Tally]) -> String {
+    let mut text = String::new();
+    let mut family = |name: &str, kind: &str, help: &str, lines: Vec<(String, f64)>| {
+        let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}");
+        for (labels, value) in lines {
+            let _ = writeln!(text, "{name}{labels} {value}");
+        }
+    };
+    let seats = || {
+        tallies
+            .iter()
+            .enumerate()
+            .map(|(at, tally)| (at + 1, tally))
+    };
+    let responses = seats().flat_map(|(seat, tally)| {
+        let line = move |(class, count)| {
+            (
+                format!("{{worker=\"{seat}\",code=\"{class}xx\"}}"),
+                count as f64,
+            )
+        };
+        tally.classes().map(line).collect::<Vec<_>>()
+    });
+    family(
+        "surus_responses_total",
+        "counter",
+        "Responses, by worker and class of their status.",
+        responses.collect(),
+    );
+    let refusals = seats().flat_map(|(seat, tally)| {
+        let line = move |(why, count)| {
+            let labels = format!("{{worker=\"{seat}\",reason=\"{why}\"}}");
+            (labels, count as f64)
+        };
+        tally.refusals().map(line).collect::<Vec<_>>()
+    });
+    family(
+        "surus_refused_total",
+        "counter",
+        "What the edge has refused without the application, by worker and reason.",
+        refusals.collect(),
+    );
+    let gauges = [
+        (
+            "surus_requests_in_flight",
+            "in_flight",
+            "Requests that PHP has not finished.",
+        ),
+        (
+            "surus_parked_requests",
+            "parked",
+            "Requests that wait, or were interrupted.",
+        ),
+        (
+            "surus_resident_bytes",
+            "rss_bytes",
+            "Resident memory, what is shared included.",
+        ),
+        (
+            "surus_php_memory_bytes",
+            "php_memory_bytes",
+            "Memory of the application's isolate.",
+        ),
+        (
+            "surus_uptime_seconds",
+            "uptime_s",
+            "Since the worker was started.",
+        ),
+        (
+            "surus_restarts_total",
+            "restarts",
+            "Workers that were replaced in this seat.",
+        ),
+    ];
+    for (name, key, help) in gauges {
+        let workers = status["workers"].as_array().into_iter().flatten();
+        let lines = workers.filter_map(|worker| {
+            // A seat that waits for its next process has none.
+            let pid = worker["pid"].as_u64();
+            let pid = pid.map_or_else(String::new, |pid| pid.to_string());
+            let labels = format!("{{worker=\"{}\",pid=\"{pid}\"}}", worker["worker"]);
+            Some((labels, worker[key].as_f64()?))
+        });
+        let kind = if name.ends_with("_total") {
+            "counter"
+        } else {
+            "gauge"
+        };
+        family(name, kind, help, lines.collect());
+    }
+    let lines = ["error", "access"].map(|log| {
+        let value = status["log_lines_dropped"][log].as_f64().unwrap_or(0.0);
+        (format!("{{log=\"{log}\"}}"), value)
+    });
+    family(
+        "surus_log_lines_dropped",
+        "counter",
+        "Lines of logs that could not be written.",
+        lines.to_vec(),
+    );
+    for result in ["done", "failed"] {
+        let value = status["reloads"][result].as_f64().unwrap_or(0.0);
+        let name = format!("surus_reloads_{result}_total");
+        family(&name, "counter", "Reloads.", vec![(String::new(), value)]);
+    }
+    let name = "surus_request_duration_seconds";
+    let _ = writeln!(
+        text,
+        "# HELP {name} From a request's head to its response's.\n# TYPE {name} histogram"
+    );
+    for (seat, tally) in tallies
+        .iter()
+        .enumerate()
+        .map(|(at, tally)| (at + 1, tally))
+    {
+        let (buckets, count, sum) = tally.histogram();
+        for (bound, below) in buckets {
+            let _ = writeln!(
+                text,
+                "{name}_bucket{{worker=\"{seat}\",le=\"{bound}\"}} {below}"
+            );
+        }
+        let _ = writeln!(
+            text,
+            "{name}_bucket{{worker=\"{seat}\",le=\"+Inf\"}} {count}"
+        );
+        let _ = writeln!(
+            text,
+            "{name}_count{{worker=\"{seat}\"}} {count}\n{name}_sum{{worker=\"{seat}\"}} {sum}"
+        );
+    }
+    text
+}
