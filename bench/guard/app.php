@@ -8,6 +8,10 @@ use Surus\Http\Request;
 require __DIR__ . '/calls.php';
 
 $app = new App();
-$app->get('/', static fn (Request $request): array => measure_calls((string) $request->query('folder')));
+$app->get('/', static function (Request $request): array {
+    $folder = (string) $request->query('folder');
+
+    return $request->query('count') ? count_calls($folder) : measure_calls($folder);
+});
 
 return $app;

@@ -85,6 +85,26 @@ function measure_calls(string $folder): array
     return $found;
 }
 
+/**
+ * For bench/guard/instructions, below which all is slow.
+ *
+ * @return array<string, int> how often each call was made between two of getrusage()
+ */
+function count_calls(string $folder): array
+{
+    $found = [];
+    foreach (calls($folder) as $name => [$count, $loop]) {
+        $count = min($count, 5_000);
+        $loop($count);
+        getrusage();
+        $loop($count);
+        getrusage();
+        $found[$name] = $count;
+    }
+
+    return $found;
+}
+
 if (PHP_SAPI === 'cli' && isset($argv[1]) && realpath($argv[0]) === __FILE__) {
     echo json_encode(measure_calls($argv[1]));
 }
