@@ -48,8 +48,10 @@ fn check_end(mode: Mode, client: &str, then: Then) {
                 assert!(packets > 5, "{packets} packets are no such exchange");
                 return;
             }
-            assert_eq!(
-                response.status, 500,
+            // What makes a persistent one clean comes when the answer is on its way.
+            let is_cleaned = client == "pdo_mysql_prepared" && response.status == 200;
+            assert!(
+                response.status == 500 || (is_cleaned && response.text() == "word"),
                 "after {packets} packets: {response:?}"
             );
         }
