@@ -1,7 +1,7 @@
 //! Response bytes on their way from PHP to the client: bounded, one thread, one writer, one reader.
 //!
 //! ```text
-//! PHP ──► memory ──────────► client      as long as all responses together take little ([`crate::room`])
+//! PHP ──► memory ──────────► client      as long as all responses together take little ([`crate::body::room`])
 //!    └──► file ──► memory ──► client     else, and behind what is in the file already
 //! ```
 
