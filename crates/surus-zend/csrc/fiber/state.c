@@ -26,7 +26,7 @@ zend_string *surus_superglobal_names[SURUS_SUPERGLOBALS];
 
 static void name_superglobals(void)
 {
-	for (size_t i = 0; !surus_superglobal_names[i] && i < SURUS_SUPERGLOBALS; i++) {
+	for (size_t i = 0; i < SURUS_SUPERGLOBALS && !surus_superglobal_names[i]; i++) {
 		surus_superglobal_names[i] = zend_string_init_interned(superglobals[i], strlen(superglobals[i]), true);
 	}
 }
