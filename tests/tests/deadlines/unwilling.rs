@@ -95,6 +95,12 @@ fn a_shutdown_function_may_not_wait_for_ever() {
     ends_by_force("shutdown_waits", "begun;shutdown;waits;");
 }
 
+/// Less than a time slice, in which a tick may come.
+#[test]
+fn a_shutdown_function_may_compute_after_its_request_was_stopped() {
+    ends_by_force("shutdown_computes", "begun;shutdown;computed;");
+}
+
 #[test]
 fn a_loop_in_a_shutdown_function_is_stopped() {
     for mode in Mode::ISOLATES {

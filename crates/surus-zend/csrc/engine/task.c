@@ -81,6 +81,7 @@ void surus_task_assign(surus_task *task, surus_work work, void *exchange)
 	task->frame = NULL;
 	task->body_over = false;
 	task->hard_cancel = false;
+	task->was_stopped = false;
 	task->refused = 0;
 	task->built_superglobals = 0;
 	task->ticks = 0;

@@ -3,7 +3,8 @@
  *
  *     asked        surus_task_cancel; what the request waits for is over
  *     ending       the exception is on its way up; `finally` blocks may wait
- *     asked again  nothing waits any more, and PHP code that still runs is a fatal error
+ *     asked again  nothing waits any more, and PHP code that still runs is a fatal error; each shutdown function after
+ *                  that has a time slice
  */
 #include "task/cancel.h"
 #include "task/running.h"

@@ -84,7 +84,11 @@ static void on_interrupt(zend_execute_data *frame)
 	bool ends = surus_must_end(task);
 	if (ends && EG(exception)) {
 		forget_next_argument();
-	} else if (ends && task->hard_cancel) {
+	} else if (ends && task->hard_cancel
+		&& (!task->was_stopped || task->ticks - task->stopped_at >= TICKS_PER_SLICE)) {
+		/* What comes after it, like the next shutdown function, has a slice: a tick in it may be due at once. */
+		task->was_stopped = true;
+		task->stopped_at = task->ticks;
 		zend_error_noreturn(E_ERROR, "The request was ended: it did not finish in time after it had been cancelled");
 	}
 }

@@ -41,6 +41,8 @@ struct surus_task {
 	zend_object *ending;  /* task/cancel.c: the exception that ends the request, once it was thrown */
 	bool body_over;       /* of a fiber's request: shutdown functions and what follows them run */
 	bool hard_cancel;     /* cancelled again while it ends: nothing waits any more */
+	bool was_stopped;     /* code that still ran then has had its fatal error, */
+	uint32_t stopped_at;  /* when the request had used this number of ticks */
 	bool is_asking;       /* connections/handles.c calls the extension itself */
 	uint32_t refused;     /* waits refused in a row */
 	uint32_t naps;        /* pauses in a row of a wait for another thread */
