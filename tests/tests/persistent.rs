@@ -1,6 +1,8 @@
 //! A persistent connection is clean for its next user, and one that is dead is not handed out.
 #![forbid(unsafe_code)]
 
+#[path = "persistent/pool.rs"]
+mod pool;
 #[path = "persistent/unread.rs"]
 mod unread;
 

@@ -32,6 +32,9 @@ int surus_engine_start(const char *ini, char *error, size_t error_size);
 /* After fork, in the process that will run PHP: timers and signal handlers. `slice_us` is the CPU time after which a
  * computing task is asked to yield. */
 void surus_engine_enter_worker(uint64_t slice_us);
+/* How many persistent connections to one database the requests of an application have open at a time, 0: as many as they
+ * want; and how long one waits for the next to be free. */
+void surus_persistent_limits(unsigned places, double seconds);
 /* The environment of this process from now on, "NAME=value" each and NULL at the end; it is kept. Before this process has
  * isolates of its own. */
 void surus_environment_set(char **entries);

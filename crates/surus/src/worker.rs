@@ -73,6 +73,7 @@ async fn live(config: &Config, engine: &Engine, queue: Option<&Queue>, seat: Sea
     app.room.clone().enter();
     let Some(queue) = queue else {
         engine.enter_worker(app.preempt_after);
+        engine.limit_persistent_connections(app.persistent_connections, app.queue_timeout);
         return match &app.entry {
             Entry::Coroutine { .. } => match Coroutine::boot(engine, app).await {
                 Err(error) if config.dev => {

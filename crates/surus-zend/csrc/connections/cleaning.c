@@ -11,6 +11,7 @@
 #include "persistent/mysql.h"
 #include "persistent/pdo.h"
 #include "persistent/pgsql.h"
+#include "persistent/pool.h"
 #include "persistent/redis.h"
 #include "task/state.h"
 
@@ -51,9 +52,10 @@ bool surus_persistent_end(surus_task *task)
 {
 	volatile bool was_cut = task->cancel != SURUS_CANCEL_NONE && zend_hash_num_elements(&EG(persistent_list)) > 0;
 	if (task->used.kinds == 0 && !was_cut) {
+		surus_pool_leave(task, true);
 		return true;
 	}
-	volatile bool whole = true;
+	volatile bool whole = true, left = false;
 	/* What drivers report here is nobody's: no handler, no log, no error_get_last(). */
 	int reporting = EG(error_reporting);
 	zval handler;
@@ -68,6 +70,8 @@ bool surus_persistent_end(surus_task *task)
 		if (was_cut) {
 			surus_memcached_close_sessions();
 		}
+		left = true;
+		surus_pool_leave(task, true);
 	} zend_catch {
 		whole = false;
 	} zend_end_try();
@@ -85,6 +89,9 @@ bool surus_persistent_end(surus_task *task)
 	PG(last_error_type) = 0;
 	EG(error_reporting) = reporting;
 	ZVAL_COPY_VALUE(&EG(user_error_handler), &handler);
+	if (!left) {
+		surus_pool_leave(task, false);
+	}
 	memset(&task->used, 0, sizeof task->used);
 	return whole;
 }

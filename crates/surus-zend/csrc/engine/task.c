@@ -87,6 +87,7 @@ void surus_task_assign(surus_task *task, surus_work work, void *exchange)
 	task->ticks = 0;
 	task->tick_limit = 0;
 	task->used.kinds = task->used.count = 0;
+	task->pool_count = 0;
 }
 
 surus_event surus_task_resume(surus_task *task)

@@ -14,6 +14,7 @@
 #include "isolate/isolate.h"
 #include "os/state.h"
 #include "persistent/pgsql.h"
+#include "persistent/pool.h"
 #include "task/state.h"
 
 #include "ext/standard/php_filestat.h"
@@ -168,6 +169,7 @@ void surus_fiber_state_free(surus_task *task)
 	struct surus_fiber_state *state = task->fiber;
 	struct surus_idle *idle = surus_idle_of(task->isolate);
 	surus_isolate_enter(task->isolate);
+	surus_pool_leave(task, false);
 	if (idle && idle->installed == task) {
 		surus_memory_lift(task->isolate);
 		save_state(state, idle, task->isolate);

@@ -13,6 +13,7 @@
 #include "os/state.h"
 #include "persistent/dead.h"
 #include "persistent/pgsql.h"
+#include "persistent/pool.h"
 #include "task/running.h"
 #include "task/state.h"
 
@@ -227,6 +228,7 @@ void surus_isolate_free(surus_isolate *isolate, bool clean)
 	surus_handles_forget(isolate);
 	surus_pdo_forget_dead(isolate);
 	surus_isolate_enter(isolate);
+	surus_pool_end(isolate);
 	if (clean) {
 		zend_try {
 			surus_pgsql_before_close(&EG(persistent_list));

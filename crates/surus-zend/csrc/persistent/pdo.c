@@ -5,6 +5,7 @@
 #include "persistent/kept.h"
 #include "persistent/mysql.h"
 #include "persistent/pgsql.h"
+#include "persistent/pool.h"
 
 #include "ext/pdo/php_pdo.h"
 #include "ext/pdo/php_pdo_driver.h"
@@ -50,13 +51,30 @@ static bool is_idle_handle(void *handle)
 
 /* ---- before it is handed out ---- */
 
-static bool wants_persistent(const zend_execute_data *execute_data)
+static const zval *persistent_option(const zend_execute_data *execute_data)
 {
 	if (ZEND_NUM_ARGS() < 4 || Z_TYPE_P(ZEND_CALL_ARG(execute_data, 4)) != IS_ARRAY) {
-		return false;
+		return NULL;
 	}
 	zval *wanted = zend_hash_index_find(Z_ARRVAL_P(ZEND_CALL_ARG(execute_data, 4)), PDO_ATTR_PERSISTENT);
-	return wanted && zend_is_true(wanted);
+	return wanted && zend_is_true(wanted) ? wanted : NULL;
+}
+
+/* What PDO tells one from another by. */
+enum { DSN, USER, PASSWORD, ID, NAMES };
+
+/* Of those that can be cleaned. */
+static bool names_of(const zend_execute_data *execute_data, const zval *option, const zend_string **names)
+{
+	for (uint32_t i = 0; i < ID; i++) {
+		const zval *value = ZEND_CALL_ARG(execute_data, i + 1);
+		names[i] = Z_TYPE_P(value) == IS_STRING ? Z_STR_P(value) : NULL;
+		if (!names[i] && (i == DSN || (Z_TYPE_P(value) != IS_NULL && Z_TYPE_P(value) != IS_UNDEF))) {
+			return false;
+		}
+	}
+	names[ID] = Z_TYPE_P(option) == IS_STRING ? Z_STR_P(option) : NULL;
+	return zend_string_starts_with_literal(names[DSN], "pgsql:") || zend_string_starts_with_literal(names[DSN], "mysql:");
 }
 
 /* PDO asks libpq, which does not know before it has read all that the server has said. */
@@ -85,12 +103,44 @@ static void note_use(zend_object *object)
 	}
 }
 
+static void fail_for_time(void)
+{
+	zend_class_entry *class = zend_hash_str_find_ptr(CG(class_table), ZEND_STRL("pdoexception"));
+	zend_string *message = surus_pool_timeout_message();
+	if (!EG(exception)) {
+		zend_throw_exception(class, ZSTR_VAL(message), 0);
+	}
+	zend_string_release(message);
+}
+
+/* `real` makes the object that `object` points to. */
+static void open_persistent(INTERNAL_FUNCTION_PARAMETERS, zif_handler real, const zval *option, const zval *object)
+{
+	const zend_string *names[NAMES];
+	bool pooled = names_of(execute_data, option, names);
+	if (pooled && !surus_pool_enter(pdo_type, names, NAMES)) {
+		fail_for_time();
+		return;
+	}
+	check_idle();
+	real(INTERNAL_FUNCTION_PARAM_PASSTHRU);
+	if (Z_TYPE_P(object) != IS_OBJECT) {
+		return;
+	}
+	note_use(Z_OBJ_P(object));
+	if (pooled) {
+		surus_pool_entered(pdo_type, names, NAMES, php_pdo_dbh_fetch_inner(Z_OBJ_P(object)));
+	}
+}
+
 static zif_handler real_construct;
 
 static ZEND_NAMED_FUNCTION(around_construct)
 {
-	if (wants_persistent(execute_data)) {
-		check_idle();
+	const zval *option = persistent_option(execute_data);
+	if (option) {
+		open_persistent(INTERNAL_FUNCTION_PARAM_PASSTHRU, real_construct, option, ZEND_THIS);
+		return;
 	}
 	real_construct(INTERNAL_FUNCTION_PARAM_PASSTHRU);
 	note_use(Z_OBJ_P(ZEND_THIS));
@@ -101,8 +151,10 @@ static zif_handler real_connect;
 
 static ZEND_NAMED_FUNCTION(around_connect)
 {
-	if (wants_persistent(execute_data)) {
-		check_idle();
+	const zval *option = persistent_option(execute_data);
+	if (option) {
+		open_persistent(INTERNAL_FUNCTION_PARAM_PASSTHRU, real_connect, option, return_value);
+		return;
 	}
 	real_connect(INTERNAL_FUNCTION_PARAM_PASSTHRU);
 	if (Z_TYPE_P(return_value) == IS_OBJECT) {

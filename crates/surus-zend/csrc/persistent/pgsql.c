@@ -6,6 +6,7 @@
 #include "persistent/pgsql.h"
 #include "persistent/kept.h"
 #include "persistent/libpq.h"
+#include "persistent/pool.h"
 
 #include <poll.h>
 #include <time.h>
@@ -207,6 +208,14 @@ static zif_handler real_pconnect;
 
 static ZEND_NAMED_FUNCTION(around_pconnect)
 {
+	const zval *text = ZEND_NUM_ARGS() == 1 ? ZEND_CALL_ARG(execute_data, 1) : NULL;
+	const zend_string *name = text && Z_TYPE_P(text) == IS_STRING ? Z_STR_P(text) : NULL;
+	if (name && !surus_pool_enter(link_type, &name, 1)) {
+		zend_string *message = surus_pool_timeout_message();
+		php_error_docref(NULL, E_WARNING, "%s", ZSTR_VAL(message));
+		zend_string_release(message);
+		RETURN_FALSE;
+	}
 	surus_kept before[SURUS_MAX_KEPT];
 	size_t count = surus_kept_of(link_type, before, SURUS_MAX_KEPT);
 	for (size_t i = 0; i < count; i++) {
@@ -220,6 +229,9 @@ static ZEND_NAMED_FUNCTION(around_pconnect)
 	if (Z_TYPE_P(return_value) == IS_OBJECT) {
 		watch_free(Z_OBJ_P(return_value));
 		note_link(Z_OBJ_P(return_value), before, count);
+		if (name) {
+			surus_pool_entered(link_type, &name, 1, connection_of(Z_OBJ_P(return_value)));
+		}
 	}
 }
 

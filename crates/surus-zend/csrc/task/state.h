@@ -20,6 +20,7 @@ struct surus_isolate {
 	struct surus_idle *idle;               /* fiber/state.c, once booted */
 	struct surus_os_state *os;             /* os/state.c */
 	HashTable *connections; /* fiber/state.c: the persistent ones of the boot, while those of a fiber are in place */
+	struct surus_pool *pools; /* persistent/pool.c: persistent connections that its requests use in turn */
 	struct surus_checked_heap *checked_heap; /* isolate/checked_heap.c, in tests */
 	uint32_t superglobals;                 /* which ones loaded code refers to: fiber/superglobals.c */
 	uint32_t scanned_functions, scanned_classes;
@@ -28,6 +29,9 @@ struct surus_isolate {
 /* What a request was given: kinds of persistent connections, and some of them. */
 #define SURUS_USED_HANDLES 8
 typedef struct { unsigned kinds, count; const void *handles[SURUS_USED_HANDLES]; } surus_used;
+
+/* Databases of which one request may use pooled connections. */
+#define SURUS_HELD_POOLS 8
 
 struct surus_task {
 	surus_stack stack;
@@ -62,6 +66,8 @@ struct surus_task {
 	const void *wanted;              /* the one that it waits for */
 	surus_task *next_holder, *next_waiter;
 	surus_used used;                 /* connections/cleaning.c */
+	struct surus_pool *pools[SURUS_HELD_POOLS]; /* persistent/pool.c: in which it has a place */
+	unsigned pool_count;
 	struct surus_use *uses;          /* connections/handles.c */
 	char **uploads; /* http/form_files.c: names of the files that PHP has made for it, until its end */
 	uint32_t upload_count;

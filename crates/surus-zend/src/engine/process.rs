@@ -1,7 +1,7 @@
 //! PHP of this process: started once, before any fork.
 
 use std::{
-    ffi::{CStr, CString},
+    ffi::{c_uint, CStr, CString},
     fmt,
     ptr::null_mut,
     sync::{
@@ -139,6 +139,14 @@ impl Engine {
     pub fn swaps(&self) -> Swaps {
         // SAFETY: reads two counters, on the thread that PHP belongs to: an engine is not `Send`.
         unsafe { ffi::surus_count_swaps() }
+    }
+
+    /// How many persistent connections to one database the requests of an application have open at a time, in this
+    /// process; 0: as many as they want. And how long a request waits for the next one to be free.
+    pub fn limit_persistent_connections(&self, max: usize, timeout: Duration) {
+        let max = c_uint::try_from(max).unwrap_or(0);
+        // SAFETY: two numbers, on the thread that PHP belongs to: an engine is not `Send`.
+        unsafe { ffi::surus_persistent_limits(max, timeout.as_secs_f64()) };
     }
 
     /// Prepares a forked process to run PHP on the calling thread.

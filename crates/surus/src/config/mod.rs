@@ -92,6 +92,8 @@ pub(crate) struct App {
     pub(crate) slow_log: Option<Duration>,
     pub(crate) preempt_after: Duration,
     pub(crate) preempt_fibers: bool,
+    /// To one database, per worker; 0: no limit.
+    pub(crate) persistent_connections: usize,
     pub(crate) memory_limit: Option<String>,
     /// PHP sees nothing of the server's environment.
     pub(crate) clear_env: bool,
@@ -250,6 +252,7 @@ fn finish(
     let slow_log = fill(&mut app.slow_log, Span(Duration::ZERO)).limit();
     let preempt_after = fill(&mut app.preempt_after, Span(Duration::from_millis(10))).0;
     let preempt_fibers = fill(&mut app.preempt_fibers, false);
+    let persistent_connections = fill(&mut app.persistent_connections, 16);
     let shared_cache = fill(&mut app.shared_cache, Size(64 << 20)).0;
 
     wrong.positive(&[
@@ -286,6 +289,7 @@ fn finish(
             slow_log,
             preempt_after,
             preempt_fibers,
+            persistent_connections,
             shared_cache,
             clear_env,
             memory_limit: app.memory_limit.map(|limit| limit.to_string()),

@@ -23,6 +23,8 @@ pub(super) fn idle(places: &Places, is_coroutine: bool, in_processes: bool) -> V
     if !is_coroutine {
         let why = "there are no fibers to preempt in this mode: requests are preempted anyway";
         keys.push(("app.preempt_fibers", why));
+        let why = "requests do not share connections in this mode: it is the number of isolates or processes that limits them";
+        keys.push(("app.persistent_connections", why));
     }
     let said = keys.into_iter().filter(|(key, _)| places.has(key));
     said.map(|(key, why)| {

@@ -1,0 +1,166 @@
+//! The requests of a coroutine application use persistent connections in turn.
+
+use std::collections::HashSet;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use surus_tests::fixture;
+use surus_tests::http::{Connection, Request};
+use surus_tests::mariadb::MariaDb;
+use surus_tests::postgres::Postgres;
+use surus_tests::surus::{Mode, Surus};
+
+const DRIVERS: [&str; 3] = ["pdo_pgsql", "pgsql", "pdo_mysql"];
+
+struct Site {
+    server: Surus,
+    driver: &'static str,
+}
+
+impl Site {
+    fn new(driver: &'static str, settings: &str) -> Self {
+        let script = Mode::Coroutine.script(&fixture("persistent_pool"));
+        let server = Surus::serve(&script)
+            .mode(Mode::Coroutine)
+            .config(&format!("[app.app]\n{settings}\n"))
+            .start();
+        Self { server, driver }
+    }
+
+    fn request(&self, token: &str, query: &str) -> Request {
+        let port = match self.driver {
+            "pdo_mysql" => MariaDb::shared().port(),
+            _ => Postgres::shared().port(),
+        };
+        let (driver, user, password) = (self.driver, MariaDb::USER, MariaDb::PASSWORD);
+        Request::get(&format!(
+            "/?driver={driver}&port={port}&user={user}&password={password}&token={token}&{query}"
+        ))
+    }
+
+    fn ask(&self, token: &str, query: &str) -> Value {
+        self.request(token, query)
+            .send(self.server.address())
+            .expect(200)
+            .json()
+    }
+
+    /// The connections that they had.
+    fn ask_at_a_time(&self, count: usize, query: &str) -> HashSet<i64> {
+        thread::scope(|scope| {
+            let asked: Vec<_> = (0..count)
+                .map(|i| scope.spawn(move || self.answered(&format!("token{i}"), query)))
+                .collect();
+            asked.into_iter().map(|one| one.join().unwrap()).collect()
+        })
+    }
+
+    fn answered(&self, token: &str, query: &str) -> i64 {
+        let answer = self.ask(token, query);
+        assert_eq!(answer["token"], token, "{}: {answer}", self.driver);
+        assert_eq!(answer["pid"], answer["again"], "{}: {answer}", self.driver);
+        answer["pid"].as_i64().expect("a number")
+    }
+}
+
+#[test]
+fn there_are_never_more_than_the_setting_says() {
+    for driver in DRIVERS {
+        let site = Site::new(driver, "");
+        assert_eq!(site.ask_at_a_time(64, "ms=5").len(), 16, "{driver}");
+        let before = site.ask_at_a_time(8, "ms=50");
+        let after = site.ask_at_a_time(8, "ms=50");
+        assert_eq!(before, after, "{driver}: new ones were opened");
+    }
+}
+
+#[test]
+fn zero_is_no_limit() {
+    let site = Site::new("pdo_pgsql", "persistent_connections = 0");
+    assert_eq!(site.ask_at_a_time(40, "ms=500").len(), 40);
+    // Those of the first forty serve everybody that follows.
+    assert_eq!(site.ask_at_a_time(40, "ms=500").len(), 40);
+}
+
+#[test]
+fn who_comes_first_is_served_first() {
+    for driver in DRIVERS {
+        let site = Site::new(driver, "persistent_connections = 1");
+        let start = Instant::now();
+        let times: Vec<Duration> = thread::scope(|scope| {
+            let asked: Vec<_> = (0..5)
+                .map(|i| {
+                    let site = &site;
+                    let one = scope.spawn(move || {
+                        site.answered(&format!("token{i}"), "ms=150");
+                        start.elapsed()
+                    });
+                    thread::sleep(Duration::from_millis(50));
+                    one
+                })
+                .collect();
+            asked.into_iter().map(|one| one.join().unwrap()).collect()
+        });
+        assert!(times.is_sorted(), "{driver}: {times:?}");
+    }
+}
+
+#[test]
+fn who_waits_too_long_is_told_why() {
+    for driver in DRIVERS {
+        let settings = "persistent_connections = 1\nqueue_timeout = \"200ms\"";
+        let site = Site::new(driver, settings);
+        thread::scope(|scope| {
+            let first = scope.spawn(|| site.answered("first", "ms=1500"));
+            thread::sleep(Duration::from_millis(300));
+            let late = site.ask("late", "");
+            let message = late["error"].as_str().unwrap_or_default();
+            assert!(
+                message.contains("became free within 0.2 s: 1 are in use")
+                    && message.contains("persistent_connections"),
+                "{driver}: {late}"
+            );
+            first.join().unwrap();
+        });
+        site.answered("after", "");
+    }
+}
+
+/// However a request ends, the next ones have its place.
+#[test]
+fn no_place_is_lost() {
+    for driver in DRIVERS {
+        let settings = "persistent_connections = 2\nrequest_timeout = \"700ms\"";
+        let site = Site::new(driver, settings);
+        let address = site.server.address();
+        for round in 0..3 {
+            for end in [
+                "end=exit",
+                "end=throw",
+                "end=fatal",
+                "ms=5000",
+                "begin=1",
+                "hold=5000",
+            ] {
+                let request = site.request("mine", end);
+                let _ = request.send(address);
+            }
+            // Some leave while they wait in line, some while they are served.
+            let left: Vec<_> = (0..8)
+                .map(|_| {
+                    let mut connection = Connection::open(address).unwrap();
+                    let request = site.request("left", "ms=300");
+                    connection.write(&request.bytes(address)).unwrap();
+                    connection
+                })
+                .collect();
+            thread::sleep(Duration::from_millis(100));
+            drop(left);
+            let start = Instant::now();
+            let used = site.ask_at_a_time(4, "ms=100");
+            assert!(used.len() <= 2, "{driver} {round}: {used:?}");
+            assert!(start.elapsed() < Duration::from_secs(5), "{driver} {round}");
+        }
+    }
+}
