@@ -18,6 +18,7 @@ use crate::BOOT_FAILED;
 
 /// Returns the exit code.
 pub(crate) async fn run(config: &Config, engine: &Engine, queue: &Queue, mut seat: Seat) -> i32 {
+    dev::begin();
     // Held by workers only: when the last one has gone, there is nothing more to do.
     seat.held.clear();
     seat.listeners.clear();

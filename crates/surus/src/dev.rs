@@ -8,7 +8,8 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use std::time::{Duration, Instant};
+use std::sync::OnceLock;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use surus_master::{Report, Stamp};
 
@@ -27,6 +28,39 @@ fn stamp(path: &Path) -> Stamp {
     Some((found.mtime(), found.mtime_nsec(), found.size(), found.ino()))
 }
 
+/// The kernel dates changes by a clock that is behind by up to a tick.
+const CLOCK: Duration = Duration::from_millis(20);
+
+/// When this process began to read the application.
+static BEGAN: OnceLock<SystemTime> = OnceLock::new();
+
+/// Before this process boots the application.
+pub(crate) fn begin() {
+    let _ = BEGAN.set(SystemTime::now());
+}
+
+/// Whether a file has changed since then, and so perhaps after it was read. A time in the future says nothing: it would
+/// be one of a change for ever.
+fn changed_since_begin(path: &Path) -> bool {
+    let Some(began) = BEGAN
+        .get()
+        .and_then(|at| at.duration_since(UNIX_EPOCH).ok())
+    else {
+        return false;
+    };
+    let Ok(now) = SystemTime::now().duration_since(UNIX_EPOCH) else {
+        return false;
+    };
+    let changed = fs::metadata(path).ok().and_then(|found| {
+        let seconds = u64::try_from(found.ctime()).ok()?;
+        Some(Duration::new(
+            seconds,
+            u32::try_from(found.ctime_nsec()).ok()?,
+        ))
+    });
+    changed.is_some_and(|at| began <= at + CLOCK && at <= now)
+}
+
 /// Files, as they were when they were looked at last.
 #[derive(Debug, Default)]
 pub(crate) struct Watcher {
@@ -40,16 +74,20 @@ impl Watcher {
         if self.looked.is_some_and(|at| at.elapsed() < LOOK / 2) {
             return None;
         }
-        self.looked = Some(Instant::now());
+        let is_first = self.looked.replace(Instant::now()).is_none();
         let mut files = files();
         files.extend(surus_zend::watched());
-        // A file that is new to the list has not changed: it was read after it was written.
         self.known.retain(|file, _| files.contains(file));
         let mut changed = None;
         for file in files {
             let now = stamp(&file);
             let before = self.known.insert(file.clone(), now);
-            if before.is_some_and(|before| before != now) {
+            let has_changed = match before {
+                Some(before) => before != now,
+                // While the application booted, perhaps. One that comes to the list later was read after it was written.
+                None => is_first && changed_since_begin(&file),
+            };
+            if has_changed {
                 changed = Some(Report::Changed {
                     file: file.display().to_string(),
                     stamp: now,

@@ -69,6 +69,7 @@ async fn live(config: &Config, engine: &Engine, queue: Option<&Queue>, seat: Sea
     if let Err(error) = leave_to_master() {
         return failed(&seat.master, &format!("cannot catch signals: {error}"));
     }
+    dev::begin();
     let app = &config.app;
     app.room.clone().enter();
     let Some(queue) = queue else {

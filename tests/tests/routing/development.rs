@@ -1,8 +1,11 @@
 //! What a developer's browser and a developer's client see of mistakes (`--dev`).
 
+use std::{fs, thread};
+
 use surus_tests::http::{Request, Response};
 use surus_tests::surus::{Mode, Surus};
 use surus_tests::temp::TempDir;
+use surus_tests::waiting::wait_for;
 
 const APP: &str = r#"<?php
 use Surus\App;
@@ -194,16 +197,39 @@ fn code_that_does_not_boot_is_shown_with_its_source_and_as_json() {
     }
 }
 
+/// Nobody waits for a server to start before he saves the next change.
+#[test]
+fn a_change_while_it_boots_is_seen() {
+    for place in ["", "processes = 1"] {
+        let folder = TempDir::new("booting");
+        let code = folder.file("code.php", "<?php return 'one';");
+        let app = "<?php $code = require __DIR__ . '/code.php'; touch(__DIR__ . '/boots');
+            while (!file_exists(__DIR__ . '/go')) { usleep(1000); }
+            return fn () => $code;";
+        let app = folder.file("app.php", app);
+        let settings = format!("[app.app]\n{place}\n");
+        let starting = thread::spawn(move || Surus::serve(&app).dev().config(&settings).start());
+        let boots = folder.path().join("boots");
+        wait_for("it does not boot", || boots.exists());
+        fs::write(code, "<?php return 'two';").unwrap();
+        folder.file("go", "");
+        let server = starting.join().unwrap();
+        wait_for("the change is not seen", || {
+            page(&server, "/").text() == "two"
+        });
+    }
+}
+
 #[test]
 fn the_log_says_what_becomes_of_requests_when_a_change_does_not_boot() {
     let folder = TempDir::new("unbootable-log");
     let app = folder.file("app.php", "<?php return fn () => 'one';");
     let server = Surus::serve(&app).dev().start();
     folder.file("app.php", "<?php return fn () => <missing>;");
-    surus_tests::waiting::wait_for("the error is not shown", || {
+    wait_for("the error is not shown", || {
         page(&server, "/").status == 500
     });
-    surus_tests::waiting::wait_for("it is not logged", || server.log().contains("not reloaded"));
+    wait_for("it is not logged", || server.log().contains("not reloaded"));
     let log = server.log();
     assert!(
         log.contains("requests are answered with the error"),
