@@ -9,9 +9,10 @@ use surus_tests::fixture;
 use surus_tests::http::{Connection, Request};
 use surus_tests::mariadb::MariaDb;
 use surus_tests::postgres::Postgres;
+use surus_tests::redis::Redis;
 use surus_tests::surus::{Mode, Surus};
 
-const DRIVERS: [&str; 3] = ["pdo_pgsql", "pgsql", "pdo_mysql"];
+const DRIVERS: [&str; 5] = ["pdo_pgsql", "pgsql", "pdo_mysql", "mysqli", "redis"];
 
 struct Site {
     server: Surus,
@@ -30,7 +31,8 @@ impl Site {
 
     fn request(&self, token: &str, query: &str) -> Request {
         let port = match self.driver {
-            "pdo_mysql" => MariaDb::shared().port(),
+            "pdo_mysql" | "mysqli" => MariaDb::shared().port(),
+            "redis" => Redis::shared().port(),
             _ => Postgres::shared().port(),
         };
         let (driver, user, password) = (self.driver, MariaDb::USER, MariaDb::PASSWORD);

@@ -3,6 +3,7 @@
  * does so itself when it hands one out; that its last user's locks do not stay until then, COM_RESET_CONNECTION sees to. */
 #include "persistent/mysql.h"
 #include "persistent/kept.h"
+#include "persistent/pool.h"
 
 #include "ext/mysqli/php_mysqli_structs.h"
 #include "ext/mysqlnd/mysqlnd.h"
@@ -15,7 +16,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-static int mysqli_type;
+/* What mysqli keeps is its idle connections to one database: one, where a request has opened one. */
+static surus_pool_kind kind;
 
 /* Of memory that may not be there. */
 static bool read_safely(const void *from, void *to, size_t size)
@@ -143,20 +145,43 @@ static bool reset_session(MYSQLND_CONN_DATA *data)
 	X(real_function, NULL, "mysqli_real_connect")   \
 	X(real_method, "mysqli", "real_connect")
 
+/* The functions have the object before the host. */
+static uint32_t host_at(const zend_execute_data *execute_data)
+{
+	bool has_object = Z_TYPE(EX(This)) != IS_OBJECT && ZEND_NUM_ARGS() > 0 && Z_TYPE_P(ZEND_CALL_ARG(execute_data, 1)) == IS_OBJECT;
+	return has_object ? 2 : 1;
+}
+
+static void open_link(INTERNAL_FUNCTION_PARAMETERS, zif_handler real)
+{
+	uint32_t host = host_at(execute_data);
+	const zval *text = ZEND_NUM_ARGS() >= host ? ZEND_CALL_ARG(execute_data, host) : NULL;
+	bool pooled = text && Z_TYPE_P(text) == IS_STRING && zend_string_starts_with_literal(Z_STR_P(text), "p:");
+	surus_pool_name name = surus_pool_name_of(&kind, execute_data, host, host + 5);
+	if (pooled && !surus_pool_enter(&name)) {
+		surus_pool_timeout("mysqli_sql_exception");
+		return;
+	}
+	real(INTERNAL_FUNCTION_PARAM_PASSTHRU);
+	surus_kept_use(SURUS_KEPT_MYSQLI, NULL);
+	if (pooled) {
+		surus_pool_entered(&name, NULL);
+	}
+}
+
 #define AROUND(name, class_name, function)                             \
 	static zif_handler real_##name;                                    \
 	static ZEND_NAMED_FUNCTION(around_##name)                          \
 	{                                                                  \
-		real_##name(INTERNAL_FUNCTION_PARAM_PASSTHRU);                 \
-		surus_kept_use(SURUS_KEPT_MYSQLI, NULL);                       \
+		open_link(INTERNAL_FUNCTION_PARAM_PASSTHRU, real_##name);      \
 	}
 CONSTRUCTORS(AROUND)
 #undef AROUND
 
 void surus_mysqli_start(void)
 {
-	mysqli_type = zend_fetch_list_dtor_id("MySqli persistent connection");
-	if (mysqli_type) {
+	kind.type = zend_fetch_list_dtor_id("MySqli persistent connection");
+	if (kind.type) {
 #define STAND(name, class_name, function) real_##name = surus_replace(class_name, function, around_##name);
 		CONSTRUCTORS(STAND)
 #undef STAND
@@ -183,7 +208,7 @@ void surus_mysqli_clean(surus_task *task)
 {
 	(void)task;
 	surus_kept kept[SURUS_MAX_KEPT];
-	size_t count = surus_kept_of(mysqli_type, kept, SURUS_MAX_KEPT);
+	size_t count = surus_kept_of(kind.type, kept, SURUS_MAX_KEPT);
 	for (size_t i = 0; i < count; i++) {
 		mysqli_plist_entry *pool = kept[i].resource->ptr;
 		for (int n = 0; n < pool->free_links.top; n++) {

@@ -10,7 +10,7 @@
 #include "ext/pdo/php_pdo.h"
 #include "ext/pdo/php_pdo_driver.h"
 
-static int pdo_type;
+static surus_pool_kind kind;
 /* The driver's own struct begins with its connection: found true for one, not guessed. */
 static bool pgsql_proven, mysql_proven;
 
@@ -60,28 +60,21 @@ static const zval *persistent_option(const zend_execute_data *execute_data)
 	return wanted && zend_is_true(wanted) ? wanted : NULL;
 }
 
-/* What PDO tells one from another by. */
-enum { DSN, USER, PASSWORD, ID, NAMES };
-
-/* Of those that can be cleaned. */
-static bool names_of(const zend_execute_data *execute_data, const zval *option, const zend_string **names)
+/* Of those that can be cleaned: PDO tells them apart by source, user, password and the value of the option. */
+static bool name_of(const zend_execute_data *execute_data, const zval *option, surus_pool_name *name)
 {
-	for (uint32_t i = 0; i < ID; i++) {
-		const zval *value = ZEND_CALL_ARG(execute_data, i + 1);
-		names[i] = Z_TYPE_P(value) == IS_STRING ? Z_STR_P(value) : NULL;
-		if (!names[i] && (i == DSN || (Z_TYPE_P(value) != IS_NULL && Z_TYPE_P(value) != IS_UNDEF))) {
-			return false;
-		}
-	}
-	names[ID] = Z_TYPE_P(option) == IS_STRING ? Z_STR_P(option) : NULL;
-	return zend_string_starts_with_literal(names[DSN], "pgsql:") || zend_string_starts_with_literal(names[DSN], "mysql:");
+	const zval *source = ZEND_CALL_ARG(execute_data, 1);
+	*name = surus_pool_name_of(&kind, execute_data, 1, 3);
+	name->names[name->count++] = Z_TYPE_P(option) == IS_STRING ? option : NULL;
+	return Z_TYPE_P(source) == IS_STRING
+		&& (zend_string_starts_with_literal(Z_STR_P(source), "pgsql:") || zend_string_starts_with_literal(Z_STR_P(source), "mysql:"));
 }
 
 /* PDO asks libpq, which does not know before it has read all that the server has said. */
 static void check_idle(void)
 {
 	surus_kept kept[SURUS_MAX_KEPT];
-	size_t count = surus_kept_of(pdo_type, kept, SURUS_MAX_KEPT);
+	size_t count = surus_kept_of(kind.type, kept, SURUS_MAX_KEPT);
 	for (size_t i = 0; i < count; i++) {
 		pdo_dbh_t *dbh = kept[i].resource->ptr;
 		PGconn *connection = libpq_of(dbh);
@@ -94,7 +87,7 @@ static void check_idle(void)
 static void note_use(zend_object *object)
 {
 	pdo_dbh_t *dbh = php_pdo_dbh_fetch_inner(object);
-	surus_pdo_close_dead(pdo_type);
+	surus_pdo_close_dead(kind.type);
 	/* Until then connections are closed after their use. */
 	pgsql_proven = pgsql_proven || (dbh && is_driver(dbh, "pgsql") && surus_libpq_was_seen(first_of(dbh)));
 	if (dbh && dbh->is_persistent) {
@@ -103,23 +96,13 @@ static void note_use(zend_object *object)
 	}
 }
 
-static void fail_for_time(void)
-{
-	zend_class_entry *class = zend_hash_str_find_ptr(CG(class_table), ZEND_STRL("pdoexception"));
-	zend_string *message = surus_pool_timeout_message();
-	if (!EG(exception)) {
-		zend_throw_exception(class, ZSTR_VAL(message), 0);
-	}
-	zend_string_release(message);
-}
-
 /* `real` makes the object that `object` points to. */
 static void open_persistent(INTERNAL_FUNCTION_PARAMETERS, zif_handler real, const zval *option, const zval *object)
 {
-	const zend_string *names[NAMES];
-	bool pooled = names_of(execute_data, option, names);
-	if (pooled && !surus_pool_enter(pdo_type, names, NAMES)) {
-		fail_for_time();
+	surus_pool_name name;
+	bool pooled = name_of(execute_data, option, &name);
+	if (pooled && !surus_pool_enter(&name)) {
+		surus_pool_timeout("pdoexception");
 		return;
 	}
 	check_idle();
@@ -128,8 +111,9 @@ static void open_persistent(INTERNAL_FUNCTION_PARAMETERS, zif_handler real, cons
 		return;
 	}
 	note_use(Z_OBJ_P(object));
-	if (pooled) {
-		surus_pool_entered(pdo_type, names, NAMES, php_pdo_dbh_fetch_inner(Z_OBJ_P(object)));
+	const pdo_dbh_t *dbh = php_pdo_dbh_fetch_inner(Z_OBJ_P(object));
+	if (pooled && dbh) {
+		surus_pool_entered(&name, dbh);
 	}
 }
 
@@ -164,8 +148,8 @@ static ZEND_NAMED_FUNCTION(around_connect)
 
 void surus_pdo_start(void)
 {
-	pdo_type = zend_fetch_list_dtor_id("PDO persistent database");
-	if (pdo_type) {
+	kind.type = zend_fetch_list_dtor_id("PDO persistent database");
+	if (kind.type) {
 		real_construct = surus_replace("pdo", "__construct", around_construct);
 		real_connect = surus_replace("pdo", "connect", around_connect);
 	}
@@ -220,9 +204,9 @@ void surus_pdo_clean(surus_task *task)
 {
 	surus_kept kept[SURUS_MAX_KEPT];
 	bool clean[SURUS_MAX_KEPT];
-	size_t count = surus_kept_of(pdo_type, kept, SURUS_MAX_KEPT), used = 0;
+	size_t count = surus_kept_of(kind.type, kept, SURUS_MAX_KEPT), used = 0;
 	collect_users(task, kept, count);
-	surus_kept_sweep(pdo_type, is_idle_handle);
+	surus_kept_sweep(kind.type, is_idle_handle);
 	for (size_t i = 0; i < count; i++) {
 		pdo_dbh_t *dbh = kept[i].resource->ptr;
 		if (!surus_kept_was_used(task, dbh)) {

@@ -92,7 +92,7 @@ typedef struct notices {
 
 static notices *all_notices;
 static const void *last_seen;
-static int link_type;
+static surus_pool_kind kind;
 
 static notices *notices_of(const void *connection, bool make)
 {
@@ -174,7 +174,7 @@ static void watch_free(const zend_object *object)
 static bool is_kept(const void *connection)
 {
 	surus_kept kept[SURUS_MAX_KEPT];
-	size_t count = surus_kept_of(link_type, kept, SURUS_MAX_KEPT);
+	size_t count = surus_kept_of(kind.type, kept, SURUS_MAX_KEPT);
 	for (size_t i = 0; i < count; i++) {
 		if (kept[i].resource->ptr == connection) {
 			return true;
@@ -209,15 +209,14 @@ static zif_handler real_pconnect;
 static ZEND_NAMED_FUNCTION(around_pconnect)
 {
 	const zval *text = ZEND_NUM_ARGS() == 1 ? ZEND_CALL_ARG(execute_data, 1) : NULL;
-	const zend_string *name = text && Z_TYPE_P(text) == IS_STRING ? Z_STR_P(text) : NULL;
-	if (name && !surus_pool_enter(link_type, &name, 1)) {
-		zend_string *message = surus_pool_timeout_message();
-		php_error_docref(NULL, E_WARNING, "%s", ZSTR_VAL(message));
-		zend_string_release(message);
+	bool pooled = text && Z_TYPE_P(text) == IS_STRING;
+	surus_pool_name name = surus_pool_name_of(&kind, execute_data, 1, 1);
+	if (pooled && !surus_pool_enter(&name)) {
+		surus_pool_timeout(NULL);
 		RETURN_FALSE;
 	}
 	surus_kept before[SURUS_MAX_KEPT];
-	size_t count = surus_kept_of(link_type, before, SURUS_MAX_KEPT);
+	size_t count = surus_kept_of(kind.type, before, SURUS_MAX_KEPT);
 	for (size_t i = 0; i < count; i++) {
 		const notices *known = notices_of(before[i].resource->ptr, false);
 		if (!known || !known->objects) {
@@ -229,8 +228,8 @@ static ZEND_NAMED_FUNCTION(around_pconnect)
 	if (Z_TYPE_P(return_value) == IS_OBJECT) {
 		watch_free(Z_OBJ_P(return_value));
 		note_link(Z_OBJ_P(return_value), before, count);
-		if (name) {
-			surus_pool_entered(link_type, &name, 1, connection_of(Z_OBJ_P(return_value)));
+		if (pooled && connection_of(Z_OBJ_P(return_value))) {
+			surus_pool_entered(&name, connection_of(Z_OBJ_P(return_value)));
 		}
 	}
 }
@@ -263,11 +262,11 @@ static ZEND_NAMED_FUNCTION(around_close)
 static void for_each_link(HashTable *list, void (*visit)(PGconn *connection))
 {
 	zend_resource *resource;
-	if (!link_type || !surus_libpq_load()) {
+	if (!kind.type || !surus_libpq_load()) {
 		return;
 	}
 	ZEND_HASH_FOREACH_PTR(list, resource) {
-		if (resource->type == link_type) {
+		if (resource->type == kind.type) {
 			visit(resource->ptr);
 		}
 	} ZEND_HASH_FOREACH_END();
@@ -289,8 +288,8 @@ static zend_result around_end(INIT_FUNC_ARGS)
 
 void surus_pgsql_start(void)
 {
-	link_type = zend_fetch_list_dtor_id("pgsql link persistent");
-	if (link_type) {
+	kind.type = zend_fetch_list_dtor_id("pgsql link persistent");
+	if (kind.type) {
 		zend_module_entry *module = zend_hash_str_find_ptr(&module_registry, "pgsql", sizeof "pgsql" - 1);
 		if (module && module->request_shutdown_func) {
 			real_end = module->request_shutdown_func;
@@ -312,8 +311,8 @@ void surus_pgsql_clean(surus_task *task)
 {
 	surus_kept kept[SURUS_MAX_KEPT];
 	bool begun[SURUS_MAX_KEPT];
-	size_t count = surus_kept_of(link_type, kept, SURUS_MAX_KEPT), used = 0;
-	surus_kept_sweep(link_type, has_no_object);
+	size_t count = surus_kept_of(kind.type, kept, SURUS_MAX_KEPT), used = 0;
+	surus_kept_sweep(kind.type, has_no_object);
 	for (size_t i = 0; i < count; i++) {
 		if (!surus_kept_was_used(task, kept[i].resource->ptr)) {
 			continue;

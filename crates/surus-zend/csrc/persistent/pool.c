@@ -8,9 +8,10 @@
  * places as may be open are given. A new connection is opened only by a request that has a place and finds none idle, so
  * there are never more of them than places. */
 #include "persistent/pool.h"
-#include "persistent/kept.h"
 #include "task/running.h"
 #include "task/state.h"
+
+#include "Zend/zend_smart_str.h"
 
 #include <time.h>
 
@@ -24,13 +25,20 @@ typedef struct waiter {
 	bool called; /* a place is its */
 } waiter;
 
-typedef struct { zend_resource *connection; time_t since; } idle_one;
+#define MAX_PARTS 8
+
+typedef struct {
+	zend_resource *connection;
+	time_t since;
+	unsigned count;
+	surus_kept parts[MAX_PARTS];
+} idle_one;
 
 typedef struct surus_pool {
 	struct surus_pool *next;
-	zend_string *name; /* type, and what the constructor was called with */
+	const surus_pool_kind *kind;
+	zend_string *name; /* what the constructor was called with */
 	zend_string *key;  /* PHP's own, once it is known */
-	int type;
 	unsigned in_use; /* places */
 	unsigned idle, room;
 	idle_one *ones; /* the last one used at the end */
@@ -61,41 +69,45 @@ static surus_task *user(void)
 
 /* ---- which ---- */
 
-static char *append(char *at, const void *bytes, size_t size)
+surus_pool_name surus_pool_name_of(const surus_pool_kind *kind, const zend_execute_data *execute_data, uint32_t first, uint32_t last)
 {
-	memcpy(at, bytes, size);
-	return at + size;
-}
-
-static zend_string *name_of(int type, const zend_string *const *names, size_t count)
-{
-	size_t length = sizeof type;
-	for (size_t i = 0; i < count; i++) {
-		length += sizeof(size_t) + (names[i] ? ZSTR_LEN(names[i]) : 0);
+	surus_pool_name name = {.kind = kind};
+	for (uint32_t i = first; i <= last && name.count < SURUS_POOL_NAMES; i++) {
+		name.names[name.count++] = i <= ZEND_NUM_ARGS() ? ZEND_CALL_ARG(execute_data, i) : NULL;
 	}
-	zend_string *name = zend_string_alloc(length, true);
-	char *at = append(ZSTR_VAL(name), &type, sizeof type);
-	for (size_t i = 0; i < count; i++) {
-		size_t size = names[i] ? ZSTR_LEN(names[i]) : 0;
-		at = append(at, &size, sizeof size);
-		at = size ? append(at, ZSTR_VAL(names[i]), size) : at;
-	}
-	*at = '\0';
 	return name;
 }
 
-static pool *pool_of(surus_isolate *isolate, int type, const zend_string *const *names, size_t count)
+/* 1 and "1" are the same to PHP. */
+static zend_string *text_of(const surus_pool_name *name)
 {
-	zend_string *name = name_of(type, names, count);
+	smart_str text = {NULL, 0};
+	for (size_t i = 0; i < name->count; i++) {
+		const zval *value = name->names[i];
+		zend_string *part = value && Z_TYPE_P(value) > IS_FALSE && Z_TYPE_P(value) <= IS_STRING
+			? zval_get_string((zval *)value)
+			: ZSTR_EMPTY_ALLOC();
+		size_t length = ZSTR_LEN(part);
+		smart_str_appendl_ex(&text, (const char *)&length, sizeof length, true);
+		smart_str_append_ex(&text, part, true);
+		zend_string_release(part);
+	}
+	smart_str_0(&text);
+	return text.s;
+}
+
+static pool *pool_of(surus_isolate *isolate, const surus_pool_name *name)
+{
+	zend_string *text = text_of(name);
 	pool *found = isolate->pools;
-	while (found && !zend_string_equals(found->name, name)) {
+	while (found && (found->kind != name->kind || !zend_string_equals(found->name, text))) {
 		found = found->next;
 	}
 	if (found || !(found = calloc(1, sizeof *found))) {
-		zend_string_release(name);
+		zend_string_release(text);
 		return found;
 	}
-	*found = (pool){.next = isolate->pools, .name = name, .type = type};
+	*found = (pool){.next = isolate->pools, .kind = name->kind, .name = text};
 	return isolate->pools = found;
 }
 
@@ -158,24 +170,46 @@ static void into_list(zend_string *key, zend_resource *connection)
 	zend_hash_update(&EG(persistent_list), key, &entry);
 }
 
+static void lend(const pool *of, idle_one *one)
+{
+	into_list(of->key, one->connection);
+	for (unsigned i = 0; i < one->count; i++) {
+		into_list(one->parts[i].key, one->parts[i].resource);
+		zend_string_release(one->parts[i].key);
+	}
+}
+
 /* Without closing it. */
-static zend_resource *out_of_list(zend_string *key, int type)
+static void out_of_list(zend_string *key)
 {
 	HashTable *list = &EG(persistent_list);
-	zend_resource *connection = zend_hash_find_ptr(list, key);
-	if (!connection || connection->type != type) {
-		return NULL;
-	}
 	dtor_func_t close = list->pDestructor;
 	list->pDestructor = NULL;
 	zend_hash_del(list, key);
 	list->pDestructor = close;
-	return connection;
 }
 
-static void close_one(const pool *of, zend_resource *connection)
+static bool take_back(const pool *of, idle_one *one)
 {
-	into_list(of->key, connection);
+	zend_resource *connection = of->key ? zend_hash_find_ptr(&EG(persistent_list), of->key) : NULL;
+	if (!connection || connection->type != of->kind->type) {
+		return false;
+	}
+	*one = (idle_one){.connection = connection, .since = now()};
+	if (of->kind->parts) {
+		one->count = (unsigned)of->kind->parts(connection, one->parts, MAX_PARTS);
+	}
+	for (unsigned i = 0; i < one->count; i++) {
+		zend_string_addref(one->parts[i].key);
+		out_of_list(one->parts[i].key);
+	}
+	out_of_list(of->key);
+	return true;
+}
+
+static void close_one(const pool *of, idle_one *one)
+{
+	lend(of, one);
 	zend_hash_del(&EG(persistent_list), of->key);
 }
 
@@ -188,36 +222,36 @@ static void close_old(pool *of)
 	}
 	/* Out of the pool first: a driver that says good-bye may wait, and others come meanwhile. */
 	while (old--) {
-		zend_resource *connection = of->ones[0].connection;
+		idle_one one = of->ones[0];
 		memmove(of->ones, of->ones + 1, --of->idle * sizeof *of->ones);
-		close_one(of, connection);
+		close_one(of, &one);
 	}
 }
 
-static void give_back(pool *to, zend_resource *connection)
+static void give_back(pool *to, idle_one *one)
 {
 	if (to->idle == to->room) {
 		unsigned room = to->room ? 2 * to->room : 4;
 		idle_one *more = realloc(to->ones, room * sizeof *more);
 		if (!more) {
-			close_one(to, connection);
+			close_one(to, one);
 			return;
 		}
 		to->ones = more;
 		to->room = room;
 	}
-	to->ones[to->idle++] = (idle_one){connection, now()};
+	to->ones[to->idle++] = *one;
 }
 
 /* ---- a request ---- */
 
-bool surus_pool_enter(int type, const zend_string *const *names, size_t count)
+bool surus_pool_enter(const surus_pool_name *name)
 {
 	surus_task *task = user();
 	if (!task) {
 		return true;
 	}
-	pool *of = pool_of(task->isolate, type, names, count);
+	pool *of = pool_of(task->isolate, name);
 	if (!of || has_place(task, of) || task->pool_count == SURUS_HELD_POOLS) {
 		return true; /* what it has it uses again */
 	}
@@ -230,22 +264,31 @@ bool surus_pool_enter(int type, const zend_string *const *names, size_t count)
 	}
 	task->pools[task->pool_count++] = of;
 	if (of->idle && !zend_hash_exists(&EG(persistent_list), of->key)) {
-		into_list(of->key, of->ones[--of->idle].connection);
+		lend(of, &of->ones[--of->idle]);
 	}
 	return true;
 }
 
-void surus_pool_entered(int type, const zend_string *const *names, size_t count, const void *handle)
+static bool is_of_another(const pool *pools, const zend_string *key, int type)
+{
+	while (pools && !(pools->key && pools->kind->type == type && zend_string_equals(pools->key, key))) {
+		pools = pools->next;
+	}
+	return pools != NULL;
+}
+
+void surus_pool_entered(const surus_pool_name *name, const void *handle)
 {
 	surus_task *task = user();
-	pool *of = task ? pool_of(task->isolate, type, names, count) : NULL;
-	if (!of || of->key || !handle) {
+	pool *of = task ? pool_of(task->isolate, name) : NULL;
+	if (!of || of->key) {
 		return;
 	}
 	zend_string *key;
 	zend_resource *resource;
 	ZEND_HASH_FOREACH_STR_KEY_PTR(&EG(persistent_list), key, resource) {
-		if (key && resource->type == type && resource->ptr == handle) {
+		if (key && resource->type == name->kind->type
+			&& (handle ? resource->ptr == handle : !is_of_another(task->isolate->pools, key, resource->type))) {
 			of->key = zend_string_copy(key);
 			break;
 		}
@@ -256,9 +299,9 @@ void surus_pool_leave(surus_task *task, bool clean)
 {
 	while (task->pool_count) {
 		pool *of = task->pools[--task->pool_count];
-		zend_resource *connection = clean && of->key ? out_of_list(of->key, of->type) : NULL;
-		if (connection) {
-			give_back(of, connection);
+		idle_one one;
+		if (clean && take_back(of, &one)) {
+			give_back(of, &one);
 		}
 		give_place(of);
 		if (clean && of->idle) {
@@ -267,17 +310,27 @@ void surus_pool_leave(surus_task *task, bool clean)
 	}
 }
 
+/* Each under a name of its own: those of one pool have the same key. */
+static void end_one(idle_one *one)
+{
+	char key[64];
+	zval entry;
+	ZVAL_RES(&entry, one->connection);
+	int length = snprintf(key, sizeof key, "surus: idle %p", (void *)one->connection);
+	for (unsigned i = 0; i < one->count; i++) {
+		into_list(one->parts[i].key, one->parts[i].resource);
+		zend_string_release(one->parts[i].key);
+	}
+	zend_hash_str_update(&EG(persistent_list), key, (size_t)length, &entry);
+}
+
 void surus_pool_end(surus_isolate *isolate)
 {
 	pool *one;
 	while ((one = isolate->pools)) {
 		isolate->pools = one->next;
 		for (unsigned i = 0; i < one->idle; i++) {
-			char key[64];
-			zval entry;
-			ZVAL_RES(&entry, one->ones[i].connection);
-			int length = snprintf(key, sizeof key, "surus: idle %p", (void *)one->ones[i].connection);
-			zend_hash_str_update(&EG(persistent_list), key, (size_t)length, &entry);
+			end_one(&one->ones[i]);
 		}
 		if (one->key) {
 			zend_string_release(one->key);
@@ -288,8 +341,17 @@ void surus_pool_end(surus_isolate *isolate)
 	}
 }
 
-zend_string *surus_pool_timeout_message(void)
+void surus_pool_timeout(const char *class)
 {
-	return zend_strpprintf(0, "No persistent connection to this database became free within %g s: %u are in use, each until "
-		"the end of its request (persistent_connections)", patience, max_places);
+	static const char text[] = "No persistent connection to this server became free within %g s: %u are in use, each until "
+		"the end of its request (persistent_connections)";
+	zend_class_entry *found = class ? zend_hash_str_find_ptr(CG(class_table), class, strlen(class)) : NULL;
+	if (EG(exception)) {
+		return;
+	}
+	if (found) {
+		zend_throw_exception_ex(found, 0, text, patience, max_places);
+	} else {
+		php_error_docref(NULL, E_WARNING, text, patience, max_places);
+	}
 }

@@ -3,19 +3,40 @@
  * hands one out. */
 #include "persistent/redis.h"
 #include "persistent/kept.h"
+#include "persistent/pool.h"
 
 #include "main/php_network.h"
 
 #include <sys/socket.h>
 
-static int pool_type;
 
 /* What phpredis keeps per server begins so. */
 typedef struct { zend_llist streams; } pool;
 
+static zend_llist_element *first_of(const zend_resource *resource)
+{
+	const pool *of = resource->ptr;
+	return of->streams.size == sizeof(php_stream *) ? of->streams.head : NULL;
+}
+
+/* The streams of its pool, which PHP's list has as well. */
+static size_t parts_of(const zend_resource *of, surus_kept *to, size_t max)
+{
+	surus_kept streams[SURUS_MAX_KEPT];
+	size_t all = surus_kept_of(php_file_le_pstream(), streams, SURUS_MAX_KEPT), count = 0;
+	for (zend_llist_element *element = first_of(of); element; element = element->next) {
+		for (size_t i = 0; i < all && count < max; i++) {
+			if (streams[i].resource->ptr == *(php_stream **)element->data) {
+				to[count++] = streams[i];
+			}
+		}
+	}
+	return count;
+}
+
+static surus_pool_kind kind = {0, parts_of};
+
 #define CONSTRUCTORS(X)                              \
-	X(pconnect, "redis", "pconnect")                 \
-	X(popen, "redis", "popen")                       \
 	X(cluster, "rediscluster", "__construct")        \
 	X(array, "redisarray", "__construct")
 
@@ -29,13 +50,40 @@ typedef struct { zend_llist streams; } pool;
 CONSTRUCTORS(AROUND)
 #undef AROUND
 
+/* phpredis tells them apart by host and port. */
+static void open_stream(INTERNAL_FUNCTION_PARAMETERS, zif_handler real)
+{
+	surus_pool_name name = surus_pool_name_of(&kind, execute_data, 1, 2);
+	if (!surus_pool_enter(&name)) {
+		surus_pool_timeout("redisexception");
+		return;
+	}
+	real(INTERNAL_FUNCTION_PARAM_PASSTHRU);
+	surus_kept_use(SURUS_KEPT_REDIS, NULL);
+	surus_pool_entered(&name, NULL);
+}
+
+static zif_handler real_pconnect, real_popen;
+
+static ZEND_NAMED_FUNCTION(around_pconnect)
+{
+	open_stream(INTERNAL_FUNCTION_PARAM_PASSTHRU, real_pconnect);
+}
+
+static ZEND_NAMED_FUNCTION(around_popen)
+{
+	open_stream(INTERNAL_FUNCTION_PARAM_PASSTHRU, real_popen);
+}
+
 void surus_redis_start(void)
 {
-	pool_type = zend_fetch_list_dtor_id("phpredis persistent connections pool");
-	if (pool_type) {
+	kind.type = zend_fetch_list_dtor_id("phpredis persistent connections pool");
+	if (kind.type) {
 #define STAND(name, class_name, function) real_##name = surus_replace(class_name, function, around_##name);
 		CONSTRUCTORS(STAND)
 #undef STAND
+		real_pconnect = surus_replace("redis", "pconnect", around_pconnect);
+		real_popen = surus_replace("redis", "popen", around_popen);
 	}
 }
 
@@ -102,12 +150,10 @@ void surus_redis_clean(surus_task *task)
 {
 	(void)task;
 	surus_kept pools[SURUS_MAX_KEPT], streams[SURUS_MAX_KEPT];
-	size_t pool_count = surus_kept_of(pool_type, pools, SURUS_MAX_KEPT);
+	size_t pool_count = surus_kept_of(kind.type, pools, SURUS_MAX_KEPT);
 	size_t count = surus_kept_of(php_file_le_pstream(), streams, SURUS_MAX_KEPT);
 	for (size_t i = 0; i < pool_count; i++) {
-		const pool *of = pools[i].resource->ptr;
-		for (zend_llist_element *element = of->streams.size == sizeof(php_stream *) ? of->streams.head : NULL; element;
-			element = element->next) {
+		for (zend_llist_element *element = first_of(pools[i].resource); element; element = element->next) {
 			php_stream *stream = *(php_stream **)element->data;
 			/* PHP's list has it: so it is one. */
 			if (is_kept_stream(streams, count, stream)) {

@@ -146,8 +146,8 @@ table! {
         preempt_after: Span,
         /// Interrupt the fibers of a coroutine application for each other, too, not only for other work.
         preempt_fibers: bool,
-        /// Persistent connections to one database, per worker of a coroutine application: PDO with PostgreSQL, MySQL or
-        /// MariaDB, and `pg_pconnect()`. A request waits up to `queue_timeout` for one. 0 is no limit.
+        /// Persistent connections to one database server, per worker of a coroutine application: those of PDO (PostgreSQL,
+        /// MySQL, MariaDB), pgsql, mysqli and phpredis. A request waits up to `queue_timeout` for one. 0 is no limit.
         persistent_connections: usize,
         /// PHP's `memory_limit`, of each isolate. `"-1"` is no limit.
         memory_limit: Memory,
