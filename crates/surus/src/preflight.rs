@@ -136,7 +136,7 @@ fn spool(config: &Config) -> Result<(), String> {
         "spool_folder: no files can be written in {}: {wrong}",
         folder.display()
     );
-    if *folder != std::env::temp_dir() {
+    if config.says("app.spool_folder") {
         let message = config.say("app.spool_folder", &message);
         return Err(format!(
             "{message}; make the folder, for the user that workers run as, or name another one"

@@ -1,13 +1,15 @@
 //! Request bodies that do not fit into a buffer.
 
 use std::io;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use surus_tests::http::{Connection, Part, Request};
 use surus_tests::parallel::together;
-use surus_tests::surus::{Mode, Surus};
+use surus_tests::surus::{Mode, Options, Surus};
+use surus_tests::temp::TempDir;
 use surus_tests::waiting::wait_for;
 
 use super::{get, sent, server};
@@ -290,4 +292,35 @@ fn expect_100_continue() -> io::Result<()> {
         connection.response("POST")?.expect(413);
     }
     Ok(())
+}
+
+/// Scripts change the working directory; paths of the configuration start from where the server was started.
+#[test]
+fn a_relative_spool_folder_does_not_follow_chdir() {
+    let folder = TempDir::new("chdir");
+    folder.folder("spool");
+    let work = "chdir('/proc'); $length = strlen(file_get_contents('php://input')); ";
+    let text = "str_repeat(md5((string) $length), 1 << 17)";
+    folder.file("index.php", &format!("<?php {work} echo {text};"));
+    folder.file(
+        "app.php",
+        &format!("<?php return function () {{ {work} return {text}; }};"),
+    );
+    let site = folder.path().to_str().expect("a path");
+    let content = noise(3 * MEGABYTE);
+    for mode in Mode::ALL {
+        for (tmpdir, argument) in [("/tmp", Some("spool_folder=spool")), ("spool", None)] {
+            let options = Surus::serve(Path::new(mode.script(Path::new("")).as_os_str()))
+                .mode(mode)
+                .config("[app.app]\nbody_memory = 0\nresponse_memory = 0\nmemory_limit = '64M'\n")
+                .under(&["env", "-C", site, &format!("TMPDIR={tmpdir}")]);
+            let arguments = argument.into_iter().flat_map(|it| ["--set", it]);
+            let server = arguments.fold(options, Options::argument).start();
+            for _ in 0..3 {
+                let request = Request::post("/").body("text/plain", content.as_slice());
+                let answer = request.send(server.address()).expect(200);
+                assert_eq!(answer.body.len(), 4 * MEGABYTE, "{mode:?}, {argument:?}");
+            }
+        }
+    }
 }

@@ -12,6 +12,7 @@ use surus_zend::Room;
 
 use super::entry::absolute;
 use super::list::List;
+use super::paths::named;
 use super::tables::{App, IniValue, Log, LogAs, SaidIn, Server};
 use super::units::{PerAddress, Size, Span};
 use super::wrong::Wrong;
@@ -80,14 +81,15 @@ pub(super) fn body_limit(
 }
 
 /// Where request bodies are kept.
-pub(super) fn spool(app: &mut App) -> SpoolLimits {
+pub(super) fn spool(app: &mut App) -> Result<SpoolLimits, ConfigError> {
     let default = SpoolLimits::default();
-    SpoolLimits {
+    let folder = named(&default.folder)?;
+    Ok(SpoolLimits {
         memory_each: default.memory_each,
         memory: fill(&mut app.body_memory, Size(default.memory)).0,
         disk: fill(&mut app.body_disk, Size(default.disk)).0,
-        folder: fill(&mut app.spool_folder, default.folder),
-    }
+        folder: fill(&mut app.spool_folder, folder),
+    })
 }
 
 /// Where responses wait for slow clients, and handlers for bodies: files are where those of request bodies are.

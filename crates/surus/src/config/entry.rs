@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::file::parent;
+use super::paths::named;
 use super::units::Mode;
 use super::{discover, tables, ConfigError};
 use crate::cli::ServeArgs;
@@ -93,7 +94,7 @@ pub(super) fn entry(
         (None, None) => discover::folder(if path.is_dir() { path } else { base }, app.mode)?,
     };
     discover::readable(&found.script)?;
-    let label = label(base, &found.script);
+    let label = label(base, &found.script)?;
     let source = match found.mode {
         Mode::Coroutine => named(&found.script)?,
         Mode::Classic | Mode::Process => named(&parent(&found.script))?,
@@ -129,24 +130,13 @@ pub(super) fn entry(
 }
 
 /// The script's name below `base`; the folder's own, where there is no such script.
-fn label(base: &Path, script: &Path) -> String {
+fn label(base: &Path, script: &Path) -> Result<String, ConfigError> {
     let folder = parent(script);
     let name = if script.is_file() { script } else { &folder };
-    match name.strip_prefix(base) {
+    Ok(match named(name)?.strip_prefix(named(base)?) {
         Ok(name) if !name.as_os_str().is_empty() => name.display().to_string(),
         _ => name.display().to_string(),
-    }
-}
-
-/// The absolute name, links and all. A shell that was led through a link to its folder says so in `PWD`.
-fn named(path: &Path) -> Result<PathBuf, ConfigError> {
-    let wrong = |error| ConfigError::new(format!("{}: {error}", path.display()));
-    let folder = std::env::current_dir().map_err(wrong)?;
-    let folder = match std::env::var_os("PWD").map(PathBuf::from) {
-        Some(pwd) if pwd.is_absolute() && pwd.canonicalize().ok() == Some(folder.clone()) => pwd,
-        _ => folder,
-    };
-    std::path::absolute(folder.join(path)).map_err(wrong)
+    })
 }
 
 pub(super) fn absolute(path: &Path) -> Result<PathBuf, ConfigError> {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::layers::{self, Environment, Layer};
 use super::tables::{self, File};
-use super::{places, wrong, ConfigError};
+use super::{paths, places, wrong, ConfigError};
 use crate::cli::ServeArgs;
 
 /// The folder that relative names start from, the application's name and the configuration in that folder (an empty one
@@ -48,39 +48,17 @@ pub(super) fn read(
         )));
     }
     let base = parent(&file);
-    let logs = [
-        &mut parsed.server.error_log,
-        &mut parsed.server.access_log_file,
-    ];
-    for path in logs.into_iter().flatten() {
-        *path = base.join(&path);
-    }
-    for app in parsed.app.values_mut() {
-        for path in [
-            &mut app.script,
-            &mut app.root,
-            &mut app.spool_folder,
-            &mut app.public,
-        ]
-        .into_iter()
-        .flatten()
-        {
-            *path = base.join(&path);
-        }
-        for path in app.sendfile.iter_mut().flat_map(|list| &mut list.0) {
-            *path = base.join(&path);
-        }
-    }
     let (name, app) = parsed
         .app
         .pop_first()
         .unwrap_or_else(|| ("app".to_owned(), tables::App::default()));
-    let layer = layers::of_file(
+    let mut layer = layers::of_file(
         file.display().to_string(),
         places::lines(&text),
         parsed,
         app,
     );
+    paths::start_from(&paths::named(&base)?, &mut layer);
     Ok((base, name, layer))
 }
 

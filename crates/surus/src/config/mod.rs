@@ -2,7 +2,7 @@
 //!
 //! `tables.rs` is what can be written, `units.rs` how values are written, `layers.rs` where they come from, `file.rs` the
 //! file, `entry.rs` what is served, `discover.rs` the case without a file, `edge.rs` what is the edge's, `master.rs` the
-//! master's; `nearest.rs` has the right name for a wrong one, `hints.rs` its right place, `list.rs` is how several values are written, `sense.rs` what makes none together, `variables.rs` what `[env]` says, `wrong.rs` collects what is wrong, `places.rs` where that was said,
+//! master's; `nearest.rs` has the right name for a wrong one, `hints.rs` its right place, `list.rs` is how several values are written, `sense.rs` what makes none together, `variables.rs` what `[env]` says, `wrong.rs` collects what is wrong, `places.rs` where that was said, `paths.rs` makes paths absolute,
 //! `printed.rs` what is printed.
 //! This file puts them together and checks what no single table can know.
 
@@ -18,6 +18,7 @@ mod list;
 mod master;
 mod memory;
 mod nearest;
+mod paths;
 mod places;
 mod printed;
 mod sense;
@@ -135,9 +136,13 @@ impl Config {
     fn resolve_with(arguments: &ServeArgs, environment: &Environment) -> Result<Self, ConfigError> {
         let mut wrong = Wrong::default();
         let file = wrong.take(file::read(arguments, environment));
-        let layers = layers::all(arguments, environment, &mut wrong);
+        let mut layers = layers::all(arguments, environment, &mut wrong);
         let dev = wrong.take(layers::dev(environment)).unwrap_or_default();
         wrong.end()?;
+        let here = paths::named(Path::new(""))?;
+        for layer in &mut layers {
+            paths::start_from(&here, layer);
+        }
         let (base, name, file) = file.unwrap_or_default();
         let layers = [layers, vec![file]].concat();
         finish(arguments, &base, name, &layers, arguments.dev || dev)
@@ -146,6 +151,11 @@ impl Config {
     /// What is wrong with a key such as `server.listen`, with the place where it was said.
     pub(crate) fn say(&self, key: &str, message: &str) -> String {
         self.places.say(key, message)
+    }
+
+    /// Whether anything says this key.
+    pub(crate) fn says(&self, key: &str) -> bool {
+        self.places.has(key)
     }
 
     /// A complete surus.toml, in which each line says where its value comes from.
@@ -210,7 +220,7 @@ fn finish(
         wrong.note(&format!("php.{name}"), why);
     }
     let edge = edge::limits(&mut server, body, workers.count(), &mut wrong);
-    let spool = edge::spool(&mut app);
+    let spool = edge::spool(&mut app)?;
     let sendfile = wrong.take_of("app.sendfile", edge::folders(&mut app.sendfile));
     let public = wrong.take_of("app.public", edge::folder(&mut app.public));
     let config = Path::new(layers.last().map_or("", |file| &file.name));

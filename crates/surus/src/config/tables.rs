@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::list::{List, Listen};
+use super::paths::Paths;
 use super::units::{Memory, Mode, PerAddress, Size, Span, Workers};
 
 /// A table whose keys are known by name.
@@ -37,6 +38,12 @@ macro_rules! table {
             /// `self`, and from `below` what it leaves open.
             pub(crate) fn over(self, below: Self) -> Self {
                 $name { $($field: self.$field.or(below.$field),)* }
+            }
+        }
+
+        impl Paths for $name {
+            fn each_path(&mut self, change: &mut dyn FnMut(&mut PathBuf)) {
+                $(self.$field.each_path(change);)*
             }
         }
     };

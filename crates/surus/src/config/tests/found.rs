@@ -1,5 +1,6 @@
 //! What is served: by what is in a folder, by a mode, by a file of configuration.
 
+use super::super::tables::{self, Keys};
 use super::*;
 
 #[test]
@@ -99,6 +100,50 @@ fn names_in_a_file_start_from_its_folder() {
         assert_eq!(ini("display_errors"), Some("0"));
         assert_eq!(ini("precision"), Some("7"));
     }
+}
+
+/// PHP changes the working directory: a relative path would be another one in the next request.
+#[test]
+fn paths_are_absolute_wherever_they_are_said() {
+    // What is there in the working directory of this test, too.
+    let folder = Folder::with(&[("app.php", ""), ("src/main.rs", ""), ("surus.toml", "")]);
+    let here = std::env::current_dir().expect("a working directory");
+    let mut keys = 0;
+    let all = tables::Server::DESCRIPTIONS
+        .iter()
+        .zip(tables::Server::KEYS);
+    let app = tables::App::DESCRIPTIONS.iter().zip(tables::App::KEYS);
+    let tables = all
+        .map(|it| ("server", it))
+        .chain(app.map(|it| ("app.app", it)));
+    for (table, ((of, _), key)) in tables.filter(|(_, ((of, _), _))| of.contains("PathBuf")) {
+        keys += 1;
+        let name = if *key == "script" {
+            "src/main.rs"
+        } else {
+            "src"
+        };
+        let found = |base: &Path, config: &Config| {
+            let line = line(config, key);
+            let path = base.join(name);
+            assert!(
+                line.contains(&format!("\"{}\"", path.display())),
+                "{of}: {line}"
+            );
+        };
+        fs::write(
+            folder.path("surus.toml"),
+            format!("[{table}]\n{key} = '{name}'\n"),
+        )
+        .unwrap();
+        found(&folder.path(""), &folder.serve("{}", &[]).unwrap());
+        fs::write(folder.path("surus.toml"), "").unwrap();
+        let flag = format!("{{}} --set {key}={name}");
+        found(&here, &folder.serve(&flag, &[]).unwrap());
+        let variable = format!("SURUS_{}", key.to_uppercase());
+        found(&here, &folder.serve("{}", &[(&variable, name)]).unwrap());
+    }
+    assert!(keys >= 8, "{keys}");
 }
 
 #[test]

@@ -1,0 +1,61 @@
+//! Paths in a configuration: each is made absolute once, where it is read, since PHP changes the working directory.
+
+use std::env;
+use std::path::{self, Path, PathBuf};
+
+use super::layers::Layer;
+use super::list::{List, Listen};
+use super::tables::{Log, SaidIn};
+use super::units::{Memory, Mode, PerAddress, Size, Span, Workers};
+use super::ConfigError;
+
+/// A value of a configuration, with the paths in it. Each type of a key says which it has.
+pub(super) trait Paths {
+    fn each_path(&mut self, _change: &mut dyn FnMut(&mut PathBuf)) {}
+}
+
+impl Paths for PathBuf {
+    fn each_path(&mut self, change: &mut dyn FnMut(&mut PathBuf)) {
+        change(self);
+    }
+}
+
+impl<T: Paths> Paths for List<T> {
+    fn each_path(&mut self, change: &mut dyn FnMut(&mut PathBuf)) {
+        self.0.iter_mut().for_each(|each| each.each_path(change));
+    }
+}
+
+impl<T: Paths> Paths for Option<T> {
+    fn each_path(&mut self, change: &mut dyn FnMut(&mut PathBuf)) {
+        self.iter_mut().for_each(|each| each.each_path(change));
+    }
+}
+
+macro_rules! without {
+    ($($name:ty),*) => { $(impl Paths for $name {})* };
+}
+
+// The path of a Unix socket in `listen` is absolute, or it is refused.
+without!(bool, usize, u64, String, Listen, Log, SaidIn);
+without!(Memory, Mode, PerAddress, Size, Span, Workers);
+
+/// What is relative starts from `base`, which is absolute.
+pub(super) fn start_from(base: &Path, layer: &mut Layer) {
+    // Joined to an absolute one, a path that is absolute itself stays what it is.
+    let change = &mut |path: &mut PathBuf| *path = base.join(&path);
+    let Layer { server, app, .. } = layer;
+    server.each_path(change);
+    app.each_path(change);
+}
+
+/// The absolute name, links and all. A shell that was led through a link to its folder says so in `PWD`.
+pub(super) fn named(path: &Path) -> Result<PathBuf, ConfigError> {
+    let wrong = |error| ConfigError::new(format!("{}: {error}", path.display()));
+    let folder = env::current_dir().map_err(wrong)?;
+    let folder = match env::var_os("PWD").map(PathBuf::from) {
+        Some(pwd) if pwd.is_absolute() && pwd.canonicalize().ok() == Some(folder.clone()) => pwd,
+        _ => folder,
+    };
+    path::absolute(folder.join(path)).map_err(wrong)
+}
