@@ -63,17 +63,44 @@ exchanges! {
     pgsql_send: "PgSql\\Connection";
     pgsql_bind: "PDOStatement";
     pgsql_execute: "PDOStatement";
+    curl: "CurlHandle";
     sqlite_bind: "SQLite3Stmt";
     redis_multi: "Redis";
     redis_pipeline: "Redis";
     redis_watch: "Redis";
 }
 
+/// Also by who has not asked, and only reads.
+#[test]
+fn rows_that_foreach_reads_are_of_who_asked() {
+    for (client, class) in [
+        ("pgsql_foreach", "PDOStatement"),
+        ("mysqli_foreach", "mysqli_result"),
+    ] {
+        let server = server(Mode::Coroutine, "").start();
+        let query = query(client);
+        for round in 0..3 {
+            let id = format!("alice{round}");
+            let target = format!("/orders?{query}&word={id}&seconds=0");
+            let alice = start(&server, &target, &id);
+            let bob = get(&server, &format!("/users?{query}&word=bob&id=&seconds=0"));
+            expect_in_use(&bob, class);
+            go_on(&server, &id);
+            assert_eq!(answer(alice), id, "{client}");
+        }
+    }
+}
+
 /// A statement whose user has had what it wanted is free, but is not read on by that one.
 #[test]
 fn a_statement_that_was_read_is_free() {
+    check_read("pgsql_read");
+    check_read("pgsql_iterate");
+}
+
+fn check_read(client: &str) {
     let server = server(Mode::Coroutine, "").start();
-    let query = query("pgsql_read");
+    let query = query(client);
     let bob = || get(&server, &format!("/users?{query}&word=bob&id=&seconds=0"));
     for (round, bob_comes) in [false, true, false, true].into_iter().enumerate() {
         let id = format!("alice{round}");

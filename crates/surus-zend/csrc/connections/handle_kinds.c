@@ -220,7 +220,7 @@ static surus_handle_kind kinds[] = {
 	{.class = "redissentinel"},
 	{.class = "memcached", .begun = memcached_begun, .end = memcached_end, .mend = memcached_end},
 	{.class = "memcache"},
-	{.class = "curlhandle"},
+	{.class = "curlhandle", .open = surus_curl_open},
 	{.class = "curlmultihandle"},
 	{.class = "ldap\\connection"},
 	{.class = "ftp\\connection"},
@@ -297,12 +297,11 @@ static size_t known_count;
 
 surus_handle_kind *surus_handle_kind_of_class(const zend_class_entry *class)
 {
-	while (class->type == ZEND_USER_CLASS && class->parent) {
-		class = class->parent;
-	}
-	for (size_t i = 0; i < known_count; i++) {
-		if (known[i].class == class) {
-			return known[i].kind;
+	for (; class; class = class->parent) {
+		for (size_t i = 0; i < known_count; i++) {
+			if (known[i].class == class) {
+				return known[i].kind;
+			}
 		}
 	}
 	return NULL;
@@ -351,6 +350,14 @@ void surus_handle_functions(surus_handle_visit visit)
 		}
 		visit_class(class, &kinds[i], visit);
 	}
+	/* Classes of extensions that extend one of these, as Pdo\Pgsql of PHP 8.4 does, have copies of its functions. */
+	zend_class_entry *class;
+	ZEND_HASH_MAP_FOREACH_PTR(CG(class_table), class) {
+		surus_handle_kind *kind = class->type == ZEND_INTERNAL_CLASS && class->parent ? surus_handle_kind_of_class(class) : NULL;
+		if (kind) {
+			visit_class(class, kind, visit);
+		}
+	} ZEND_HASH_FOREACH_END();
 	for (size_t i = 0; i < sizeof line_functions / sizeof *line_functions; i++) {
 		const char *name = line_functions[i].name;
 		bool is_socket = strncmp(name, "socket_", 7) == 0;

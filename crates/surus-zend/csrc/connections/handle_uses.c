@@ -5,6 +5,7 @@
 
 surus_use **surus_use_buckets;
 size_t surus_use_mask;
+uint64_t surus_use_changes;
 /* By their object, in as many buckets. A constructor may put a kept connection below its object: it may have been noted by
  * more than one handle. */
 static surus_use **objects;
@@ -70,6 +71,7 @@ void surus_uses_start(void)
 surus_use *surus_use_note(const void *handle, surus_task *task, zend_object *object, surus_handle_kind *kind)
 {
 	surus_use *use = surus_use_find(handle);
+	surus_use_changes++;
 	if (use) {
 		leave(use, BY_OBJECT);
 		leave(use, BY_TASK);
@@ -94,6 +96,7 @@ surus_use *surus_use_note(const void *handle, surus_task *task, zend_object *obj
 
 void surus_use_pass(surus_use *use, surus_task *task)
 {
+	surus_use_changes++;
 	leave(use, BY_TASK);
 	use->task = task;
 	if (task) {
@@ -105,6 +108,7 @@ void surus_use_pass(surus_use *use, surus_task *task)
 
 void surus_use_forget(surus_use *use)
 {
+	surus_use_changes++;
 	leave(use, BY_TASK);
 	leave(use, BY_OBJECT);
 	leave(use, BY_HANDLE);

@@ -9,6 +9,8 @@
 /* Buckets of a power of two, as many as there are rows at least. */
 extern surus_use **surus_use_buckets;
 extern size_t surus_use_mask;
+/* How often a row was made, passed on or forgotten: what is known of one holds until then. */
+extern uint64_t surus_use_changes;
 
 static inline size_t surus_use_place(const void *pointer)
 {

@@ -14,6 +14,7 @@
 #include "connections/handle_kinds.h"
 #include "connections/handle_uses.h"
 #include "connections/in_use.h"
+#include "connections/iterators.h"
 #include "task/running.h"
 #include "task/state.h"
 
@@ -198,23 +199,68 @@ static surus_use *take_apart(surus_task *task, const used *what, surus_step step
 static const surus_phase after[]
 	= {[SURUS_PREPARES] = SURUS_PREPARED, [SURUS_ASKS] = SURUS_ASKED, [SURUS_READS] = SURUS_HEARD, [SURUS_CLOSES] = SURUS_IDLE};
 
-/* The task enters this function. The row of the exchange that it goes on with. False: an exception was thrown. */
-static inline bool claim(surus_task *task, const used *what, surus_step step, surus_use **exchange)
+/* The last call that was let through, and its rows: of the handle, and of the object's own exchange, if that is known. The
+ * next one of the same request on the same object is let through if no row has changed meanwhile. */
+static struct {
+	surus_task *task;
+	const void *handle;
+	const zend_object *object;
+	uint64_t changes;
+	int number;
+	surus_use *use, *exchange;
+} last;
+
+static inline bool is_last(const surus_task *task, const used *what)
+{
+	return last.handle == what->handle && last.task == task && last.object == what->object
+		&& last.changes == surus_use_changes && last.number == what->number;
+}
+
+static inline bool is_apart(const used *what, surus_step step)
+{
+	return step != SURUS_USES && what->kind->is_apart;
+}
+
+static void note_last(surus_task *task, const used *what, surus_use *use, surus_use *exchange)
+{
+	if (!exchange && is_last(task, what)) {
+		return;
+	}
+	last.task = task;
+	/* Who only looks at what is another's is looked at each time. */
+	last.handle = use->task == task ? what->handle : NULL;
+	last.object = use->task == task ? what->object : NULL;
+	last.number = what->number;
+	last.changes = surus_use_changes;
+	last.use = use;
+	last.exchange = exchange;
+}
+
+/* The task enters this function, which was not the last one. The row of the exchange that it goes on with; NULL: an
+ * exception was thrown. */
+static zend_never_inline surus_use *claim_new(surus_task *task, const used *what, surus_step step)
 {
 	surus_use *use = surus_use_find(what->handle);
 	bool is_own = what->kind->is_watched && use && use->task == task && use->number == what->number
 		&& (use->kind == what->kind || use->kind->end || !what->kind->end);
 	if (UNEXPECTED(!is_own) && !(use = take(task, what, step))) {
-		return false;
+		return NULL;
 	}
-	if (what->kind->is_apart && step != SURUS_USES) {
-		use = surus_use_find(what->object);
-		if (UNEXPECTED(!use || use->task != task) && !(use = take_apart(task, what, step))) {
-			return false;
+	surus_use *exchange = NULL;
+	if (is_apart(what, step)) {
+		exchange = surus_use_find(what->object);
+		if (UNEXPECTED(!exchange || exchange->task != task) && !(exchange = take_apart(task, what, step))) {
+			return NULL;
 		}
 	}
-	*exchange = use;
-	return true;
+	note_last(task, what, use, exchange);
+	return exchange ? exchange : use;
+}
+
+static inline surus_use *claim(surus_task *task, const used *what, surus_step step)
+{
+	surus_use *known = !is_last(task, what) ? NULL : is_apart(what, step) ? last.exchange : last.use;
+	return EXPECTED(known) ? known : claim_new(task, what, step);
 }
 
 static inline bool is_guarded(const surus_task *task)
@@ -222,19 +268,55 @@ static inline bool is_guarded(const surus_task *task)
 	return task && task->fiber && !task->is_asking;
 }
 
-static ZEND_NAMED_FUNCTION(guarded)
+bool surus_handle_claim(zend_object *object, surus_step step)
 {
-	guarded_function *function = guarded_of(EX(func));
+	surus_task *task = surus_running;
+	if (!is_guarded(task)) {
+		return true;
+	}
+	used what = {.object = object, .kind = surus_handle_kind_of(object)};
+	what.handle = what.kind ? surus_handle_of(what.kind, object) : NULL;
+	surus_use *use = what.handle ? claim(task, &what, step) : NULL;
+	if (use && what.kind->open) {
+		use->phase = after[step];
+	}
+	return use || !what.handle;
+}
+
+static zend_never_inline ZEND_NAMED_FUNCTION(guarded_new)
+{
+	const guarded_function *function = guarded_of(EX(func));
 	surus_task *task = surus_running;
 	used what;
-	if (is_guarded(task) && find_used(function, execute_data, &what)) {
-		surus_use *use;
-		if (UNEXPECTED(!claim(task, &what, function->step, &use))) {
+	if (is_guarded(task) && find_used(guarded_of(EX(func)), execute_data, &what)) {
+		surus_use *use = claim(task, &what, function->step);
+		if (UNEXPECTED(!use)) {
 			RETURN_THROWS();
 		}
 		if (function->step != SURUS_USES && what.kind->open) {
 			use->phase = after[function->step];
 		}
+	}
+	function->handler(INTERNAL_FUNCTION_PARAM_PASSTHRU);
+}
+
+/* As guarded_new, where a method goes on with what was used last. */
+static ZEND_NAMED_FUNCTION(guarded)
+{
+	const guarded_function *function = guarded_of(EX(func));
+	zend_object *object = Z_OBJ(EX(This));
+	if (UNEXPECTED(last.object != object || last.task != surus_running || last.changes != surus_use_changes
+			|| function->way != SURUS_BY_OBJECT || last.handle != surus_handle_of(function->kind, object))) {
+		guarded_new(INTERNAL_FUNCTION_PARAM_PASSTHRU);
+		return;
+	}
+	if (function->step != SURUS_USES && function->kind->open) {
+		surus_use *use = function->kind->is_apart ? last.exchange : last.use;
+		if (UNEXPECTED(!use)) {
+			guarded_new(INTERNAL_FUNCTION_PARAM_PASSTHRU);
+			return;
+		}
+		use->phase = after[function->step];
 	}
 	function->handler(INTERNAL_FUNCTION_PARAM_PASSTHRU);
 }
@@ -253,7 +335,7 @@ static bool has_got(const zval *result)
 
 /* Streams and sockets: nobody but the application knows what belongs together. Where no request is guarded only persistent
  * streams are looked at, for the next one that gets them. */
-static ZEND_NAMED_FUNCTION(guarded_line)
+static zend_never_inline ZEND_NAMED_FUNCTION(guarded_line_new)
 {
 	guarded_function *function = guarded_of(EX(func));
 	surus_task *task = surus_running;
@@ -261,7 +343,7 @@ static ZEND_NAMED_FUNCTION(guarded_line)
 	used what = {0};
 	surus_use *use = NULL;
 	if (is_guarded(task) && find_used(function, execute_data, &what)) {
-		if (UNEXPECTED(!claim(task, &what, step, &use))) {
+		if (UNEXPECTED(!(use = claim(task, &what, step)))) {
 			RETURN_THROWS();
 		}
 	} else if (task && !task->fiber && function->way == SURUS_BY_RESOURCE && find_used(function, execute_data, &what) && what.is_kept) {
@@ -282,6 +364,25 @@ static ZEND_NAMED_FUNCTION(guarded_line)
 	}
 }
 
+/* As guarded_line_new, where a function goes on with the stream that was used last, and its answer is not the first one. */
+static ZEND_NAMED_FUNCTION(guarded_line)
+{
+	const guarded_function *function = guarded_of(EX(func));
+	const zval *first = ZEND_CALL_ARG(execute_data, 1);
+	bool goes_on = function->way == SURUS_BY_RESOURCE && last.handle && last.task == surus_running && last.changes == surus_use_changes
+		&& ZEND_CALL_NUM_ARGS(execute_data) && Z_TYPE_P(first) == IS_RESOURCE && Z_RES_P(first)->ptr == last.handle
+		&& (int)Z_RES_P(first)->handle == last.number && !last.object && function->step <= SURUS_READS
+		&& last.use->phase != SURUS_ASKED;
+	if (UNEXPECTED(!goes_on)) {
+		guarded_line_new(INTERNAL_FUNCTION_PARAM_PASSTHRU);
+		return;
+	}
+	if (function->step == SURUS_ASKS) {
+		last.use->phase = SURUS_ASKED;
+	}
+	function->handler(INTERNAL_FUNCTION_PARAM_PASSTHRU);
+}
+
 static void guard(zend_internal_function *function, surus_way way, surus_handle_kind *kind, surus_step step)
 {
 	if (!function->handler || function->handler == guarded || function->handler == guarded_line) {
@@ -299,5 +400,6 @@ void surus_handles_start(void)
 	slot = zend_get_resource_handle("Surus");
 	if (slot >= 0) {
 		surus_handle_functions(guard);
+		surus_iterators_start();
 	}
 }

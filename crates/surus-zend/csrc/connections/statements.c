@@ -1,5 +1,6 @@
 /* Objects on which a request does more than one call before it has its answer: a statement that gets values, is executed
- * and read, a connection of Redis that watches keys. Requests that share one would execute each other's values and read
+ * and read, a connection of Redis that watches keys, a handle of curl
+ * that gets options. Requests that share one would execute each other's values and read
  * each other's rows.
  *
  * Another request that comes in between gets an exception; one that comes when the first has what it wanted takes over, and
@@ -25,6 +26,8 @@ static const struct { const char *class, *name; surus_step step; } names[] = {
 	{"sqlite3stmt", "execute", SURUS_ASKS}, {"sqlite3stmt", "reset", SURUS_CLOSES}, {"sqlite3stmt", "clear", SURUS_CLOSES},
 	{"redis", "watch", SURUS_PREPARES}, {"redis", "unwatch", SURUS_CLOSES}, {"redis", "exec", SURUS_CLOSES},
 	{"redis", "discard", SURUS_CLOSES},
+	{NULL, "curl_setopt", SURUS_PREPARES}, {NULL, "curl_setopt_array", SURUS_PREPARES}, {NULL, "curl_exec", SURUS_CLOSES},
+	{NULL, "curl_reset", SURUS_CLOSES},
 };
 
 #define NAMES (sizeof names / sizeof *names)
@@ -34,8 +37,9 @@ static zif_handler handlers[NAMES];
 void surus_statements_start(void)
 {
 	for (size_t i = 0; i < NAMES; i++) {
-		zend_class_entry *class = zend_hash_str_find_ptr(CG(class_table), names[i].class, strlen(names[i].class));
-		zend_function *function = class ? zend_hash_str_find_ptr(&class->function_table, names[i].name, strlen(names[i].name)) : NULL;
+		zend_class_entry *class = names[i].class ? zend_hash_str_find_ptr(CG(class_table), names[i].class, strlen(names[i].class)) : NULL;
+		HashTable *functions = class ? &class->function_table : names[i].class ? NULL : CG(function_table);
+		zend_function *function = functions ? zend_hash_str_find_ptr(functions, names[i].name, strlen(names[i].name)) : NULL;
 		handlers[i] = function && function->type == ZEND_INTERNAL_FUNCTION ? function->internal_function.handler : NULL;
 	}
 }
@@ -82,6 +86,12 @@ const char *surus_mysqli_statement_open(const surus_use *use, surus_step now)
 const char *surus_sqlite_statement_open(const surus_use *use, surus_step now)
 {
 	return open_statement(use->phase, now, false);
+}
+
+/* Options, and then what is done with them. */
+const char *surus_curl_open(const surus_use *use, surus_step now)
+{
+	return use->phase == SURUS_PREPARED && now != SURUS_USES ? "a transfer (its options are set)" : NULL;
 }
 
 const char *surus_watch_open(const surus_use *use, surus_step now)
