@@ -10,7 +10,7 @@ use nix::sys::signal::{kill, Signal};
 use nix::unistd::Pid;
 use surus_tests::http::{Connection, Request};
 use surus_tests::ports;
-use surus_tests::surus::{binary, Surus};
+use surus_tests::surus::{binary, Mode, Surus};
 use surus_tests::temp::TempDir;
 use surus_tests::waiting::wait_for;
 
@@ -238,4 +238,30 @@ fn a_worker_that_dies_again_and_again_is_given_up() {
     let expected =
         "was killed by SIGKILL, for the 5th time in a row right after its start; giving up";
     assert!(log.contains(expected), "{log}");
+}
+
+/// Its head was sent before anybody knew that the connection would end. A proxy does not repeat a POST.
+#[test]
+fn a_request_behind_a_long_answer_is_not_lost_in_an_upgrade() {
+    let folder = TempDir::new("long");
+    let text = "str_repeat('x', 16 << 20)";
+    folder.file("index.php", &format!("<?php echo {text};"));
+    folder.file("app.php", &format!("<?php return fn () => {text};"));
+    for mode in Mode::ALL {
+        let server = Surus::serve(&mode.script(folder.path())).mode(mode);
+        let server = server.config("[app.app]\nmemory_limit = '128M'\n").start();
+        let mut client = begin(&server, "/");
+        wait_for("no answer has begun", || client.has_input());
+        let (code, text) = server.command(&["upgrade"]);
+        assert_eq!(code, Some(0), "{text}{}", server.log());
+        thread::sleep(Duration::from_secs(1));
+        let answer = client.response("GET").expect("an answer").expect(200);
+        assert_eq!(answer.body.len(), 16 << 20, "{mode:?}");
+        let next = Request::post("/").form(&[("a", "b")]);
+        client.write(&next.bytes(server.address())).expect("sent");
+        let answer = client.response("POST");
+        let answer = answer.unwrap_or_else(|error| panic!("{mode:?}: {error}"));
+        assert_eq!(answer.expect(200).header("connection"), Some("close"));
+        assert_eq!(server.command(&["stop"]).0, Some(0));
+    }
 }

@@ -35,7 +35,9 @@ enum KeepAlive {
     Stays,
     /// The request in flight, or the next one, is the last one.
     Last,
-    /// The same, and none is waited for.
+    /// An answer is on its way that has not said so: one more request is waited for, for a moment, and its answer says it.
+    Promised,
+    /// No request is waited for.
     Ends,
 }
 
@@ -227,14 +229,32 @@ impl State {
         }
     }
 
-    /// Whether a request may follow the one in flight.
+    /// Whether a request may follow the one whose answer begins now.
     pub(crate) fn stays(&self) -> bool {
         self.keep_alive.get() == KeepAlive::Stays && self.reading.get() != Reading::Nobody
     }
 
-    /// No request is waited for any more. False if it was so before.
+    /// Whether a request may follow the one whose answer has said so.
+    pub(crate) fn may_follow(&self) -> bool {
+        self.stays() || self.is_promised() && self.reading.get() != Reading::Nobody
+    }
+
+    /// No request is waited for any more, but for the one that a client may send who has been told that it may. False if
+    /// it was so before.
     pub(crate) fn ends(&self) -> bool {
-        self.keep_alive.replace(KeepAlive::Ends) != KeepAlive::Ends
+        let phase = self.progress.phase();
+        let is_under_way =
+            phase == Phase::Answering || phase == Phase::Idle && !self.writing.is_empty();
+        let next = match self.keep_alive.get() {
+            KeepAlive::Promised => KeepAlive::Promised,
+            KeepAlive::Stays if is_under_way && !self.progress.is_http2() => KeepAlive::Promised,
+            KeepAlive::Stays | KeepAlive::Last | KeepAlive::Ends => KeepAlive::Ends,
+        };
+        self.keep_alive.replace(next) != next
+    }
+
+    pub(crate) fn is_promised(&self) -> bool {
+        self.keep_alive.get() == KeepAlive::Promised
     }
 
     pub(crate) fn is_ending(&self) -> bool {

@@ -104,10 +104,10 @@ impl Table {
         }
     }
 
-    /// All but those that wait for a request.
+    /// All but those that wait for a request, and for nothing else.
     pub(crate) fn order_busy(&self, command: Command) {
         for state in self.slots.borrow().iter().flatten() {
-            if !state.progress.phase().is_between() {
+            if !state.is_idle() {
                 state.order(command);
             }
         }

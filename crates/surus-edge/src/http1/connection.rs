@@ -5,6 +5,7 @@ use std::io;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::Poll;
+use std::time::Duration;
 
 use bytes::{Buf, Bytes};
 use http::request::Parts;
@@ -21,6 +22,9 @@ use crate::connection::State;
 use crate::request::in_flight::{Outgoing, Responding};
 use crate::request::service::{Begun, Service};
 use crate::{Backend, Refusal, Reply, RequestBody};
+
+/// For a client to have read the end of an answer, and to ask on.
+const LAST_REQUEST: Duration = Duration::from_secs(2);
 
 /// What follows on a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,7 +60,7 @@ pub(crate) async fn serve<B: Backend>(socket: &mut Socket, service: &Service<B>)
             seen == 0 || first.len() >= service.limits().header_bytes || head::may_end(&first, seen)
         };
         if is_worth_it && work(socket, service).await? == Next::Close {
-            if !socket.first().is_empty() {
+            if !socket.first().is_empty() || service.is_draining() && has_come(socket).await {
                 state.discard_input();
             }
             return Ok(());
@@ -68,14 +72,39 @@ pub(crate) async fn serve<B: Backend>(socket: &mut Socket, service: &Service<B>)
         }
         let read = poll_fn(|cx| {
             if is_between && state.is_ending() {
-                return Poll::Ready(Ok(0));
+                return Poll::Ready(Ok(Some(0)));
             }
-            socket.poll_first(cx)
+            if is_between && state.is_promised() {
+                return Poll::Ready(Ok(None));
+            }
+            socket.poll_first(cx).map_ok(Some)
         });
-        if read.await? == 0 {
+        let count = match read.await? {
+            Some(count) => count,
+            // Rare, and in a box: the future of each connection has room for all that it may wait for.
+            None => Box::pin(last(socket)).await?,
+        };
+        if count == 0 {
             return Ok(());
         }
     }
+}
+
+/// Waits for a request of a client that has been told, by the head of an answer that is on its way, that it may send one:
+/// for a moment from the time that this answer has left. Closed with it, the connection would lose that request, and a proxy does not repeat what is not idempotent.
+async fn last(socket: &mut Socket) -> io::Result<usize> {
+    let state = Rc::clone(socket.state());
+    poll_fn(|cx| state.poll_flush(cx)).await?;
+    let read = poll_fn(|cx| socket.poll_first(cx));
+    tokio::time::timeout(LAST_REQUEST, read)
+        .await
+        .unwrap_or(Ok(0))
+}
+
+/// Whether something of a client's is there now. Closing on it would reset the connection, and what the client has not read
+/// of its answer would be lost.
+async fn has_come(socket: &mut Socket) -> bool {
+    poll_fn(|cx| Poll::Ready(matches!(socket.poll_first(cx), Poll::Ready(Ok(1..))))).await
 }
 
 /// Answers what has come.
@@ -200,7 +229,7 @@ fn answer<B: Backend>(
     let mut answered = write(state, &asked, outgoing, &mut head.headers);
     if let (Answered::Whole(stays), Some(receiving)) = (&mut answered, &receiving) {
         receiving.leave();
-        *stays &= state.stays();
+        *stays &= state.may_follow();
     }
     (answered, receiving)
 }
@@ -296,5 +325,5 @@ async fn finish<B: Backend>(
     if let Some(receiving) = receiving {
         receiving.leave();
     }
-    Ok(stays && state.stays())
+    Ok(stays && state.may_follow())
 }

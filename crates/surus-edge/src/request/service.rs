@@ -58,6 +58,11 @@ impl<B: Backend> Service<B> {
         &self.edge.limits
     }
 
+    /// Whether no connection is to stay.
+    pub(crate) fn is_draining(&self) -> bool {
+        self.edge.draining.get()
+    }
+
     /// Whether the kernel may send long files by itself.
     pub(crate) fn sends_files(&self) -> bool {
         self.edge.settings.zero_copy

@@ -36,6 +36,9 @@ pub(crate) struct Seen {
     pub(crate) blocked: AtomicBool,
 }
 
+/// Bytes of `/large`, which no socket takes at once.
+pub(crate) const LARGE: usize = 16 << 20;
+
 struct Script {
     seen: Arc<Seen>,
     spool: Spool,
@@ -104,6 +107,7 @@ impl Script {
         };
         let response = match head.uri.path() {
             "/hello" => Response::new(Reply::Bytes(Bytes::from_static(b"hello"))),
+            "/large" => Response::new(Reply::Bytes(vec![b'x'; LARGE].into())),
             "/empty" => Response::new(Reply::Empty),
             "/peer" => Response::new(Reply::Bytes(
                 format!(
