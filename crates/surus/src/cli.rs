@@ -112,7 +112,7 @@ pub(crate) struct PhpArgs {
 /// Selects one of the running servers.
 #[derive(Args, Debug, Default)]
 pub(crate) struct ControlArgs {
-    /// The path that the server was started with [default: the only running server]
+    /// The path that the server was started with, or its surus.toml [default: the only running server]
     pub(crate) path: Option<PathBuf>,
 
     /// The server's process id

@@ -106,25 +106,26 @@ pub(crate) fn find(arguments: &ControlArgs) -> Result<PathBuf, String> {
         };
     }
     let wanted = arguments.path.as_ref().map(|path| full(path));
-    let mut found: Vec<(Option<i64>, PathBuf, PathBuf)> = Vec::new();
+    let mut found: Vec<(Option<i64>, String, PathBuf)> = Vec::new();
     let mut replaced = Vec::new();
     for socket in sockets(&folder) {
         let Ok(status) = ask(&socket, Request::Status, PROMPT) else {
             continue;
         };
         let text = |key: &str| status[key].as_str().unwrap_or_default().to_owned();
-        let source = PathBuf::from(text("path"));
-        if wanted
-            .as_ref()
-            .is_some_and(|wanted| !source.starts_with(wanted) && full(&source) != *wanted)
-        {
+        let names = ["path", "config"].map(|key| PathBuf::from(text(key)));
+        let is_meant = |wanted: &PathBuf| {
+            let mut names = names.iter();
+            names.any(|name| name.starts_with(wanted) || full(name) == *wanted)
+        };
+        if !wanted.as_ref().is_none_or(is_meant) {
             continue;
         }
         replaced.extend(status["predecessor"].as_i64());
         let pid = status["pid"].as_i64();
         // Links of a server and of the one before it lead to the same socket for a moment.
         if !found.iter().any(|(other, ..)| *other == pid) {
-            found.push((pid, source, socket));
+            found.push((pid, described(&status), socket));
         }
     }
     // One that has its last requests after an upgrade is not meant, nor one that has ended since it was asked.
@@ -139,14 +140,24 @@ pub(crate) fn find(arguments: &ControlArgs) -> Result<PathBuf, String> {
             None => String::new(),
         })),
         several => {
-            let names = several.iter().map(|(pid, source, _)| {
+            let names = several.iter().map(|(pid, what, _)| {
                 let pid = pid.unwrap_or_default();
-                format!("\n  --pid {pid}  {}", source.display())
+                format!("\n  --pid {pid}  {what}")
             });
             let names: String = names.collect();
             Err(format!("several servers run; which one is meant?{names}"))
         }
     }
+}
+
+/// What tells a server from others, also of the same site.
+fn described(status: &Value) -> String {
+    let listen = status["listen"].as_array().into_iter().flatten();
+    let listen: Vec<&str> = listen.filter_map(Value::as_str).collect();
+    let path = status["path"].as_str().unwrap_or_default();
+    let config = status["config"].as_str();
+    let config = config.map_or_else(String::new, |config| format!("  ({config})"));
+    format!("{}  {path}{config}", listen.join(", "))
 }
 
 /// Whether a running server of this site, which would be replaced, listens on this address.

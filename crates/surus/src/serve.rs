@@ -196,6 +196,7 @@ fn about(config: &Config, addresses: &[Address]) -> Value {
         "version": env!("CARGO_PKG_VERSION"),
         "mode": config.app.entry.mode().to_string(),
         "path": config.app.source,
+        "config": config.file,
         "listen": listen,
         "admin": config.master.admin.as_ref().map(|desk| desk.address.to_string()),
     })

@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use surus_tests::surus::{binary, Surus, CONTROL};
@@ -338,4 +338,51 @@ fn a_second_server_on_the_same_port_is_refused() {
         "surus: cannot listen on {listen}: another process does already (--listen takes another address)\n"
     );
     assert_eq!((code, said), (Some(2), expected));
+}
+
+/// Servers of one site: what they were started with tells them apart.
+#[test]
+fn a_server_is_found_by_its_configuration() {
+    let folder = hello("named");
+    let run = folder.folder("run");
+    let variable = format!("RUNTIME_DIRECTORY={}", run.display());
+    let files =
+        ["one.toml", "two.toml"].map(|name| folder.file(name, "[app.app]\nscript = 'app.php'\n"));
+    let start = |file: &PathBuf| Surus::serve(file).under(&["env", &variable]).start();
+    let servers = files.each_ref().map(start);
+    let command = |arguments: &[&str]| {
+        let mut command = Command::new(binary());
+        let command = command.args(arguments).env("RUNTIME_DIRECTORY", &run);
+        let output = command.current_dir(folder.path()).output().expect("run");
+        let text = [output.stdout, output.stderr].concat();
+        (
+            output.status.code(),
+            String::from_utf8_lossy(&text).into_owned(),
+        )
+    };
+    let (code, list) = command(&["status"]);
+    assert_eq!(code, Some(2), "{list}");
+    for (server, file) in servers.iter().zip(&files) {
+        let path = file.to_str().expect("a path");
+        let address = server.address().to_string();
+        let name = file
+            .file_name()
+            .and_then(|name| name.to_str())
+            .expect("a name");
+        for name in [path, name] {
+            let (code, text) = command(&["status", name]);
+            assert_eq!(code, Some(0), "{text}");
+            assert!(text.contains(&address), "{text}");
+        }
+        let line = list.lines().find(|line| line.contains(&address));
+        let line = line.unwrap_or_else(|| panic!("no {address} in {list}"));
+        assert!(line.contains("--pid") && line.contains(path), "{line}");
+        assert_eq!(
+            command(&["reload", path]),
+            (Some(0), "reloaded\n".to_owned())
+        );
+    }
+    // Both are of this folder.
+    let (code, text) = command(&["status", "."]);
+    assert_eq!((code, text), (Some(2), list));
 }

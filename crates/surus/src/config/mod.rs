@@ -64,6 +64,8 @@ pub(crate) struct Config {
     /// Variables of PHP's environment.
     pub(crate) env: Vec<(String, Variable)>,
     pub(crate) dev: bool,
+    /// The surus.toml, if there is one: absolute.
+    pub(crate) file: Option<PathBuf>,
     /// The same, as a surus.toml.
     printed: Printed,
     /// Where each key was said.
@@ -225,6 +227,8 @@ fn finish(
     let public = wrong.take_of("app.public", edge::folder(&mut app.public));
     let config = Path::new(layers.last().map_or("", |file| &file.name));
     let hidden = wrong.take_of("app.hidden", edge::hidden(&mut app.hidden, config));
+    let file = Some(config).filter(|config| !config.as_os_str().is_empty());
+    let file = file.map(paths::named).transpose()?;
     let room = edge::room(&mut app, &spool);
     let isolates = app.isolates.get_or_insert_with(Isolates::default);
     let max_isolates = at_least_one(&mut isolates.max, 64, "app.isolates.max", &mut wrong);
@@ -320,6 +324,7 @@ fn finish(
             .collect(),
         env: variables,
         dev,
+        file,
         printed: Printed {
             server,
             name,
