@@ -74,9 +74,12 @@ pub(crate) fn judge(scene: &Scene, plan: &Plan, outcome: Outcome) -> Verdict {
     }
 }
 
+/// A connection that is shared breaks for all when one of its requests is cut off; else who finds it in use is told just that.
 fn may_fail(scene: &Scene, plan: &Plan, in_use: bool) -> bool {
     let shared = scene.mode == Mode::Coroutine && plan.operation.handle == Handle::Shared;
-    scene.interruption.breaks_connections() || shared || (in_use && scene.mode == Mode::Coroutine)
+    scene.interruption.breaks_connections()
+        || (shared && scene.interruption != Interruption::Nothing)
+        || (in_use && scene.mode == Mode::Coroutine)
 }
 
 /// Its application boots again, or who waits in line for its isolate has no time left.

@@ -11,7 +11,7 @@ use super::{port, server};
 fn query(client: &str) -> String {
     let port = match client {
         "memcached" => Memcached::shared().port(),
-        "sqlite_bind" => 0,
+        "sqlite_bind" | "sqlite_read" => 0,
         _ => port(client),
     };
     format!("case=half&client={client}&port={port}")
@@ -94,11 +94,12 @@ fn rows_that_foreach_reads_are_of_who_asked() {
 /// A statement whose user has had what it wanted is free, but is not read on by that one.
 #[test]
 fn a_statement_that_was_read_is_free() {
-    check_read("pgsql_read");
-    check_read("pgsql_iterate");
+    check_read("pgsql_read", "PDOStatement");
+    check_read("pgsql_iterate", "PDOStatement");
+    check_read("sqlite_read", "SQLite3Result");
 }
 
-fn check_read(client: &str) {
+fn check_read(client: &str, class: &str) {
     let server = server(Mode::Coroutine, "").start();
     let query = query(client);
     let bob = || get(&server, &format!("/users?{query}&word=bob&id=&seconds=0"));
@@ -115,8 +116,8 @@ fn check_read(client: &str) {
         go_on(&server, &id);
         let text = answer(alice);
         if bob_comes {
-            let told = "in use: PDOStatement is in use by another request, which has executed it since: GET /orders";
-            assert!(text.starts_with(told), "{text}");
+            let told = format!("in use: {class} is in use by another request, which has executed it since: GET /orders");
+            assert!(text.starts_with(&told), "{text}");
         } else {
             assert_eq!(text, id);
         }

@@ -3,6 +3,7 @@
 #include "connections/handle_kinds.h"
 #include "connections/exchanges.h"
 #include "connections/handle_endings.h"
+#include "connections/handle_uses.h"
 #include "connections/statements.h"
 #include "persistent/libpq.h"
 #include "persistent/memcached.h"
@@ -204,6 +205,26 @@ static void memcached_end(zend_object *object)
 	surus_memcached_reconnect(object);
 }
 
+/* The third word of a statement is the zval of its connection, that of a result the zval of its statement. */
+static const void *sqlite_parent(zend_object *object)
+{
+	const zval *parent = (const zval *)((const char *)object - object->handlers->offset + 2 * sizeof(void *));
+	return Z_TYPE_P(parent) == IS_OBJECT ? Z_OBJ_P(parent) : NULL;
+}
+
+static const void *sqlite_connection_of_result(zend_object *object)
+{
+	const void *statement = sqlite_parent(object);
+	return statement ? sqlite_parent((zend_object *)statement) : NULL;
+}
+
+/* One that was prepared, and executed by a call: that of SQLite3::query() is the result's alone. */
+static zend_object *sqlite_shared_statement(zend_object *object)
+{
+	const void *statement = sqlite_parent(object);
+	return statement && surus_use_find(statement) ? (zend_object *)statement : NULL;
+}
+
 static surus_handle_kind kinds[] = {
 	{.class = "pdo", .handle = pdo_handle, .begun = pdo_begun, .end = pdo_end},
 	{.class = "pdostatement", .handle = statement_handle, .begun = statement_begun, .answers_to_free = true,
@@ -226,8 +247,10 @@ static surus_handle_kind kinds[] = {
 	{.class = "ftp\\connection"},
 	{.class = "soapclient"},
 	{.class = "sqlite3"},
-	{.class = "sqlite3stmt", .open = surus_sqlite_statement_open},
-	{.class = "sqlite3result"},
+	{.class = "sqlite3stmt", .handle = sqlite_parent, .open = surus_sqlite_statement_open, .leave = surus_sqlite_statement_leave,
+		.is_apart = true},
+	{.class = "sqlite3result", .handle = sqlite_connection_of_result, .open = surus_sqlite_statement_open, .is_apart = true,
+		.part_of = sqlite_shared_statement},
 	{.class = "amqpconnection"},
 	{.class = "amqpchannel"},
 	{.class = "amqpqueue"},

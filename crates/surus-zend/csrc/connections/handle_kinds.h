@@ -27,6 +27,8 @@ typedef struct {
 	/* Whom it belongs to does not matter. */
 	bool (*is_of_all)(const void *handle);
 	bool is_apart;        /* these exchanges are the object's own, not its connection's */
+	/* Or another object's that this one is part of. NULL: none that matters. */
+	zend_object *(*part_of)(zend_object *object);
 	bool answers_to_free; /* freeing the object talks to the server */
 	bool is_watched;      /* connections/handle_endings.c stands before the end of its objects */
 	/* Makes it work again after a request that was cut off. */

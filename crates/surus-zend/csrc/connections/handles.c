@@ -180,10 +180,10 @@ static surus_use *take(surus_task *task, const used *what, surus_step step)
 	return known;
 }
 
-/* The same of what is the object's own. */
-static surus_use *take_apart(surus_task *task, const used *what, surus_step step)
+/* The same of what is an object's own. */
+static surus_use *take_apart(surus_task *task, const used *what, zend_object *object, surus_step step)
 {
-	const surus_use *known = surus_use_find(what->object);
+	const surus_use *known = surus_use_find(object);
 	const char *begun = known && known->task ? what->kind->open(known, step) : NULL;
 	if (begun) {
 		surus_throw_in_use(ZSTR_VAL(what->object->ce->name), known->task, NULL, begun);
@@ -193,7 +193,7 @@ static surus_use *take_apart(surus_task *task, const used *what, surus_step step
 		surus_throw_executed_since(ZSTR_VAL(what->object->ce->name));
 		return NULL;
 	}
-	return surus_use_note(what->object, task, what->object, what->kind);
+	return surus_use_note(object, task, object, surus_handle_kind_of(object));
 }
 
 static const surus_phase after[]
@@ -247,9 +247,10 @@ static zend_never_inline surus_use *claim_new(surus_task *task, const used *what
 		return NULL;
 	}
 	surus_use *exchange = NULL;
-	if (is_apart(what, step)) {
-		exchange = surus_use_find(what->object);
-		if (UNEXPECTED(!exchange || exchange->task != task) && !(exchange = take_apart(task, what, step))) {
+	zend_object *object = !is_apart(what, step) ? NULL : what->kind->part_of ? what->kind->part_of(what->object) : what->object;
+	if (object) {
+		exchange = surus_use_find(object);
+		if (UNEXPECTED(!exchange || exchange->task != task) && !(exchange = take_apart(task, what, object, step))) {
 			return NULL;
 		}
 	}

@@ -24,6 +24,8 @@ static const struct { const char *class, *name; surus_step step; } names[] = {
 	{"mysqli_stmt", "free_result", SURUS_CLOSES}, {"mysqli_stmt", "reset", SURUS_CLOSES},
 	{"sqlite3stmt", "bindvalue", SURUS_PREPARES}, {"sqlite3stmt", "bindparam", SURUS_PREPARES},
 	{"sqlite3stmt", "execute", SURUS_ASKS}, {"sqlite3stmt", "reset", SURUS_CLOSES}, {"sqlite3stmt", "clear", SURUS_CLOSES},
+	{"sqlite3result", "fetcharray", SURUS_READS}, {"sqlite3result", "reset", SURUS_READS}, {"sqlite3result", "finalize", SURUS_READS},
+	{"sqlite3result", "columntype", SURUS_READS}, {"sqlite3result", "fetchall", SURUS_READS},
 	{"redis", "watch", SURUS_PREPARES}, {"redis", "unwatch", SURUS_CLOSES}, {"redis", "exec", SURUS_CLOSES},
 	{"redis", "discard", SURUS_CLOSES},
 	{NULL, "curl_setopt", SURUS_PREPARES}, {NULL, "curl_setopt_array", SURUS_PREPARES}, {NULL, "curl_exec", SURUS_CLOSES},
@@ -119,6 +121,16 @@ bool surus_statement_leave(surus_use *use, surus_phase phase, bool broken_off)
 	bool is_mysqli = strcmp(use->kind->class, "mysqli_stmt") == 0;
 	if (phase == SURUS_ASKED || phase == SURUS_HEARD) {
 		call(use->object, is_mysqli ? "free_result" : "closecursor");
+	}
+	return true;
+}
+
+/* Rows that are not read to the end keep a lock on the file. */
+bool surus_sqlite_statement_leave(surus_use *use, surus_phase phase, bool broken_off)
+{
+	(void)broken_off;
+	if (phase == SURUS_ASKED || phase == SURUS_HEARD) {
+		call(use->object, "reset");
 	}
 	return true;
 }

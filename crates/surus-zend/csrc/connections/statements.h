@@ -12,6 +12,7 @@ const char *surus_sqlite_statement_open(const surus_use *use, surus_step now);
 const char *surus_curl_open(const surus_use *use, surus_step now);
 const char *surus_watch_open(const surus_use *use, surus_step now);
 bool surus_statement_leave(surus_use *use, surus_phase phase, bool broken_off);
+bool surus_sqlite_statement_leave(surus_use *use, surus_phase phase, bool broken_off);
 bool surus_watch_leave(surus_use *use, surus_phase phase, bool broken_off);
 
 #endif

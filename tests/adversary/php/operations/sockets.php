@@ -4,14 +4,18 @@
 
 declare(strict_types=1);
 
-/** @param resource $stream */
-function lineTalk($stream, Exchange $exchange, int $words): void
+/**
+ * @param resource $stream
+ * @param int $pause milliseconds between a question and its answer, in which another request may come
+ */
+function lineTalk($stream, Exchange $exchange, int $words, int $pause = 0): void
 {
     for ($i = 0; $i < $words; $i++) {
         $line = "{$exchange->delay} {$exchange->word()}\n";
         if (fwrite($stream, $line) !== strlen($line)) {
             throw new RuntimeException('the line is not sent');
         }
+        usleep($pause * 1000);
         $exchange->hear(line(fgets($stream)));
     }
 }
@@ -48,7 +52,7 @@ return [
         static $stream = null;
         try {
             $stream ??= lineStream();
-            lineTalk($stream, $exchange, 3);
+            lineTalk($stream, $exchange, 3, $exchange->delay + 1);
         } catch (RuntimeException $error) {
             $stream = null;
             throw $error;
