@@ -71,7 +71,7 @@ impl Calm<'_> {
             let stumbles = operation.handle == Handle::Shared && number <= STUMBLES;
             let fault = match &verdict {
                 Verdict::Right => continue,
-                Verdict::Declared if stumbles => {
+                Verdict::Declared | Verdict::Wrong(Fault::Undeserved, _) if stumbles => {
                     wanted += 1;
                     continue;
                 }

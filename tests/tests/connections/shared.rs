@@ -177,6 +177,21 @@ fn a_question_of_one_that_has_left_is_nobodys() {
     }
 }
 
+/// The same of the first question of all: its answer is nobody's, whether it comes or not.
+#[test]
+fn a_first_question_of_one_that_has_left_is_nobodys() {
+    for (client, class) in LINES {
+        let server = server(Mode::Coroutine, "").start();
+        let query = format!("case=keep_question&client={client}&port={}", port("line"));
+        let alice = format!("/orders?{query}&word=alice&delay=500&seconds=asked");
+        drop(start(&server, &alice, "alice"));
+        server.wait_for_in_flight(0);
+        let text = get(&server, &format!("/users?{query}&word=bob&seconds=asked"));
+        let told = format!("in use: {class} is in use by several requests");
+        assert!(text.starts_with(&told), "{client}: {text}");
+    }
+}
+
 /// To a line on which nobody ever answers all may write.
 #[test]
 fn a_log_is_everybodys() {
@@ -195,6 +210,47 @@ fn a_log_is_everybodys() {
             .map(|line| line.expect("a line"));
         let both = [lines.next(), lines.next()];
         assert_eq!(both, [Some("0 alice".to_owned()), Some("0 bob".to_owned())]);
+    }
+}
+
+/// Who writes before the other side has ever said anything is let through. Whose its first answer is nobody knows then: nobody
+/// gets it, and no later one is taken for another.
+#[test]
+fn an_answer_to_several_questions_is_nobodys() {
+    for (client, class) in LINES {
+        for alice_reads in [true, false] {
+            let server = server(Mode::Coroutine, "").start();
+            let query = format!("case=keep_question&client={client}&port={}", port("line"));
+            let how = if alice_reads { "asked" } else { "told" };
+            let alice = format!("/orders?{query}&word=alice&delay=500&seconds={how}");
+            let alice = start(&server, &alice, "alice");
+            let bob = |how: &str| get(&server, &format!("/users?{query}&word=bob&seconds={how}"));
+            assert_eq!(bob("told"), "");
+            fs::write(server.folder().join("alice.go"), "").expect("a sign");
+            let told = format!("in use: {class} is in use by several requests");
+            let text = answer(alice);
+            if alice_reads {
+                assert!(text.starts_with(&told), "{client}: {text}");
+            } else {
+                assert_eq!(text, "", "{client}");
+                let text = bob("asked");
+                assert!(text.starts_with(&told), "{client}: {text}");
+            }
+            // It is as one that the other side has closed.
+            for _ in 0..3 {
+                let text = bob("asked");
+                let nobodys = text.is_empty() || text.starts_with(&told);
+                assert!(nobodys, "{client}: {text}");
+            }
+            // The peer is known to answer: on another connection nobody gets in between.
+            let other = query.replace(client, &format!("{client}_again"));
+            let carol = format!("/orders?{other}&word=carol&delay=500&seconds=asked");
+            let carol = start(&server, &carol, "carol");
+            let text = get(&server, &format!("/users?{other}&word=bob&seconds=told"));
+            expect_in_use(&text, class);
+            fs::write(server.folder().join("carol.go"), "").expect("a sign");
+            assert_eq!(answer(carol), "carol", "{client}");
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 /* Questions and answers on connections whose protocol only the application knows: PHP's streams and the sockets of
- * ext/sockets. Who has written waits for an answer, unless the other side has never said anything: then it is a log. Who has
+ * ext/sockets. Who has written waits for an answer, unless the other side has never said anything: then it is a log, which
+ * others may write to. If one of them wants an answer all the same, nobody gets it, and that peer is known to answer. Who has
  * read something and left something there has not come to the end. Datagrams, listening sockets, pairs and pipes are
  * nobody's in particular. */
 #include "connections/exchanges.h"
@@ -60,6 +61,40 @@ static bool has_spoken(int descriptor)
 	return !counts || counters.bytes_received > 0; /* Unix sockets do not count */
 }
 
+/* Peers that are known to answer, by a hash of their addresses: the oldest one gives way. */
+static zend_ulong answering[64];
+static size_t next_answering;
+
+static zend_ulong peer_of(int descriptor)
+{
+	struct sockaddr_storage address;
+	socklen_t size = sizeof address;
+	int error = errno;
+	bool is_there = getpeername(descriptor, (struct sockaddr *)&address, &size) == 0;
+	errno = error;
+	return is_there ? zend_hash_func((const char *)&address, MIN(size, sizeof address)) : 0;
+}
+
+static bool is_known_to_answer(int descriptor)
+{
+	zend_ulong peer = peer_of(descriptor);
+	for (size_t i = 0; peer && i < sizeof answering / sizeof *answering; i++) {
+		if (answering[i] == peer) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static void close_mixed(int descriptor)
+{
+	if (!is_known_to_answer(descriptor)) {
+		answering[next_answering] = peer_of(descriptor);
+		next_answering = (next_answering + 1) % (sizeof answering / sizeof *answering);
+	}
+	surus_rs_sever(descriptor);
+}
+
 static bool has_input(int descriptor)
 {
 	char byte;
@@ -75,7 +110,7 @@ static const char *begun(int descriptor, bool asked, bool buffered, bool encrypt
 		return NULL;
 	}
 	if (asked) {
-		return has_spoken(descriptor) ? STILL_TO_COME : NULL;
+		return has_spoken(descriptor) || is_known_to_answer(descriptor) ? STILL_TO_COME : NULL;
 	}
 	return buffered || (!encrypted && has_input(descriptor)) ? NOT_READ : NULL;
 }
@@ -98,18 +133,39 @@ bool surus_socket_is_of_all(const void *handle)
 	return !surus_rs_is_conversation(descriptor_of_socket(handle));
 }
 
+/* Somebody wants an answer: who writes to this peer has asked, from now on. */
+void surus_stream_close(const void *handle)
+{
+	php_stream *stream = (php_stream *)handle;
+	close_mixed(descriptor_of_stream(stream));
+	stream->readpos = stream->writepos = 0;
+}
+
+void surus_socket_close(const void *handle)
+{
+	close_mixed(descriptor_of_socket(handle));
+}
+
+/* Its answer may come, where none ever has. */
+static bool is_to_come(int descriptor, surus_phase phase)
+{
+	return phase == SURUS_ASKED && descriptor >= 0 && surus_rs_is_conversation(descriptor);
+}
+
 /* Whoever is given a persistent one next is told of a question (connections/persistent_stream.c). */
 bool surus_stream_leave(surus_use *use, surus_phase phase, bool broken_off)
 {
 	const zend_resource *resource = zend_hash_index_find_ptr(&EG(regular_list), use->number);
 	bool is_there = resource && resource->ptr == use->handle;
-	php_stream *stream = (php_stream *)use->handle;
 	use->phase = phase;
 	if (is_there && broken_off && surus_stream_open(use, SURUS_READS)) {
+		php_stream *stream = (php_stream *)use->handle;
 		surus_rs_sever(descriptor_of_stream(stream));
 		stream->readpos = stream->writepos = 0;
+	} else if (is_there && broken_off) {
+		use->is_mixed |= is_to_come(descriptor_of_stream((php_stream *)use->handle), phase);
 	}
-	return use->is_kept && phase == SURUS_ASKED;
+	return use->is_mixed || (use->is_kept && phase == SURUS_ASKED);
 }
 
 bool surus_socket_leave(surus_use *use, surus_phase phase, bool broken_off)
@@ -117,6 +173,8 @@ bool surus_socket_leave(surus_use *use, surus_phase phase, bool broken_off)
 	use->phase = phase;
 	if (broken_off && surus_socket_open(use, SURUS_READS)) {
 		surus_rs_sever(descriptor_of_socket(use->handle));
+	} else if (broken_off) {
+		use->is_mixed |= is_to_come(descriptor_of_socket(use->handle), phase);
 	}
-	return false;
+	return use->is_mixed;
 }

@@ -31,6 +31,8 @@ typedef struct {
 	zend_object *(*part_of)(zend_object *object);
 	bool answers_to_free; /* freeing the object talks to the server */
 	bool is_watched;      /* connections/handle_endings.c stands before the end of its objects */
+	/* Requests have asked at the same time, and one wants an answer. */
+	void (*close)(const void *handle);
 	/* Makes it work again after a request that was cut off. */
 	void (*mend)(zend_object *object);
 	bool makes_handlers;  /* its class writes the handlers of its objects for each new one */
@@ -48,6 +50,7 @@ struct surus_use {
 	int number;        /* of a stream: another one may be where it was */
 	surus_phase phase;
 	bool is_broken;    /* its request was given up inside of it */
+	bool is_mixed;     /* a stream: requests have asked at the same time, and nobody knows whose the next answer is */
 	bool is_kept;      /* a persistent stream: it outlives its request */
 	surus_isolate *isolate;
 	surus_use_link by_handle, by_object, by_task;

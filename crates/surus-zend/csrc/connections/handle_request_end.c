@@ -44,7 +44,7 @@ static void end_exchange(surus_use *use, bool broken_off)
 static surus_use *first_exchange(const surus_task *task)
 {
 	surus_use *use = task->uses;
-	while (use && (use->phase == SURUS_IDLE || !use->kind->leave || use->kind->end)) {
+	while (use && ((use->phase == SURUS_IDLE && !use->is_mixed) || !use->kind->leave || use->kind->end)) {
 		use = use->by_task.next;
 	}
 	return use;

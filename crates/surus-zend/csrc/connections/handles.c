@@ -173,7 +173,10 @@ static surus_use *take(surus_task *task, const used *what, surus_step step)
 	if (known && known->kind->end && !kind->end) {
 		surus_use_pass(known, task); /* and still by the object that ends what is begun */
 	} else if (!known || known->task != task || known->object != what->object) {
+		bool mixes = step == SURUS_ASKS && known && known->task && known->phase == SURUS_ASKED;
+		bool is_mixed = kind->close && known && (known->is_mixed || mixes);
 		known = surus_use_note(what->handle, task, what->object, kind);
+		known->is_mixed = is_mixed;
 		known->number = what->number;
 		known->is_kept = what->is_kept;
 	}
@@ -334,6 +337,17 @@ static bool has_got(const zval *result)
 	}
 }
 
+/* An answer that may be anybody's is nobody's. */
+static bool is_nobodys(const surus_use *use, surus_step step)
+{
+	if (!use || !use->is_mixed || step != SURUS_READS) {
+		return false;
+	}
+	surus_throw_mixed(use->object ? ZSTR_VAL(use->object->ce->name) : "A stream");
+	use->kind->close(use->handle);
+	return true;
+}
+
 /* Streams and sockets: nobody but the application knows what belongs together. Where no request is guarded only persistent
  * streams are looked at, for the next one that gets them. */
 static zend_never_inline ZEND_NAMED_FUNCTION(guarded_line_new)
@@ -344,7 +358,8 @@ static zend_never_inline ZEND_NAMED_FUNCTION(guarded_line_new)
 	used what = {0};
 	surus_use *use = NULL;
 	if (is_guarded(task) && find_used(function, execute_data, &what)) {
-		if (UNEXPECTED(!(use = claim(task, &what, step)))) {
+		use = claim(task, &what, step);
+		if (UNEXPECTED(!use || is_nobodys(use, step))) {
 			RETURN_THROWS();
 		}
 	} else if (task && !task->fiber && function->way == SURUS_BY_RESOURCE && find_used(function, execute_data, &what) && what.is_kept) {

@@ -63,15 +63,27 @@ void surus_throw_in_use(const char *class, surus_task *task, const zend_execute_
 	zend_string_release(place);
 }
 
-void surus_throw_executed_since(const char *class)
+/* `what` others have done, so that this request cannot go on. */
+static void throw_spoilt(const char *class, const char *what)
 {
 	zend_string *user = surus_running ? name_of(surus_running) : zend_strpprintf(0, "a request");
 	zend_string *call = function_of(EG(current_execute_data)), *place = place_of(EG(current_execute_data));
-	zend_throw_exception_ex(in_use_class, 0, "%s is in use by another request, which has executed it since: %s wants %s %s. "
-		MEND, class, ZSTR_VAL(user), ZSTR_VAL(call), ZSTR_VAL(place));
+	zend_throw_exception_ex(in_use_class, 0, "%s %s: %s wants %s %s. " MEND, class, what, ZSTR_VAL(user), ZSTR_VAL(call),
+		ZSTR_VAL(place));
 	zend_string_release(user);
 	zend_string_release(call);
 	zend_string_release(place);
+}
+
+void surus_throw_executed_since(const char *class)
+{
+	throw_spoilt(class, "is in use by another request, which has executed it since");
+}
+
+void surus_throw_mixed(const char *class)
+{
+	throw_spoilt(class, "is in use by several requests, which have written to it before anything was answered, and is closed: "
+		"nobody knows whose the answer is");
 }
 
 void surus_log_unended(surus_task *task, const zend_class_entry *class, const char *begun)

@@ -51,6 +51,9 @@ return [
     'shared' => static function (Exchange $exchange): void {
         static $stream = null;
         try {
+            if ($stream !== null && feof($stream)) {
+                $stream = null;
+            }
             $stream ??= lineStream();
             lineTalk($stream, $exchange, 3, $exchange->delay + 1);
         } catch (RuntimeException $error) {
