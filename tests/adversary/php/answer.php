@@ -24,11 +24,12 @@ function operations(): array
 
 /**
  * @param array<string, string> $query
+ * @param Closure(): string $upload
  * @return array{int, string} status and body
  */
-function answer(array $query): array
+function answer(array $query, Closure $upload): array
 {
-    $exchange = new Exchange($query['token'], (int) $query['delay'], $query['end'], (int) $query['at']);
+    $exchange = new Exchange($query['token'], (int) $query['delay'], $query['end'], (int) $query['at'], $upload);
     try {
         operations()[$query['operation']]($exchange);
     } catch (Planned $planned) {

@@ -13,7 +13,7 @@ return function (Request $request): Response {
     foreach (['operation', 'token', 'delay', 'end', 'at'] as $name) {
         $query[$name] = (string) $request->query($name);
     }
-    [$status, $body] = answer($query);
+    [$status, $body] = answer($query, static fn (): string => $request->file('file')->contents());
 
     return new Response($body, $status, ['content-type' => 'text/plain']);
 };

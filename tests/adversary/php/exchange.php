@@ -23,12 +23,14 @@ final class Exchange
      * @param int $delay milliseconds that a server takes for an answer, where it can be asked to
      * @param string $end how the request ends in the middle: exit, fatal, exception, memory, or not
      * @param int $at at which step it does
+     * @param Closure(): string $upload the content of the file that came with the request
      */
     public function __construct(
         public readonly string $token,
         public readonly int $delay,
         private readonly string $end,
         private readonly int $at,
+        public readonly Closure $upload,
     ) {
     }
 

@@ -62,12 +62,8 @@ pub(crate) async fn run(
 }
 
 async fn talk(plan: &Plan, address: SocketAddr, stream: &mut TcpStream) -> Outcome {
-    let request = format!(
-        "GET {} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n",
-        plan.target()
-    );
     let mut bytes = Vec::new();
-    let mut result = stream.write_all(request.as_bytes()).await;
+    let mut result = send(plan, address, stream).await;
     if result.is_ok() {
         result = stream.read_to_end(&mut bytes).await.map(drop);
     }
@@ -77,6 +73,36 @@ async fn talk(plan: &Plan, address: SocketAddr, stream: &mut TcpStream) -> Outco
         (None, Err(error)) => Outcome::Closed(format!("{error}; {text}")),
         (None, Ok(())) => Outcome::Closed(text),
     }
+}
+
+/// How many lines an uploaded file has, and how many pieces its request comes in.
+const LINES: usize = 20_000;
+const PIECES: usize = 5;
+const BOUNDARY: &str = "adversary";
+
+async fn send(plan: &Plan, address: SocketAddr, stream: &mut TcpStream) -> io::Result<()> {
+    let common = format!(
+        "{} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n",
+        plan.target()
+    );
+    if !plan.operation.uploads() {
+        return stream
+            .write_all(format!("GET {common}\r\n").as_bytes())
+            .await;
+    }
+    let body = format!(
+        "--{BOUNDARY}\r\nContent-Disposition: form-data; name=\"file\"; filename=\"words.txt\"\r\n\r\n{}\r\n--{BOUNDARY}--\r\n",
+        format!("{}\n", plan.token()).repeat(LINES),
+    );
+    let request = format!(
+        "POST {common}Content-Type: multipart/form-data; boundary={BOUNDARY}\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len(),
+    );
+    for piece in request.as_bytes().chunks(request.len() / PIECES + 1) {
+        stream.write_all(piece).await?;
+        sleep(Duration::from_millis(plan.delay / 4)).await;
+    }
+    Ok(())
 }
 
 /// Status and body of a whole answer.

@@ -146,7 +146,14 @@ pub(crate) const OPERATIONS: &[Operation] = &[
     row("sockets.shared", Lines, Shared, 3),
     row("sockets.select", Lines, Own, 2),
     row("sockets.socket", Lines, Own, 3),
+    row("pool.transaction", Pgsql, Own, 3),
+    row("pool.left_open", Pgsql, Own, 3),
+    row("pool.nested", Redis, Own, 3),
+    row("pool.kept", Pgsql, Shared, 3),
+    row("pool.statement", Pgsql, Shared, 1),
+    row("upload.persistent", Pgsql, Persistent, 3),
     alone("system.session_files", 1),
+    alone("system.session_lock", 1),
     row("system.session_redis", Redis, Own, 1),
     alone("system.flock", 1),
     alone("system.pipes", 2),
@@ -159,6 +166,11 @@ impl Operation {
     /// True if its connections outlive their requests.
     pub(crate) fn is_persistent(&self) -> bool {
         matches!(self.handle, Handle::Persistent)
+    }
+
+    /// True if its request has a form with a file.
+    pub(crate) fn uploads(&self) -> bool {
+        self.is("upload")
     }
 
     /// True if `name` is the operation's or its extension's.

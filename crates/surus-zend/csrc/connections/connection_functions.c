@@ -1,6 +1,7 @@
 /* What Surus\Pool asks of the engine: connections put back to their beginning and looked at without asking the server, and
  * a place in a line in which one request waits for another one. */
 #include "connections/connection_functions.h"
+#include "connections/handles.h"
 #include "persistent/mysql.h"
 #include "persistent/pdo.h"
 
@@ -13,6 +14,16 @@ static bool is_of(const zval *object, const char *name)
 	return class && instanceof_function(Z_OBJCE_P(object), class);
 }
 
+/* A request has kept the handle that it had of the pool, and uses it. */
+static bool is_used_by_another(const zval *object)
+{
+	if (surus_handle_claim(Z_OBJ_P(object), SURUS_USES)) {
+		return false;
+	}
+	zend_clear_exception();
+	return true;
+}
+
 /* Surus\Internal\reset_connection(object $connection): ?bool; null where the engine knows no way. */
 static ZEND_FUNCTION(surus_reset_connection)
 {
@@ -20,6 +31,9 @@ static ZEND_FUNCTION(surus_reset_connection)
 	ZEND_PARSE_PARAMETERS_START(1, 1)
 		Z_PARAM_OBJECT(connection)
 	ZEND_PARSE_PARAMETERS_END();
+	if (is_used_by_another(connection)) {
+		RETURN_FALSE;
+	}
 	if (is_of(connection, "pdo")) {
 		int result = surus_pdo_reset(Z_PDO_DBH_P(connection));
 		if (result >= 0) {
@@ -37,6 +51,9 @@ static ZEND_FUNCTION(surus_is_alive)
 	ZEND_PARSE_PARAMETERS_START(1, 1)
 		Z_PARAM_OBJECT(connection)
 	ZEND_PARSE_PARAMETERS_END();
+	if (is_used_by_another(connection)) {
+		RETURN_FALSE;
+	}
 	int result = is_of(connection, "pdo") ? surus_pdo_is_alive(Z_PDO_DBH_P(connection)) : -1;
 	if (result >= 0) {
 		RETURN_BOOL(result);

@@ -28,6 +28,23 @@ return [
     'session_redis' => static function (Exchange $exchange): void {
         sessionTalk($exchange, 'redis', 'tcp://127.0.0.1:' . port('REDIS'));
     },
+    // Few sessions for all: what is done within one is done by one request at a time.
+    'session_lock' => static function (Exchange $exchange): void {
+        ini_set('session.save_path', sys_get_temp_dir());
+        ini_set('session.use_cookies', '0');
+        ini_set('session.cache_limiter', '');
+        $id = 'adversary' . crc32($exchange->token) % 3;
+        session_id($id);
+        expect(session_start(), 'session_start');
+        $file = sys_get_temp_dir() . "/{$id}.word";
+        $word = $exchange->word();
+        file_put_contents($file, $word);
+        $_SESSION['word'] = $word;
+        usleep($exchange->delay * 100);
+        $heard = file_get_contents($file);
+        expect(session_write_close(), 'session_write_close');
+        $exchange->hear($heard);
+    },
     'flock' => static function (Exchange $exchange): void {
         $file = expect(fopen(sys_get_temp_dir() . '/adversary.lock', 'c+'), 'fopen');
         expect(flock($file, LOCK_EX), 'flock');
