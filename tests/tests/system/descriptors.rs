@@ -1,7 +1,9 @@
 //! `select` sees descriptors below 1024, so PHP's own are low, and the server's are not.
 
 use std::fs;
-use std::net::SocketAddr;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::thread;
 
 use surus_tests::http::{Connection, Request};
 use surus_tests::mariadb::MariaDb;
@@ -99,4 +101,52 @@ fn what_cycles_keep_open_is_closed_in_time() {
     }
     let runs: usize = ask(address, "no_cycle").parse().expect("a number");
     assert!(runs < 60, "{runs} collections for 400 cycles");
+}
+
+/// Answers each call on a connection, and keeps it.
+fn answer_soap(stream: TcpStream) -> Option<()> {
+    const ANSWER: &str = "<e:Envelope xmlns:e=\"http://schemas.xmlsoap.org/soap/envelope/\"><e:Body><r><return>yes</return></r></e:Body></e:Envelope>";
+    let mut writer = stream.try_clone().ok()?;
+    let mut reader = BufReader::new(stream);
+    loop {
+        let mut length = 0;
+        loop {
+            let mut line = String::new();
+            reader.read_line(&mut line).ok().filter(|read| *read > 0)?;
+            if line.trim().is_empty() {
+                break;
+            }
+            if let Some(value) = line.strip_prefix("Content-Length: ") {
+                length = value.trim().parse().ok()?;
+            }
+        }
+        reader.read_exact(&mut vec![0; length]).ok()?;
+        let head = format!("HTTP/1.1 200 OK\r\nContent-Type: text/xml\r\nContent-Length: {}\r\nConnection: keep-alive\r\n\r\n", ANSWER.len());
+        writer.write_all((head + ANSWER).as_bytes()).ok()?;
+    }
+}
+
+/// A SoapClient keeps its connection, and PHP closes it with the script: here with the client.
+#[test]
+fn connections_of_soap_clients_end_with_them() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = listener.local_addr().expect("its address").port();
+    thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            thread::spawn(move || answer_soap(stream));
+        }
+    });
+    for mode in [Mode::Coroutine, Mode::Classic] {
+        let server = serve(mode).start();
+        let worker = server.workers()[0];
+        let call = || {
+            let said = Request::get(&format!("/?case=soap&port={port}")).send(server.address());
+            assert_eq!(said.expect(200).text(), "yes yes yes", "{}", mode.name());
+        };
+        call();
+        let before = low(worker);
+        (0..50).for_each(|_| call());
+        let after = low(worker);
+        assert!(after <= before + 3, "{before} open, then {after}");
+    }
 }

@@ -7,6 +7,7 @@
 #include "connections/cleaning.h"
 #include "connections/connection_functions.h"
 #include "connections/handles.h"
+#include "connections/soap_client.h"
 #include "connections/in_use.h"
 #include "connections/mysqlnd_wiped.h"
 #include "engine/restrictions.h"
@@ -307,6 +308,7 @@ int surus_engine_start(const char *ini, char *error, size_t error_size)
 		surus_process_functions_start();
 		surus_persistent_start();
 		surus_handles_start();
+		surus_soap_client_start();
 	}
 	surus_mysqlnd_start();
 	surus_superglobals_start();
