@@ -189,6 +189,10 @@ fn what_cannot_be_a_variable_is_an_error_that_names_it() {
             "expected a string, a number or a boolean",
         ),
         ("[app.site]\nenv = { A = 'x' }\n", "[env]"),
+        (
+            "[env]\nA = '${HOME}'\n",
+            r#"line 2: env: A = "${HOME}": "$NAME" stands for a whole variable"#,
+        ),
     ] {
         let file = folder.file("surus.toml", config);
         let output = Command::new(binary())

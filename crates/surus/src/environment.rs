@@ -21,14 +21,10 @@ pub(crate) fn of(config: &Config) -> Vec<CString> {
     for (name, value) in &config.env {
         let value = match value {
             Variable::Text(text) => text.into(),
+            // preflight.rs warns where there is none.
             Variable::Of(theirs) => match env::var_os(theirs) {
                 Some(value) => value,
-                None => {
-                    let why =
-                        format!("env: {name} is not set: the server's environment has no {theirs}");
-                    tracing::warn!("{}", config.say(&format!("env.{name}"), &why));
-                    continue;
-                }
+                None => continue,
             },
         };
         set(&mut variables, name.into(), value);

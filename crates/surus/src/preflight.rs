@@ -8,7 +8,7 @@ use nix::sys::resource::{getrlimit, Resource};
 use surus_master::in_child_as;
 use surus_zend::Engine;
 
-use crate::config::Config;
+use crate::config::{Config, Variable};
 use crate::open_files;
 use crate::permitted;
 
@@ -40,6 +40,8 @@ pub(crate) fn check(config: &Config) -> Result<Vec<(String, String)>, Vec<String
     wrong.extend(permitted::check(config));
     superuser(config);
     time_limit(config);
+    unset_variables(config);
+    folders_of_php(config);
     for why in &config.idle {
         tracing::warn!("{why}");
     }
@@ -147,6 +149,56 @@ fn spool(config: &Config) -> Result<(), String> {
          or mount a tmpfs there"
     );
     Ok(())
+}
+
+fn unset_variables(config: &Config) {
+    for (name, value) in &config.env {
+        if let Variable::Of(theirs) = value {
+            if std::env::var_os(theirs).is_none() {
+                let why =
+                    format!("env: {name} is not set: the server's environment has no {theirs}");
+                tracing::warn!("{}", config.say(&format!("env.{name}"), &why));
+            }
+        }
+    }
+}
+
+/// Settings of PHP that name a folder in which a request writes: PHP says so when that fails, which may be late.
+fn folders_of_php(config: &Config) {
+    let last = |name: &str| {
+        let given = config.ini.iter().rfind(|(given, _)| given == name);
+        given.map(|(_, value)| value.trim().trim_matches('"'))
+    };
+    let sessions = match last("session.save_handler").unwrap_or("files") {
+        // "N;MODE;FOLDER"
+        "files" => last("session.save_path").and_then(|path| path.rsplit(';').next()),
+        _ => None,
+    };
+    let folders = [
+        ("session.save_path", sessions, "sessions"),
+        ("upload_tmp_dir", last("upload_tmp_dir"), "uploads"),
+    ];
+    for (name, folder, what) in folders {
+        let Some(folder) = folder.filter(|folder| !folder.is_empty()) else {
+            continue;
+        };
+        let tried = in_child_as(
+            config.master.identity.as_ref(),
+            &|| match tempfile::tempfile_in(folder) {
+                Ok(_) => String::new(),
+                Err(error) => told(&error),
+            },
+        );
+        if let Ok(Ok(wrong) | Err(wrong)) = tried {
+            if !wrong.is_empty() {
+                let why = format!(
+                    "[php] {name}: no files can be written in {folder}: {wrong}; {what} will fail: make the folder, for the \
+                     user that workers run as, or name another one"
+                );
+                tracing::warn!("{}", config.say(&format!("php.{name}"), &why));
+            }
+        }
+    }
 }
 
 fn told(error: &io::Error) -> String {

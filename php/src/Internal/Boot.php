@@ -32,12 +32,22 @@ final class Boot
         }
         if (is_int($value) || $value === null || !(is_callable($value) || (is_object($value) && Bridge::isHandler($value)))) {
             throw new BootError("$script must return a Surus\\App, a closure that takes a request, or a PSR-15 handler; it returned "
-                . ($value === 1 ? 'nothing: is there a "return $app;" at its end?' : get_debug_type($value)));
+                . ($value === 1 ? 'nothing: ' . self::missing($script) : get_debug_type($value)));
         }
         $boot = new self(new App(), $dev);
         $route = $boot->single('*', $value, "$script:1");
 
         return new Compiled([$boot->compiled($route, [], '')], $boot->errors->answer(...));
+    }
+
+    /** What a script lacks that returns nothing. */
+    private static function missing(string $script): string
+    {
+        $text = @file_get_contents($script);
+
+        return is_string($text) && !str_contains($text, '<?')
+            ? 'there is no "<?php" at its beginning, so it is text'
+            : 'is there a "return $app;" at its end?';
     }
 
     private readonly Container $container;

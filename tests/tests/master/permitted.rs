@@ -190,6 +190,28 @@ fn check_looks_at_the_machine() {
     assert_eq!(fs::read_to_string(&file).expect("it is there"), "mine");
 }
 
+/// What is in the way of some requests only is a warning, of the start and of `check`.
+#[test]
+fn check_warns_of_what_php_will_miss() {
+    let folder = site("misses");
+    let missing = folder.path().join("missing");
+    let missing = missing.display();
+    let config = format!(
+        "[env]\nSECRET = '$SURUS_HAS_NO_SUCH_VARIABLE'\n[php]\n'session.save_path' = '2;{missing}'\nupload_tmp_dir = '{missing}'\n"
+    );
+    let file = folder.file("surus.toml", &config);
+    let words = [file.as_path(), folder.path()].map(|path| path.to_str().expect("a path"));
+    let (code, text) = Surus::run(&["check", "--listen", "0", "--config", words[0], words[1]]);
+    assert_eq!(code, Some(0), "{text}");
+    for part in [
+        "line 2: env: SECRET is not set: the server's environment has no SURUS_HAS_NO_SUCH_VARIABLE".to_owned(),
+        format!("line 4: [php] session.save_path: no files can be written in {missing}: there is no such folder"),
+        format!("line 5: [php] upload_tmp_dir: no files can be written in {missing}"),
+    ] {
+        assert!(text.contains(&part), "no {part:?} in {text}");
+    }
+}
+
 /// As before an upgrade: its own ports and socket are not in the way.
 #[test]
 fn check_passes_beside_the_running_server() {

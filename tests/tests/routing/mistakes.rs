@@ -396,6 +396,21 @@ fn what_is_wrong_is_said_at_boot() {
     }
 }
 
+/// The examples of documents are typed without it.
+#[test]
+fn a_script_without_php_in_it_is_named() {
+    let folder = TempDir::new("mistakes");
+    let script = folder.file(
+        "app.php",
+        "use Surus\\App;\n$app = new App();\nreturn $app;\n",
+    );
+    let error = Surus::serve(&script).boot_error();
+    assert!(
+        error.contains(r#"it returned nothing: there is no "<?php" at its beginning"#),
+        "{error}"
+    );
+}
+
 /// What PHP itself reports is said once, too; errors that a boot survives are in the log.
 #[test]
 fn errors_of_php_are_said_once() {

@@ -241,7 +241,9 @@ impl Spool {
             // What is announced does not count what has come.
             self.reserve(&mut share, block.length as u64)?;
             let length = share.bytes;
-            let kept = self.pass(written(keeper).await?, rest, block, body).await?;
+            let kept = self
+                .pass(self.written(keeper).await?, rest, block, body)
+                .await?;
             return Ok(SpooledFile {
                 kept,
                 length,
@@ -266,7 +268,7 @@ impl Spool {
                 self.reserve(&mut share, length - reserved)?;
                 reserved = length;
             }
-            let mut open = written(keeper).await?;
+            let mut open = self.written(keeper).await?;
             block.put_small();
             let full = std::mem::replace(&mut block, self.block());
             _memory = full.memory;
@@ -277,7 +279,7 @@ impl Spool {
                     open.finish()
                 });
                 return Ok(SpooledFile {
-                    kept: written(end.await).await?,
+                    kept: self.written(end.await).await?,
                     length,
                     share,
                 });
@@ -309,7 +311,7 @@ impl Spool {
                 lock(&all).push(tools);
                 Ok((keeper, rest, passed?))
             });
-            (keeper, rest, taken) = written(work.await).await?;
+            (keeper, rest, taken) = self.written(work.await).await?;
             block.memory = Share::of(&self.memory);
         }
         let last = std::mem::take(&mut block.pieces);
@@ -317,7 +319,18 @@ impl Spool {
             keeper.keep(&last)?;
             keeper.finish()
         });
-        written(end.await).await
+        self.written(end.await).await
+    }
+
+    async fn written<T>(&self, work: JoinHandle<io::Result<T>>) -> Result<T, BoxError> {
+        let done = work.await.map_err(io::Error::other).and_then(|done| done);
+        done.map_err(|error| {
+            surus_log::say!(
+                "cannot keep a request body in {}: {error}; make room there, or name another folder (spool_folder)",
+                self.limits.folder.display()
+            );
+            BodyError::NoRoom.into()
+        })
     }
 
     fn block(&self) -> Block {
@@ -365,15 +378,6 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-async fn written<T>(work: JoinHandle<io::Result<T>>) -> Result<T, BoxError> {
-    let done = work.await.map_err(io::Error::other).and_then(|done| done);
-    done.map_err(|error| {
-        surus_log::say!("cannot keep a request body: {error}");
-        BodyError::NoRoom.into()
-    })
-}
-
-/// The next bytes of a body.
 async fn next(body: &mut RequestBody) -> Result<Option<Bytes>, BoxError> {
     loop {
         let frame = std::future::poll_fn(|cx| std::pin::Pin::new(&mut *body).poll_frame(cx)).await;

@@ -26,7 +26,19 @@ pub(super) fn of(table: &BTreeMap<String, IniValue>, wrong: &mut Wrong) -> Vec<(
             wrong.note(&key, format!("env: the value of {name} has a NUL byte"));
             continue;
         }
-        variables.push((name.clone(), variable(text)));
+        let variable = variable(text);
+        if let Variable::Of(theirs) = &variable {
+            if theirs.contains(|c: char| !c.is_ascii_alphanumeric() && c != '_') {
+                let why = format!(
+                    "env: {name} = {:?}: \"$NAME\" stands for a whole variable of the server's environment, and {theirs:?} is no \
+                     name; a value that begins with a dollar sign begins with two (\"$$\")",
+                    format!("${theirs}")
+                );
+                wrong.note(&key, why);
+                continue;
+            }
+        }
+        variables.push((name.clone(), variable));
     }
     variables
 }
