@@ -3,6 +3,8 @@
 
 #[path = "routing/around.rs"]
 mod around;
+#[path = "routing/dates.rs"]
+mod dates;
 #[path = "routing/development.rs"]
 mod development;
 #[path = "routing/errors.rs"]

@@ -256,6 +256,11 @@ namespace Surus\Internal {
         }
     }
 
+    /** JSON of a response: as json_encode(), and a DateTimeInterface is a string (RFC 3339). Flags come on top. */
+    function json(mixed $value, int $flags = 0): string
+    {
+    }
+
     /** What is wrong with a route's pattern; null if nothing is. */
     function pattern_error(string $pattern): ?string
     {

@@ -4,6 +4,8 @@ declare(strict_types=1);
 
 namespace Surus\Http;
 
+use function Surus\Internal\json;
+
 /** @internal server-sent events, as HTML's standard writes them */
 final class EventStream
 {
@@ -24,7 +26,7 @@ final class EventStream
                 }
             }
             $data = $fields['data'];
-            $data = is_string($data) ? $data : json_encode($data, JSON_UNESCAPED_SLASHES | JSON_UNESCAPED_UNICODE | JSON_THROW_ON_ERROR);
+            $data = is_string($data) ? $data : json($data);
             foreach (preg_split('/\r\n|\r|\n/', $data) ?: [] as $line) {
                 $text .= "data: $line\n";
             }

@@ -8,14 +8,14 @@ use Psr\Http\Message\ResponseInterface;
 use Surus\Internal\NativeResponse;
 use Surus\Psr\Bridge;
 
+use function Surus\Internal\json;
+
 /**
  * A response. Handlers that need no status or header of their own return a string, an array, an int or null instead.
  * It does not change: the with…() methods make another one.
  */
 class Response extends NativeResponse
 {
-    private const JSON = JSON_UNESCAPED_SLASHES | JSON_UNESCAPED_UNICODE | JSON_THROW_ON_ERROR;
-
     /**
      * What a handler may return, as a response.
      *
@@ -51,13 +51,15 @@ class Response extends NativeResponse
     }
 
     /**
+     * As json_encode(), and a DateTimeInterface is a string: 2026-11-23T18:00:00+01:00 (RFC 3339).
+     *
      * @param array<string, string|list<string>> $headers
      *
      * @throws \JsonException if the value has no JSON form
      */
     public static function json(mixed $value, int $status = 200, array $headers = []): self
     {
-        return new self(json_encode($value, self::JSON), $status, array_change_key_case($headers) + ['content-type' => 'application/json']);
+        return new self(json($value), $status, array_change_key_case($headers) + ['content-type' => 'application/json']);
     }
 
     /** @param array<string, string|list<string>> $headers */
@@ -109,7 +111,7 @@ class Response extends NativeResponse
         if ($type !== 'about:blank') {
             $document = ['type' => $type] + $document;
         }
-        $text = json_encode($document, self::JSON | JSON_INVALID_UTF8_SUBSTITUTE);
+        $text = json($document, JSON_INVALID_UTF8_SUBSTITUTE);
 
         return new self($text, $status, array_change_key_case($headers) + ['content-type' => 'application/problem+json']);
     }

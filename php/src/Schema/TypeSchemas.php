@@ -55,6 +55,9 @@ final class TypeSchemas
             return [];
         }
         $class = new \ReflectionClass($name);
+        if ($class->implementsInterface(\DateTimeInterface::class) && !$class->implementsInterface(\JsonSerializable::class)) {
+            return ['type' => 'string', 'format' => 'date-time'];
+        }
         if ($class->isInternal() && !$class->isEnum()) {
             return ['type' => 'object'];
         }

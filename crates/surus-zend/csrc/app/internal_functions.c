@@ -4,9 +4,12 @@
 #include "app/application.h"
 #include "fiber/superglobals.h"
 #include "http/exceptions.h"
+#include "http/json.h"
 #include "http/request_class.h"
 #include "task/running.h"
 #include "task/state.h"
+
+#include "ext/json/php_json.h"
 
 /* For Surus\Schema\OpenApi. */
 static ZEND_FUNCTION(surus_schema_document)
@@ -41,6 +44,35 @@ static ZEND_FUNCTION(surus_pattern_error)
 	if (surus_rs_pattern_error(surus_bytes_of(pattern), &text)) {
 		RETURN_STRINGL(text.ptr, text.len);
 	}
+}
+
+/* Surus\Internal\json(mixed $value, int $flags = 0): string */
+static ZEND_FUNCTION(surus_json)
+{
+	zval *value;
+	zend_long flags = 0;
+	ZEND_PARSE_PARAMETERS_START(1, 2)
+		Z_PARAM_ZVAL(value)
+		Z_PARAM_OPTIONAL
+		Z_PARAM_LONG(flags)
+	ZEND_PARSE_PARAMETERS_END();
+	smart_str text = {0};
+	if (surus_json(&text, value, (int)flags)) {
+		RETURN_NEW_STR(smart_str_extract(&text));
+	}
+	smart_str_free(&text);
+	if (!EG(exception)) {
+		zval function, message;
+		ZVAL_STRING(&function, "json_last_error_msg");
+		ZVAL_UNDEF(&message);
+		zend_long code = JSON_G(error_code);
+		call_user_function(NULL, NULL, &function, &message, 0, NULL);
+		zend_class_entry *class = zend_hash_str_find_ptr(CG(class_table), "jsonexception", sizeof "jsonexception" - 1);
+		zend_throw_exception(class, Z_TYPE(message) == IS_STRING ? Z_STRVAL(message) : "unknown", code);
+		zval_ptr_dtor(&message);
+		zval_ptr_dtor(&function);
+	}
+	RETURN_THROWS();
 }
 
 ZEND_FUNCTION(call_handler)
@@ -221,6 +253,10 @@ ZEND_FUNCTION(surus_watch)
 ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_document, 0, 1, IS_STRING, 0)
 	ZEND_ARG_TYPE_INFO(0, routes, IS_STRING, 0)
 ZEND_END_ARG_INFO()
+ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_json, 0, 1, IS_STRING, 0)
+	ZEND_ARG_TYPE_INFO(0, value, IS_MIXED, 0)
+	ZEND_ARG_TYPE_INFO_WITH_DEFAULT_VALUE(0, flags, IS_LONG, 0, "0")
+ZEND_END_ARG_INFO()
 ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_string, 0, 0, IS_STRING, 0)
 ZEND_END_ARG_INFO()
 ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_array, 0, 0, IS_ARRAY, 0)
@@ -277,6 +313,7 @@ const zend_function_entry surus_internal_functions[] = {
 	ZEND_NS_NAMED_FE("Surus\\Schema", document, ZEND_FN(surus_schema_document), arginfo_document)
 	ZEND_NS_NAMED_FE("Surus\\Schema", page, ZEND_FN(surus_schema_page), arginfo_string)
 	ZEND_NS_NAMED_FE("Surus\\Internal", pattern_error, ZEND_FN(surus_pattern_error), arginfo_pattern_error)
+	ZEND_NS_NAMED_FE("Surus\\Internal", json, ZEND_FN(surus_json), arginfo_json)
 	ZEND_NS_FE("Surus\\Internal", call_handler, arginfo_call_handler)
 	ZEND_NS_FE("Surus\\Internal", take_tokens, arginfo_take_tokens)
 	ZEND_NS_FE("Surus\\Internal", report, arginfo_report)

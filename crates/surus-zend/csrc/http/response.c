@@ -1,6 +1,7 @@
 /* From what a handler returned, or printed, to the response. */
 #include "http/response.h"
 #include "http/exceptions.h"
+#include "http/json.h"
 #include "http/response_class.h"
 #include "task/running.h"
 #include "task/state.h"
@@ -184,10 +185,7 @@ static void throw_json_error(surus_task *task)
 static void send_json(surus_task *task, zval *value)
 {
 	smart_str text = {0};
-	int done = php_json_encode_ex(&text, value, PHP_JSON_UNESCAPED_SLASHES | PHP_JSON_UNESCAPED_UNICODE | PHP_JSON_THROW_ON_ERROR, 512);
-	/* A number that JSON has not is written as 0, and is no failure: only the code says so. */
-	if (done == SUCCESS && JSON_G(error_code) == PHP_JSON_ERROR_NONE && !EG(exception)) {
-		smart_str_0(&text);
+	if (surus_json(&text, value, 0)) {
 		send_body(task, SG(sapi_headers).http_response_code ? SG(sapi_headers).http_response_code : 200, JSON, ZSTR_VAL(text.s), ZSTR_LEN(text.s));
 	} else if (!EG(exception)) {
 		throw_json_error(task);

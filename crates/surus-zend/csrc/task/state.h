@@ -30,6 +30,9 @@ struct surus_isolate {
 #define SURUS_USED_HANDLES 8
 typedef struct { unsigned kinds, count; const void *handles[SURUS_USED_HANDLES]; } surus_used;
 
+/* http/json.c: an encoding that has begun in this frame. */
+typedef struct { const zend_execute_data *frame; bool dates; } surus_encoding;
+
 /* Databases of which one request may use pooled connections. */
 #define SURUS_HELD_POOLS 8
 
@@ -47,6 +50,7 @@ struct surus_task {
 	bool hard_cancel;     /* cancelled again while it ends: nothing waits any more */
 	bool was_stopped;     /* code that still ran then has had its fatal error, */
 	uint32_t stopped_at;  /* when the request had used this number of ticks */
+	surus_encoding *encoding; /* of the response, while it lasts */
 	bool is_asking;       /* connections/handles.c calls the extension itself */
 	uint32_t refused;     /* waits refused in a row */
 	uint32_t naps;        /* pauses in a row of a wait for another thread */
