@@ -359,7 +359,7 @@ final class App
     {
         $rows = [];
         foreach ($this->declared() as $route) {
-            $rows[] = [implode(',', $route->methods), (string) $route->pattern, $route->handler];
+            $rows[] = [implode(',', $route->methods), (string) $route->pattern, $route->handler, [...$this->middleware, ...$route->middleware]];
         }
 
         return $rows;

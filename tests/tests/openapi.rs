@@ -263,3 +263,71 @@ fn the_page_works_in_a_browser() {
     }
     assert!(!shown.contains("role=\"alert\""));
 }
+
+/// From the middleware of the application, of groups and of routes.
+#[test]
+fn credentials_are_described() {
+    let folder = TempDir::new("credentials");
+    let script = folder.file(
+        "app.php",
+        r#"<?php
+        use Surus\App;
+        use Surus\Auth\{BasicAuth, BearerAuth, RequireUser, SessionAuth};
+        use Surus\Http\Request;
+        use Surus\Middleware\Sessions;
+        use Surus\Schema\SecurityScheme;
+        use Surus\Session\FileStore;
+
+        /** A service: made by the container. */
+        final class ApiKey implements Surus\Http\Middleware, SecurityScheme
+        {
+            public function schemeName(): string { return 'key'; }
+            public function securityScheme(): array { return ['type' => 'apiKey', 'in' => 'header', 'name' => 'X-Key']; }
+            public function isOptional(): bool { return false; }
+            public function handle(Request $request, Closure $next): mixed { return $next($request); }
+        }
+        $app = new App();
+        $nobody = fn () => null;
+        $sessions = new Sessions(new FileStore(sys_get_temp_dir() . '/sessions'), 'visit');
+        $app->get('/open', fn () => 1);
+        $app->get('/token', fn () => 1)->use(new BearerAuth($nobody));
+        $app->get('/perhaps', fn () => 1)->use(new BearerAuth($nobody, optional: true));
+        $app->get('/password', fn () => 1)->use(new BasicAuth($nobody));
+        $app->get('/cart', fn () => 1)->use($sessions);
+        $app->group('/account', function (App $app) {
+            $app->get('/', fn () => 1);
+            $app->get('/keys', fn () => 1)->use(ApiKey::class);
+        })->use($sessions)->use(new SessionAuth($nobody))->use(new BearerAuth($nobody, optional: true))->use(RequireUser::class);
+        return $app;"#,
+    );
+    let (code, text) = Surus::run(&["openapi", script.to_str().expect("a path")]);
+    assert_eq!(code, Some(0), "{text}");
+    let text = &text[text.find('{').expect("JSON")..];
+    let document: Value = serde_json::from_str(text).expect("JSON");
+    assert_eq!(
+        document["components"]["securitySchemes"],
+        json!({
+            "bearer": {"type": "http", "scheme": "bearer"},
+            "basic": {"type": "http", "scheme": "basic"},
+            "session": {"type": "apiKey", "in": "cookie", "name": "visit"},
+            "key": {"type": "apiKey", "in": "header", "name": "X-Key"},
+        })
+    );
+    let bearer = json!({"bearer": []});
+    let session = json!({"session": []});
+    for (path, security, refuses) in [
+        ("/open", Value::Null, false),
+        ("/token", json!([bearer]), true),
+        ("/perhaps", json!([{}, bearer]), true),
+        ("/password", json!([{"basic": []}]), true),
+        ("/cart", Value::Null, false),
+        ("/account", json!([session, bearer]), true),
+        ("/account/keys", json!([{"key": []}]), true),
+    ] {
+        let operation = &document["paths"][path]["get"];
+        assert!(operation.is_object(), "{path}: {document:#}");
+        assert_eq!(operation["security"], security, "{path}");
+        let problem = &operation["responses"]["401"]["content"]["application/problem+json"];
+        assert_eq!(problem.is_object(), refuses, "{path}: {operation:#}");
+    }
+}

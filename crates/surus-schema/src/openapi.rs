@@ -21,6 +21,9 @@ struct Application {
     /// Of what handlers return, by name.
     #[serde(default)]
     schemas: Map<String, Value>,
+    /// Security schemes, by name.
+    #[serde(default)]
+    security: Map<String, Value>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -40,6 +43,12 @@ struct Route {
     parameters: Vec<Value>,
     #[serde(default)]
     inputs: Vec<RouteInput>,
+    /// Security Requirement Objects of OpenAPI.
+    #[serde(default)]
+    security: Vec<Value>,
+    /// Requests without credentials, or with wrong ones, are refused.
+    #[serde(default)]
+    unauthorized: bool,
     /// By status.
     responses: Map<String, Value>,
 }
@@ -88,8 +97,15 @@ pub fn build(text: &str) -> Result<String, String> {
         document.insert("servers".into(), application.servers.into());
     }
     document.insert("paths".into(), paths.into());
+    let mut components = Map::new();
     if !schemas.is_empty() {
-        document.insert("components".into(), json!({"schemas": schemas}));
+        components.insert("schemas".into(), schemas.into());
+    }
+    if !application.security.is_empty() {
+        components.insert("securitySchemes".into(), application.security.into());
+    }
+    if !components.is_empty() {
+        document.insert("components".into(), components.into());
     }
     serde_json::to_string_pretty(&document).map_err(|error| error.to_string())
 }
@@ -148,6 +164,13 @@ fn operation(route: &Route, schemas: &mut Map<String, Value>) -> Value {
             "A value is missing, or of another type.",
         );
     }
+    if route.unauthorized {
+        let without = "There are no credentials, or wrong ones.";
+        refuse(&mut responses, "401", without);
+    }
+    if !route.security.is_empty() {
+        operation.insert("security".into(), json!(route.security));
+    }
     if !route.inputs.is_empty() {
         refuse(&mut responses, "422", "The input is not valid.");
     }
@@ -166,7 +189,7 @@ impl Route {
 
     /// Whether requests may be refused for what they bring.
     fn refuses(&self) -> bool {
-        !self.inputs.is_empty() || self.has_scalars()
+        !self.inputs.is_empty() || self.has_scalars() || self.unauthorized
     }
 }
 

@@ -8,9 +8,10 @@ use Surus\Http\HttpException;
 use Surus\Http\Middleware;
 use Surus\Http\Request;
 use Surus\Http\Response;
+use Surus\Schema\SecurityScheme;
 
 /** Name and password with each request (RFC 7617). Over HTTPS only, and behind a rate limit. */
-final class BasicAuth implements Middleware
+final class BasicAuth implements Middleware, SecurityScheme
 {
     /** @param \Closure(string, string): mixed $verify the user of this name and password, or null; password_verify() takes its time on purpose */
     public function __construct(private readonly \Closure $verify, private readonly string $realm = 'Restricted')
@@ -18,6 +19,21 @@ final class BasicAuth implements Middleware
         if (preg_match('/^[\x20\x21\x23-\x5b\x5d-\x7e]*$/D', $realm) !== 1) {
             throw new \InvalidArgumentException('The realm has characters that a header cannot have');
         }
+    }
+
+    public function schemeName(): string
+    {
+        return 'basic';
+    }
+
+    public function securityScheme(): array
+    {
+        return ['type' => 'http', 'scheme' => 'basic'];
+    }
+
+    public function isOptional(): bool
+    {
+        return false;
     }
 
     public function handle(Request $request, \Closure $next): Response

@@ -8,9 +8,10 @@ use Surus\Http\HttpException;
 use Surus\Http\Middleware;
 use Surus\Http\Request;
 use Surus\Http\Response;
+use Surus\Schema\SecurityScheme;
 
 /** A token in the header Authorization (RFC 6750). One in the address is not read: addresses are logged. */
-final class BearerAuth implements Middleware
+final class BearerAuth implements Middleware, SecurityScheme
 {
     /**
      * @param \Closure(string): mixed $verify the user of this token, or null: {@see Jwt::verify()}, or a look-up by the token's hash
@@ -18,6 +19,21 @@ final class BearerAuth implements Middleware
      */
     public function __construct(private readonly \Closure $verify, private readonly bool $optional = false)
     {
+    }
+
+    public function schemeName(): string
+    {
+        return 'bearer';
+    }
+
+    public function securityScheme(): array
+    {
+        return ['type' => 'http', 'scheme' => 'bearer'];
+    }
+
+    public function isOptional(): bool
+    {
+        return $this->optional;
     }
 
     public function handle(Request $request, \Closure $next): Response

@@ -9,6 +9,7 @@ use Surus\Http\Middleware;
 use Surus\Http\Request;
 use Surus\Http\Response;
 use Surus\Security\Vault;
+use Surus\Schema\SecurityScheme;
 use Surus\Session\CookieStore;
 use Surus\Session\Session;
 use Surus\Session\Store;
@@ -19,7 +20,7 @@ use Surus\Session\Store;
  *
  * Of two requests of one session at the same time, what the later one writes stays.
  */
-final class Sessions implements Middleware
+final class Sessions implements Middleware, SecurityScheme
 {
     /**
      * @param int $idle seconds without a request after which it ends, give or take a twentieth
@@ -33,6 +34,22 @@ final class Sessions implements Middleware
         private readonly int $lifetime = 604_800,
         private readonly string $sameSite = 'Lax',
     ) {
+    }
+
+    public function schemeName(): string
+    {
+        return 'session';
+    }
+
+    /** The cookie. Over HTTPS its name begins with `__Host-`. */
+    public function securityScheme(): array
+    {
+        return ['type' => 'apiKey', 'in' => 'cookie', 'name' => $this->name];
+    }
+
+    public function isOptional(): bool
+    {
+        return true;
     }
 
     /** The session of a request. */

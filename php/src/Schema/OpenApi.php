@@ -84,7 +84,7 @@ final class OpenApi
                     'description' => $this->description,
                 ], static fn (mixed $value) => $value !== null),
                 'servers' => array_map(static fn (string $url) => ['url' => $url], $this->servers),
-            ]) + (new RouteDescriber())->describe($this->app->routes()),
+            ]) + (new RouteDescriber($this->app->parts()[0]))->describe($this->app->routes()),
             JSON_THROW_ON_ERROR | JSON_UNESCAPED_SLASHES | JSON_UNESCAPED_UNICODE,
         ));
     }

@@ -4,6 +4,7 @@ declare(strict_types=1);
 
 namespace Surus\Schema;
 
+use Psr\Container\ContainerInterface;
 use Surus\Routing\Pattern as Path;
 
 /**
@@ -17,18 +18,22 @@ final class RouteDescriber
 
     private TypeSchemas $types;
 
+    private Security $security;
+
     /** @var array<string, true> */
     private array $ids = [];
 
-    public function __construct()
+    public function __construct(ContainerInterface $container)
     {
         $this->types = new TypeSchemas();
+        $this->security = new Security($container);
     }
 
     /**
-     * @param list<array{string, string, mixed}> $routes method, pattern, handler
+     * @param list<array{string, string, mixed, list<callable|object|string>}> $routes method, pattern, handler, middleware
      *
-     * @return array{routes: list<array<string, mixed>>, schemas?: array<string, array<string, mixed>>}
+     * @return array{routes: list<array<string, mixed>>, schemas?: array<string, array<string, mixed>>,
+     *     security?: array<string, array<string, mixed>>}
      */
     public function describe(array $routes): array
     {
@@ -38,19 +43,20 @@ final class RouteDescriber
                 $this->reserve($parameter);
             }
         }
-        foreach ($routes as [$methods, $pattern, $handler]) {
+        foreach ($routes as [$methods, $pattern, $handler, $middleware]) {
             $function = Handlers::reflect($handler);
             $methods = array_values(array_intersect(explode(',', $methods), self::METHODS));
             $operation = Attributes::first($function, Operation::class) ?? new Operation();
             if ($methods === [] || $operation->hidden) {
                 continue;
             }
+            $security = $this->security->of($middleware);
             foreach (self::paths($pattern) as [$path, $names]) {
-                $described[] = $this->route($methods, $path, $names, $function, $operation);
+                $described[] = $this->route($methods, $path, $names, $function, $operation) + $security;
             }
         }
 
-        return array_filter(['routes' => $described, 'schemas' => $this->types->schemas()])
+        return array_filter(['routes' => $described, 'schemas' => $this->types->schemas(), 'security' => $this->security->schemes()])
             + ['routes' => []];
     }
 

@@ -1,0 +1,105 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Surus\Schema;
+
+use Psr\Container\ContainerInterface;
+use Surus\Auth\RequireUser;
+use Surus\Auth\SessionAuth;
+use Surus\BootError;
+use Surus\Middleware\Sessions;
+
+/**
+ * What credentials routes ask for, from the middleware around them.
+ *
+ * @internal
+ */
+final class Security
+{
+    /** @var array<string, array<string, mixed>> security schemes by name */
+    private array $schemes = [];
+
+    public function __construct(private readonly ContainerInterface $container)
+    {
+    }
+
+    /**
+     * @param list<callable|object|string> $middleware the outermost first
+     *
+     * @return array{security?: list<object>, unauthorized?: bool} OpenAPI's Security Requirement Objects, of which one is
+     *     enough, and whether requests may be refused
+     */
+    public function of(array $middleware): array
+    {
+        $required = [];
+        $optional = [];
+        $refuses = false;
+        $middleware = array_map($this->made(...), $middleware);
+        foreach ($middleware as $one) {
+            // Not each session is somebody's who has logged in.
+            if ($one instanceof Sessions && !self::has($middleware, SessionAuth::class)) {
+                continue;
+            }
+            $refuses = $refuses || ($one instanceof SecurityScheme && !$one instanceof Sessions);
+            if ($one instanceof SecurityScheme && $one->isOptional()) {
+                $optional[] = [$this->name($one) => []];
+            } elseif ($one instanceof SecurityScheme) {
+                $required[$this->name($one)] = [];
+            }
+        }
+        $wantsUser = self::has($middleware, RequireUser::class);
+        $security = match (true) {
+            $required !== [] => [$required],
+            $wantsUser || $optional === [] => $optional,
+            // An empty object: none is enough, too.
+            default => [[], ...$optional],
+        };
+
+        return ($security === [] ? [] : ['security' => array_map(static fn (array $each): object => (object) $each, $security)])
+            + ($refuses || $wantsUser ? ['unauthorized' => true] : []);
+    }
+
+    /** @param list<mixed> $middleware objects, or names of classes that nobody has made yet */
+    private static function has(array $middleware, string $class): bool
+    {
+        foreach ($middleware as $one) {
+            if ($one instanceof $class || $one === $class) {
+                return true;
+            }
+        }
+
+        return false;
+    }
+
+    /** @return array<string, array<string, mixed>> by name */
+    public function schemes(): array
+    {
+        return $this->schemes;
+    }
+
+    private function name(SecurityScheme $of): string
+    {
+        $scheme = $of->securityScheme();
+        $name = $of->schemeName();
+        for ($i = 2, $base = $name; ($this->schemes[$name] ?? $scheme) !== $scheme; $i++) {
+            $name = $base . $i;
+        }
+        $this->schemes[$name] = $scheme;
+
+        return $name;
+    }
+
+    private function made(mixed $middleware): mixed
+    {
+        if (!is_string($middleware) || !is_a($middleware, SecurityScheme::class, true)) {
+            return $middleware;
+        }
+        try {
+            return $this->container->get($middleware);
+        } catch (BootError) {
+            // The server says so where it needs it.
+            return $middleware;
+        }
+    }
+}
