@@ -3,6 +3,8 @@
 
 #[path = "schema/own.rs"]
 mod own;
+#[path = "schema/services.rs"]
+mod services;
 
 use std::process::Command;
 use std::sync::OnceLock;

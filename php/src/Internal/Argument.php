@@ -31,7 +31,8 @@ final class Argument
      * @param int|string $key position of the path parameter, or the name; the class of input
      * @param int $type of input: where it comes from ({@see \Surus\Schema\Arguments})
      * @param bool $required else `default`, where the request has no value
-     * @param ?\Closure $make from the value, or from the request, to the argument; null from a value: it does not fit
+     * @param ?\Closure $make from the value, or from the request, to the argument; null from a value: it does not
+     *     fit. Of input: from the request to what finds services for its rules
      */
     public function __construct(
         public readonly int $source,

@@ -14,6 +14,7 @@ use Surus\Routing\Pattern;
 use Surus\Schema\Arguments;
 use Surus\Schema\Attributes;
 use Surus\Schema\Handlers;
+use Surus\Schema\Rules;
 
 /**
  * Makes the plan of a handler's arguments from its signature, once at boot.
@@ -105,7 +106,7 @@ final class Planner
                 throw $fail('has uploaded files, which only a form brings: mark it #[Form]');
             }
 
-            return new Argument(Argument::INPUT, $type->getName(), $source);
+            return new Argument(Argument::INPUT, $type->getName(), $source, make: $this->services($type->getName(), $fail));
         }
         if (($why = Arguments::misuse($parameter)) !== null) {
             throw $fail($why);
@@ -152,6 +153,32 @@ final class Planner
             'is no parameter of the path, has no attribute such as #[Query], and its type' . ($type === null ? '' : " $type")
             . ' is neither ' . Request::class . ' nor a service' . Recipe::missing($type),
         );
+    }
+
+    /**
+     * Where rules of an input class find the services that they ask for.
+     *
+     * @param class-string $input
+     *
+     * @return ?\Closure(Request): \Closure(string): mixed
+     */
+    private function services(string $input, callable $fail): ?\Closure
+    {
+        $needed = Rules::of($input)?->services() ?? [];
+        foreach ($needed as $rule => $services) {
+            foreach ($services as $id) {
+                try {
+                    $this->container->has($id) || throw $fail("has the rule $rule, which asks for $id: there is no such service");
+                    $this->container->isScoped($id);
+                } catch (BootError $error) {
+                    throw str_contains($error->getMessage(), $rule) ? $error : $fail("has the rule $rule, whose service $id cannot be made: {$error->getMessage()}");
+                }
+            }
+        }
+        $container = $this->container;
+
+        return array_filter($needed) === [] ? null
+            : static fn (Request $request): \Closure => static fn (string $id): mixed => $container->get($id, $request);
     }
 
     private function ofClass(\ReflectionParameter $parameter, ?\ReflectionType $type): ?Argument

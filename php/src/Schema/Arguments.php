@@ -83,7 +83,7 @@ final class Arguments
     {
         $name = $attribute->getName();
 
-        return str_starts_with($name, __NAMESPACE__ . '\\') || is_a($name, Rule::class, true) || is_a($name, Constraint::class, true);
+        return str_starts_with($name, __NAMESPACE__ . '\\') || is_a($name, AnyRule::class, true) || is_a($name, Constraint::class, true);
     }
 
     /** What the parameter's own attributes say. */

@@ -10,7 +10,7 @@ final class Each
 {
     /**
      * @param string $type a class, an enum, "int", "float", "bool", "string" or "mixed", with "?" before it for null
-     * @param list<Constraint|Rule> $rules of each element
+     * @param list<Constraint|AnyRule> $rules of each element
      * @param bool $map keys are strings; else the array is a list
      */
     public function __construct(

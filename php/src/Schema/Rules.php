@@ -4,6 +4,8 @@ declare(strict_types=1);
 
 namespace Surus\Schema;
 
+use Surus\Internal\Origin;
+
 /**
  * The second phase: rules written in PHP, of a class and of what is in it.
  *
@@ -12,11 +14,14 @@ namespace Surus\Schema;
 final class Rules
 {
     /**
-     * @param list<Rule> $own of the object itself
-     * @param list<array{string, int, \Closure(object): mixed, list<Rule>, ?self, list<Rule>}> $properties name in
+     * @param list<AnyRule> $own of the object itself
+     * @param list<array{string, int, \Closure(object): mixed, list<AnyRule>, ?self, list<AnyRule>}> $properties name in
      *     input, number of the parameter, how its value is read, its rules, those of the objects in it, and those of
      *     each element
      */
+    /** @var array<class-string, list<string>> the services of each rule that needs some */
+    private static array $services = [];
+
     private function __construct(
         private array $own,
         private array $properties,
@@ -52,10 +57,11 @@ final class Rules
             return $known[$class];
         }
         $reflection = new \ReflectionClass($class);
-        $rules = $known[$class] = new self(Attributes::all($reflection, Rule::class), []);
+        $rules = $known[$class] = new self(self::declared($reflection), []);
         foreach ($reflection->getConstructor()?->getParameters() ?? [] as $parameter) {
-            $own = Attributes::all($parameter, Rule::class);
-            $each = array_values(array_filter(PhpDoc::eachOf($parameter)->rules ?? [], static fn (object $rule): bool => $rule instanceof Rule));
+            $own = self::declared($parameter);
+            $each = array_values(array_filter(PhpDoc::eachOf($parameter)->rules ?? [], static fn (object $rule): bool => $rule instanceof AnyRule));
+            array_walk($each, self::lookAt(...));
             $nested = self::nested($parameter, $known);
             if ($own === [] && $each === [] && $nested === null) {
                 continue;
@@ -77,6 +83,59 @@ final class Rules
         }
 
         return $rules;
+    }
+
+    /**
+     * @param \ReflectionClass<object>|\ReflectionParameter $of
+     *
+     * @return list<AnyRule>
+     */
+    private static function declared(\ReflectionClass|\ReflectionParameter $of): array
+    {
+        $rules = Attributes::all($of, AnyRule::class);
+        array_walk($rules, self::lookAt(...));
+
+        return $rules;
+    }
+
+    /** What a rule asks for. */
+    private static function lookAt(AnyRule $rule): void
+    {
+        if (!$rule instanceof ServiceRule || isset(self::$services[$rule::class])) {
+            return;
+        }
+        $class = new \ReflectionClass($rule);
+        $wrong = static fn (string $why): Undescribable => new Undescribable(Origin::of($class) . ": the rule {$class->getName()} $why");
+        $check = $class->hasMethod('check') ? $class->getMethod('check') : throw $wrong('has no method check($value, $subject, …services)');
+        $services = [];
+        foreach (\array_slice($check->getParameters(), 2) as $parameter) {
+            $type = $parameter->getType();
+            $services[] = $type instanceof \ReflectionNamedType && !$type->isBuiltin() ? $type->getName()
+                : throw $wrong("asks for \${$parameter->getName()}, whose type is no class: it cannot be a service");
+        }
+        self::$services[$rule::class] = $services;
+    }
+
+    /** @return array<class-string, list<string>> the services that rules of this class, or within it, ask for, by rule */
+    public function services(): array
+    {
+        $found = [];
+        $seen = new \SplObjectStorage();
+        $visit = static function (self $rules) use (&$visit, &$found, $seen): void {
+            if ($seen->contains($rules)) {
+                return;
+            }
+            $seen->attach($rules);
+            foreach ([$rules->own, ...array_column($rules->properties, 3), ...array_column($rules->properties, 5)] as $list) {
+                foreach ($list as $rule) {
+                    $found += isset(self::$services[$rule::class]) ? [$rule::class => self::$services[$rule::class]] : [];
+                }
+            }
+            array_map($visit, array_filter(array_column($rules->properties, 4)));
+        };
+        $visit($this);
+
+        return $found;
     }
 
     /** @param array<class-string, self> $known */
@@ -104,11 +163,12 @@ final class Rules
      *
      * @param array<array-key, mixed> $defaults which parameters have their defaults, by number: true, and for an object
      *     or an array with such an array of the same kind
+     * @param ?\Closure(string): mixed $services of the request
      */
-    public function check(object $object, array $defaults): ?string
+    public function check(object $object, array $defaults, ?\Closure $services = null): ?string
     {
         $violations = [];
-        $this->collect($object, $defaults, '', $violations);
+        $this->collect($object, $defaults, '', $violations, $services);
 
         return $violations === [] ? null : json_encode($violations, JSON_THROW_ON_ERROR);
     }
@@ -117,9 +177,9 @@ final class Rules
      * @param array<array-key, mixed> $defaults
      * @param list<array{pointer: string, rule: string, message: string}> $violations
      */
-    private function collect(object $object, array $defaults, string $pointer, array &$violations): void
+    private function collect(object $object, array $defaults, string $pointer, array &$violations, ?\Closure $services): void
     {
-        self::ask($this->own, $object, $object, $pointer, $violations);
+        self::ask($this->own, $object, $object, $pointer, $violations, $services);
         foreach ($this->properties as [$name, $number, $read, $rules, $nested, $ofEach]) {
             $within = $defaults[$number] ?? [];
             if (!\is_array($within)) {
@@ -127,9 +187,9 @@ final class Rules
             }
             $value = $read($object);
             $at = $pointer . '/' . self::escape($name);
-            self::ask($rules, $value, $object, $at, $violations);
+            self::ask($rules, $value, $object, $at, $violations, $services);
             foreach ($ofEach !== [] && \is_array($value) ? $value : [] as $key => $item) {
-                self::ask($ofEach, $item, $object, $at . '/' . self::escape((string) $key), $violations);
+                self::ask($ofEach, $item, $object, $at . '/' . self::escape((string) $key), $violations, $services);
             }
             if ($nested === null) {
                 continue;
@@ -139,22 +199,23 @@ final class Rules
                     continue;
                 }
                 if (\is_array($value)) {
-                    $nested->collect($each, $within[$key] ?? [], $at . '/' . self::escape((string) $key), $violations);
+                    $nested->collect($each, $within[$key] ?? [], $at . '/' . self::escape((string) $key), $violations, $services);
                 } else {
-                    $nested->collect($each, $within, $at, $violations);
+                    $nested->collect($each, $within, $at, $violations, $services);
                 }
             }
         }
     }
 
     /**
-     * @param list<Rule> $rules
+     * @param list<AnyRule> $rules
      * @param list<array{pointer: string, rule: string, message: string}> $violations
      */
-    private static function ask(array $rules, mixed $value, object $subject, string $pointer, array &$violations): void
+    private static function ask(array $rules, mixed $value, object $subject, string $pointer, array &$violations, ?\Closure $services): void
     {
         foreach ($rules as $rule) {
-            $message = $rule->check($value, $subject);
+            $needed = $services === null ? [] : array_map($services, self::$services[$rule::class] ?? []);
+            $message = $rule->check($value, $subject, ...$needed);
             if ($message !== null) {
                 $name = strrchr('\\' . $rule::class, '\\');
                 $violations[] = ['pointer' => $pointer, 'rule' => lcfirst(substr($name, 1)), 'message' => $message];

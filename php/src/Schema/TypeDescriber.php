@@ -123,7 +123,7 @@ final class TypeDescriber
         foreach ($each->rules as $rule) {
             $items = match (true) {
                 $rule instanceof Constraint => $this->constrain($items, $rule),
-                $rule instanceof Rule => $items,
+                $rule instanceof AnyRule => $items,
                 default => throw new Undescribable('a rule of #[Each] is a Constraint or a Rule, not ' . get_debug_type($rule)),
             };
         }

@@ -18,7 +18,7 @@ typedef struct {
 	uint32_t index;    /* of the path parameter */
 	zend_string *name; /* of the others; the class of input */
 	zval fallback;     /* where the request has no value */
-	zval make;         /* from the value, or the request, to the argument; UNDEF: the value is it */
+	zval make;         /* from the value, or the request, to the argument; UNDEF: the value is it. Of input: to what finds services */
 	zend_fcall_info_cache call;
 	surus_hydrator *hydrator;
 } argument;
@@ -220,9 +220,15 @@ static bool take_cookie(const argument *a, zval *request, zval *to, bool *found)
 }
 
 /* `broken` becomes true where the input breaks rules. False: an exception was thrown. */
-static bool fill_input(const argument *a, void *exchange, zval *to, bool *broken)
+static bool fill_input(const argument *a, void *exchange, zval *request, zval *to, bool *broken)
 {
-	surus_hydrated result = surus_hydrate(a->hydrator, exchange, to);
+	zval services;
+	ZVAL_NULL(&services);
+	if (Z_TYPE(a->make) != IS_UNDEF && !call(a, request, &services)) {
+		return false;
+	}
+	surus_hydrated result = surus_hydrate(a->hydrator, exchange, &services, to);
+	zval_ptr_dtor(&services);
 	*broken |= result == SURUS_HYDRATED_BROKEN;
 	return result != SURUS_HYDRATE_THREW;
 }
@@ -242,7 +248,7 @@ static bool fill(const argument *a, void *exchange, zval *request, zval *to, boo
 			ZVAL_COPY(to, &a->fallback);
 			return true;
 		case FROM_INPUT:
-			return fill_input(a, exchange, to, broken);
+			return fill_input(a, exchange, request, to, broken);
 		case FROM_PATH:
 			found = surus_rs_path_parameter(exchange, a->index, &name, &text) && text.len;
 			good = !found || take(a, text, to);
@@ -272,6 +278,9 @@ bool surus_plan_needs_request(const surus_plan *plan)
 {
 	for (uint32_t i = 0; i < plan->count; i++) {
 		source source = plan->arguments[i].source;
+		if (source == FROM_INPUT && Z_TYPE(plan->arguments[i].make) != IS_UNDEF) {
+			return true;
+		}
 		if (source != FROM_PATH && source != FROM_HEADER && source != CONSTANT && source != FROM_INPUT) {
 			return true;
 		}

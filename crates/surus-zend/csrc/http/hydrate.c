@@ -302,20 +302,23 @@ static void defaults_in(reader *from, zval *to)
 }
 
 /* Asks the rules that are written in PHP about what was sent. */
-static surus_hydrated ask_rules(const reader *input, void *exchange, zval *object)
+static surus_hydrated ask_rules(const reader *input, void *exchange, zval *services, zval *object)
 {
 	const surus_hydrator *hydrator = input->hydrator;
 	reader from = {.hydrator = hydrator, .input = input->input};
-	zval found, rules, defaults;
+	zval found, rules, arguments[3];
 	ZVAL_UNDEF(&found);
-	defaults_in(&from, &defaults);
-	if (Z_TYPE(defaults) != IS_ARRAY) {
-		ZVAL_EMPTY_ARRAY(&defaults);
+	ZVAL_COPY_VALUE(&arguments[0], object);
+	defaults_in(&from, &arguments[1]);
+	if (Z_TYPE(arguments[1]) != IS_ARRAY) {
+		ZVAL_EMPTY_ARRAY(&arguments[1]);
 	}
+	ZVAL_COPY_VALUE(&arguments[2], services);
 	ZVAL_COPY(&rules, &hydrator->rules);
-	zend_call_method_with_2_params(Z_OBJ(rules), Z_OBJCE(rules), NULL, "check", &found, object, &defaults);
+	zend_function *check = zend_hash_str_find_ptr(&Z_OBJCE(rules)->function_table, "check", sizeof "check" - 1);
+	zend_call_known_function(check, Z_OBJ(rules), Z_OBJCE(rules), &found, 3, arguments, NULL);
 	zval_ptr_dtor(&rules);
-	zval_ptr_dtor(&defaults);
+	zval_ptr_dtor(&arguments[1]);
 	surus_hydrated result = SURUS_HYDRATED;
 	if (EG(exception)) {
 		result = SURUS_HYDRATE_THREW;
@@ -327,7 +330,7 @@ static surus_hydrated ask_rules(const reader *input, void *exchange, zval *objec
 	return result;
 }
 
-surus_hydrated surus_hydrate(const surus_hydrator *hydrator, void *exchange, zval *to)
+surus_hydrated surus_hydrate(const surus_hydrator *hydrator, void *exchange, zval *services, zval *to)
 {
 	reader from = {.hydrator = hydrator};
 	ZVAL_UNDEF(to);
@@ -338,7 +341,7 @@ surus_hydrated surus_hydrate(const surus_hydrator *hydrator, void *exchange, zva
 	if (!build(&from, to)) {
 		return SURUS_HYDRATE_THREW;
 	}
-	surus_hydrated result = Z_TYPE(hydrator->rules) == IS_OBJECT ? ask_rules(&from, exchange, to) : SURUS_HYDRATED;
+	surus_hydrated result = Z_TYPE(hydrator->rules) == IS_OBJECT ? ask_rules(&from, exchange, services, to) : SURUS_HYDRATED;
 	if (result == SURUS_HYDRATE_THREW) {
 		zval_ptr_dtor(to);
 		ZVAL_UNDEF(to);

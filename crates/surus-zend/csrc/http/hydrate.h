@@ -23,6 +23,7 @@ bool surus_input_is_refused(void *exchange);
 /* What has become of an object of input: it breaks rules written in PHP, which the exchange knows then; or there is none,
  * since an exception was thrown. */
 typedef enum { SURUS_HYDRATED, SURUS_HYDRATED_BROKEN, SURUS_HYDRATE_THREW } surus_hydrated;
-surus_hydrated surus_hydrate(const surus_hydrator *hydrator, void *exchange, zval *to);
+/* `services` is what finds those of rules, or null. */
+surus_hydrated surus_hydrate(const surus_hydrator *hydrator, void *exchange, zval *services, zval *to);
 
 #endif
