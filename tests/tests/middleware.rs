@@ -5,6 +5,8 @@
 mod auth;
 #[path = "middleware/input.rs"]
 mod input;
+#[path = "middleware/issued.rs"]
+mod issued;
 #[path = "middleware/keys.rs"]
 mod keys;
 #[path = "middleware/limits.rs"]

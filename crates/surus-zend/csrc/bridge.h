@@ -316,6 +316,11 @@ bool surus_rs_cache_clear(surus_str prefix);
 /* What is wrong with a route's pattern; false if nothing is. Valid until the next call. */
 bool surus_rs_pattern_error(surus_str pattern, surus_str *text);
 
+/* Signatures of JSON Web Tokens: callbacks/signatures.rs says what the parts of keys are. */
+bool surus_rs_verifies(surus_str algorithm, surus_str first, surus_str second, surus_str text, surus_str signature);
+/* False: the key cannot sign. The signature is valid until the next call. */
+bool surus_rs_sign(surus_str algorithm, surus_str key, surus_str text, surus_str *signature);
+
 /* An OpenAPI document from what Surus\Schema\OpenApi says; false: the text is what is wrong. Valid until the next call. */
 bool surus_rs_openapi(surus_str routes, surus_str *text);
 /* The page that shows one. */

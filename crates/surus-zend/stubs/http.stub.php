@@ -256,6 +256,16 @@ namespace Surus\Internal {
         }
     }
 
+    /** Whether a signature is right (RFC 7518, 3); numbers of keys are bytes, the highest first. */
+    function verifies(string $algorithm, string $first, string $second, string $text, string $signature): bool
+    {
+    }
+
+    /** A signature; null if the key, a secret or PKCS #8, cannot make one. */
+    function signature(string $algorithm, #[\SensitiveParameter] string $key, string $text): ?string
+    {
+    }
+
     /** JSON of a response: as json_encode(), and a DateTimeInterface is a string (RFC 3339). Flags come on top. */
     function json(mixed $value, int $flags = 0): string
     {

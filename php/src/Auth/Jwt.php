@@ -7,11 +7,13 @@ namespace Surus\Auth;
 use Surus\Security\Vault;
 
 /**
- * Verifies signed JSON Web Tokens (RFC 7519). What a key is for is the key's own word, never the token's: "none", and a
+ * Issues and verifies signed JSON Web Tokens (RFC 7519). What a key is for is the key's own word, never the token's: "none", and a
  * public key that is taken for a secret, get nowhere.
  */
 final class Jwt
 {
+    private const JSON = JSON_UNESCAPED_SLASHES | JSON_UNESCAPED_UNICODE | JSON_THROW_ON_ERROR | JSON_PRESERVE_ZERO_FRACTION;
+
     /**
      * @param Keys $keys
      * @param string $issuer what `iss` must be
@@ -24,6 +26,23 @@ final class Jwt
         private readonly string $audience,
         private readonly int $leeway = 30,
     ) {
+    }
+
+    /**
+     * A token with these claims, and `iss`, `aud`, `iat` and `exp`; signed by the first key that can sign.
+     *
+     * @param array<string, mixed> $claims `sub`: whose it is; anybody who has the token can read them
+     * @param int $seconds for which it is valid
+     */
+    public function issue(array $claims, int $seconds = 3600): string
+    {
+        $key = $this->keys->signing() ?? throw new \LogicException('None of the keys can sign: Key::secret() and Key::private() can');
+        $now = time();
+        $claims = ['iss' => $this->issuer, 'aud' => $this->audience, 'iat' => $now, 'exp' => $now + $seconds] + $claims;
+        $header = ['typ' => 'JWT', 'alg' => $key->algorithm] + ($key->id === null ? [] : ['kid' => $key->id]);
+        $text = implode('.', array_map(static fn (array $part): string => Vault::encode(json_encode($part, self::JSON)), [$header, $claims]));
+
+        return $text . '.' . Vault::encode($key->sign($text));
     }
 
     /** @return array<string, mixed>|null the claims; null if anything is not right */

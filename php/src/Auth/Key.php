@@ -6,13 +6,23 @@ namespace Surus\Auth;
 
 use Surus\Security\Vault;
 
+use function Surus\Internal\signature;
+use function Surus\Internal\verifies;
+
 /** A key for one algorithm. */
 final class Key
 {
+    /**
+     * @param string $first a secret; of a public key its modulus or its first coordinate, in bytes, the highest first
+     * @param string $second its exponent or its second coordinate
+     * @param ?string $private what signs: the secret, or a private key in PKCS #8
+     */
     private function __construct(
         public readonly string $algorithm,
         public readonly ?string $id,
-        #[\SensitiveParameter] private readonly string|\OpenSSLAsymmetricKey $material,
+        #[\SensitiveParameter] private readonly string $first,
+        private readonly string $second = '',
+        #[\SensitiveParameter] private readonly ?string $private = null,
     ) {
     }
 
@@ -23,24 +33,40 @@ final class Key
             throw new \InvalidArgumentException('A secret for HS256 has at least 32 bytes');
         }
 
-        return new self('HS256', $id, $secret);
+        return new self('HS256', $id, $secret, '', $secret);
     }
 
     /** RS256 or ES256, from a public key in PEM. */
     public static function pem(string $pem, ?string $id = null): self
     {
         $key = openssl_pkey_get_public($pem);
-        $details = $key === false ? false : openssl_pkey_get_details($key);
-        if ($key === false || $details === false) {
-            throw new \InvalidArgumentException('This is no public key in PEM');
+
+        return $key === false ? throw new \InvalidArgumentException('This is no public key in PEM') : self::of($key, $id);
+    }
+
+    /** RS256 or ES256, from a private key in PEM: it signs, too. */
+    public static function private(#[\SensitiveParameter] string $pem, ?string $id = null, #[\SensitiveParameter] ?string $passphrase = null): self
+    {
+        $key = openssl_pkey_get_private($pem, $passphrase);
+        if ($key === false || !openssl_pkey_export($key, $text)) {
+            throw new \InvalidArgumentException('This is no private key in PEM, or its passphrase is another one');
         }
-        $algorithm = match (true) {
-            $details['type'] === OPENSSL_KEYTYPE_RSA && $details['bits'] >= 2048 => 'RS256',
-            $details['type'] === OPENSSL_KEYTYPE_EC && $details['ec']['curve_name'] === 'prime256v1' => 'ES256',
+        $body = preg_replace('/-----[A-Z ]+-----|\s/', '', $text);
+
+        return self::of($key, $id, (string) base64_decode((string) $body, true));
+    }
+
+    private static function of(\OpenSSLAsymmetricKey $key, ?string $id, #[\SensitiveParameter] ?string $private = null): self
+    {
+        $details = openssl_pkey_get_details($key) ?: ['type' => -1];
+
+        return match (true) {
+            $details['type'] === OPENSSL_KEYTYPE_RSA && $details['bits'] >= 2048
+                => new self('RS256', $id, $details['rsa']['n'], $details['rsa']['e'], $private),
+            $details['type'] === OPENSSL_KEYTYPE_EC && $details['ec']['curve_name'] === 'prime256v1'
+                => new self('ES256', $id, $details['ec']['x'], $details['ec']['y'], $private),
             default => throw new \InvalidArgumentException('The key is neither RSA from 2048 bits on nor P-256'),
         };
-
-        return new self($algorithm, $id, $key);
     }
 
     /**
@@ -55,41 +81,33 @@ final class Key
         if (($key['use'] ?? 'sig') !== 'sig') {
             return null;
         }
-        [$kind, $algorithm] = match ([$key['kty'] ?? '', $key['crv'] ?? '']) {
-            ['RSA', ''] => ['RSA', 'RS256'],
-            ['EC', 'P-256'] => ['EC', 'ES256'],
-            ['OKP', 'Ed25519'] => ['OKP', 'EdDSA'],
-            default => ['', ''],
+        $found = match ([$key['kty'] ?? '', $key['crv'] ?? '']) {
+            // 2048 bits: the first byte is at least 128.
+            ['RSA', ''] => strlen(ltrim($part('n'), "\0")) >= 256 && $part('e') !== '' ? new self('RS256', $id, $part('n'), $part('e')) : null,
+            ['EC', 'P-256'] => strlen($part('x')) === 32 && strlen($part('y')) === 32 ? new self('ES256', $id, $part('x'), $part('y')) : null,
+            ['OKP', 'Ed25519'] => strlen($part('x')) === 32 ? new self('EdDSA', $id, $part('x')) : null,
+            default => null,
         };
-        if ($kind === '' || ($key['alg'] ?? $algorithm) !== $algorithm) {
-            return null;
-        }
-        if ($kind === 'OKP') {
-            return strlen($part('x')) === SODIUM_CRYPTO_SIGN_PUBLICKEYBYTES ? new self('EdDSA', $id, $part('x')) : null;
-        }
-        $der = $kind === 'RSA' ? Der::rsa($part('n'), $part('e')) : Der::p256($part('x'), $part('y'));
-        try {
-            return self::pem("-----BEGIN PUBLIC KEY-----\n" . chunk_split(base64_encode($der), 64, "\n") . "-----END PUBLIC KEY-----\n", $id);
-        } catch (\InvalidArgumentException) {
-            return null;
-        }
+
+        return ($key['alg'] ?? $found?->algorithm) === $found?->algorithm ? $found : null;
+    }
+
+    /** Whether it can sign: a secret, or a private key. */
+    public function signs(): bool
+    {
+        return $this->private !== null;
     }
 
     /** @internal */
     public function verifies(string $text, string $signature): bool
     {
-        if (is_string($this->material)) {
-            return $this->algorithm === 'HS256'
-                ? hash_equals(hash_hmac('sha256', $text, $this->material, true), $signature)
-                : strlen($signature) === SODIUM_CRYPTO_SIGN_BYTES && sodium_crypto_sign_verify_detached($signature, $text, $this->material);
-        }
-        if ($this->algorithm === 'ES256') {
-            if (strlen($signature) !== 64) {
-                return false;
-            }
-            $signature = Der::signature($signature);
-        }
+        return verifies($this->algorithm, $this->first, $this->second, $text, $signature);
+    }
 
-        return openssl_verify($text, $signature, $this->material, OPENSSL_ALGO_SHA256) === 1;
+    /** @internal */
+    public function sign(string $text): string
+    {
+        return signature($this->algorithm, $this->private ?? '', $text)
+            ?? throw new \LogicException("This key cannot sign: $this->algorithm wants a secret or a private key");
     }
 }

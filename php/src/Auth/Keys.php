@@ -54,6 +54,12 @@ final class Keys
         return new self(self::parse($document) ?? throw new \InvalidArgumentException('This is no JSON Web Key Set'));
     }
 
+    /** @internal the first one that can sign */
+    public function signing(): ?Key
+    {
+        return array_values(array_filter($this->keys, static fn (Key $key): bool => $key->signs()))[0] ?? null;
+    }
+
     /**
      * @internal
      *

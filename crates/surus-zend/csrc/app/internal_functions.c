@@ -46,6 +46,36 @@ static ZEND_FUNCTION(surus_pattern_error)
 	}
 }
 
+/* Surus\Internal\verifies(string $algorithm, string $first, string $second, string $text, string $signature): bool */
+static ZEND_FUNCTION(surus_verifies)
+{
+	zend_string *algorithm, *first, *second, *text, *signature;
+	ZEND_PARSE_PARAMETERS_START(5, 5)
+		Z_PARAM_STR(algorithm)
+		Z_PARAM_STR(first)
+		Z_PARAM_STR(second)
+		Z_PARAM_STR(text)
+		Z_PARAM_STR(signature)
+	ZEND_PARSE_PARAMETERS_END();
+	RETURN_BOOL(surus_rs_verifies(surus_bytes_of(algorithm), surus_bytes_of(first), surus_bytes_of(second), surus_bytes_of(text),
+		surus_bytes_of(signature)));
+}
+
+/* Surus\Internal\signature(string $algorithm, string $key, string $text): ?string */
+static ZEND_FUNCTION(surus_signature)
+{
+	zend_string *algorithm, *key, *text;
+	ZEND_PARSE_PARAMETERS_START(3, 3)
+		Z_PARAM_STR(algorithm)
+		Z_PARAM_STR(key)
+		Z_PARAM_STR(text)
+	ZEND_PARSE_PARAMETERS_END();
+	surus_str signature;
+	if (surus_rs_sign(surus_bytes_of(algorithm), surus_bytes_of(key), surus_bytes_of(text), &signature)) {
+		RETURN_STRINGL(signature.ptr, signature.len);
+	}
+}
+
 /* Surus\Internal\json(mixed $value, int $flags = 0): string */
 static ZEND_FUNCTION(surus_json)
 {
@@ -253,6 +283,18 @@ ZEND_FUNCTION(surus_watch)
 ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_document, 0, 1, IS_STRING, 0)
 	ZEND_ARG_TYPE_INFO(0, routes, IS_STRING, 0)
 ZEND_END_ARG_INFO()
+ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_verifies, 0, 5, _IS_BOOL, 0)
+	ZEND_ARG_TYPE_INFO(0, algorithm, IS_STRING, 0)
+	ZEND_ARG_TYPE_INFO(0, first, IS_STRING, 0)
+	ZEND_ARG_TYPE_INFO(0, second, IS_STRING, 0)
+	ZEND_ARG_TYPE_INFO(0, text, IS_STRING, 0)
+	ZEND_ARG_TYPE_INFO(0, signature, IS_STRING, 0)
+ZEND_END_ARG_INFO()
+ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_signature, 0, 3, IS_STRING, 1)
+	ZEND_ARG_TYPE_INFO(0, algorithm, IS_STRING, 0)
+	ZEND_ARG_TYPE_INFO(0, key, IS_STRING, 0)
+	ZEND_ARG_TYPE_INFO(0, text, IS_STRING, 0)
+ZEND_END_ARG_INFO()
 ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_json, 0, 1, IS_STRING, 0)
 	ZEND_ARG_TYPE_INFO(0, value, IS_MIXED, 0)
 	ZEND_ARG_TYPE_INFO_WITH_DEFAULT_VALUE(0, flags, IS_LONG, 0, "0")
@@ -313,6 +355,8 @@ const zend_function_entry surus_internal_functions[] = {
 	ZEND_NS_NAMED_FE("Surus\\Schema", document, ZEND_FN(surus_schema_document), arginfo_document)
 	ZEND_NS_NAMED_FE("Surus\\Schema", page, ZEND_FN(surus_schema_page), arginfo_string)
 	ZEND_NS_NAMED_FE("Surus\\Internal", pattern_error, ZEND_FN(surus_pattern_error), arginfo_pattern_error)
+	ZEND_NS_NAMED_FE("Surus\\Internal", verifies, ZEND_FN(surus_verifies), arginfo_verifies)
+	ZEND_NS_NAMED_FE("Surus\\Internal", signature, ZEND_FN(surus_signature), arginfo_signature)
 	ZEND_NS_NAMED_FE("Surus\\Internal", json, ZEND_FN(surus_json), arginfo_json)
 	ZEND_NS_FE("Surus\\Internal", call_handler, arginfo_call_handler)
 	ZEND_NS_FE("Surus\\Internal", take_tokens, arginfo_take_tokens)

@@ -10,6 +10,7 @@ mod input;
 mod log;
 mod request;
 mod response;
+mod signatures;
 
 use std::ffi::c_void;
 
