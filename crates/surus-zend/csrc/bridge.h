@@ -189,6 +189,8 @@ bool surus_rs_is_conversation(int descriptor);
 void surus_rs_sever(int descriptor);
 /* Whether what the running task does now was cut off: nothing is to be begun before its code goes on in a `finally`. */
 bool surus_is_over(void);
+/* Whether phpredis waits on this connection for an answer that nobody has asked for. */
+bool surus_redis_waits_in_vain(int descriptor);
 /* The exchange of the running task, NULL outside of one. */
 void *surus_current_exchange(void);
 

@@ -6,10 +6,6 @@ use std::process::Command;
 
 const ADVERSARY: &str = env!("CARGO_BIN_EXE_surus-adversary");
 
-/// In the column `reset` phpredis connects again in the middle of an exchange and reads the answer to a question that it has
-/// not sent there, until its deadline, as under stock PHP (README.md). It has a run of its own, without that column.
-const PHPREDIS: &[&str] = &["redis", "system.session_redis"];
-
 fn run(mode: &str, clients: &str, arguments: &[&str]) {
     let mut command = Command::new(ADVERSARY);
     command.args(["--mode", mode, "--concurrency", clients, "--repeat", "10"]);
@@ -21,35 +17,20 @@ fn run(mode: &str, clients: &str, arguments: &[&str]) {
 }
 
 fn all_columns(mode: &str, clients: &str) {
-    let mut arguments = vec!["--seconds", "2"];
-    for name in PHPREDIS {
-        arguments.extend(["--without", name]);
-    }
-    run(mode, clients, &arguments);
-}
-
-fn phpredis(mode: &str, clients: &str) {
-    let mut arguments = vec!["--seconds", "1", "--without-interruption", "reset"];
-    for name in PHPREDIS {
-        arguments.extend(["--only", name]);
-    }
-    run(mode, clients, &arguments);
+    run(mode, clients, &["--seconds", "2"]);
 }
 
 #[test]
 fn classic() {
     all_columns("classic", "120");
-    phpredis("classic", "120");
 }
 
 #[test]
 fn coroutine() {
     all_columns("coroutine", "40");
-    phpredis("coroutine", "40");
 }
 
 #[test]
 fn process() {
     all_columns("process", "120");
-    phpredis("process", "120");
 }

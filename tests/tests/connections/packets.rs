@@ -2,13 +2,16 @@
 //! it, and no connection stays open.
 
 use std::fs;
+use std::io::Read;
+use std::net::TcpListener;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use surus_tests::dam::{Dam, Then};
 use surus_tests::http::Request;
 use surus_tests::mariadb::MariaDb;
 use surus_tests::surus::{Mode, Surus};
+use surus_tests::temp::TempDir;
 use surus_tests::waiting::{wait_for, wait_up_to};
 
 use super::{begin, server};
@@ -138,3 +141,37 @@ macro_rules! clients {
 
 // The last packets of a persistent connection are the answer to what makes it clean: the server has 2 s for it.
 clients! { plain_pdo_mysql plain_pdo_mysql_prepared pdo_mysql_prepared mysqli_statement }
+
+/// phpredis connects again where it reads, and waits for the answer to what it has not sent there.
+#[test]
+fn an_answer_that_nobody_has_asked_for_is_not_waited_for() {
+    for mode in Mode::ALL {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let port = listener.local_addr().expect("its address").port();
+        thread::spawn(move || {
+            let mut open = Vec::new();
+            for (number, mut stream) in listener.incoming().flatten().enumerate() {
+                // The first one is closed in place of an answer, the others stay.
+                if number == 0 {
+                    let _ = stream.read(&mut [0; 1024]);
+                } else {
+                    open.push(stream);
+                }
+            }
+        });
+        let folder = TempDir::new("redis");
+        let ask = format!(
+            "$redis = new Redis(); $redis->connect('127.0.0.1', {port});
+            try {{ $said = $redis->echo('word'); }} catch (RedisException $e) {{ $said = get_class($e); }}"
+        );
+        folder.file("index.php", &format!("<?php {ask} echo $said;"));
+        let handler = format!("<?php return function () {{ {ask} return $said; }};");
+        folder.file("app.php", &handler);
+        let server = Surus::serve(&mode.script(folder.path())).mode(mode).start();
+        let begun = Instant::now();
+        let response = Request::get("/").send(server.address());
+        let said = response.expect(200).text();
+        assert_eq!(said, "RedisException", "{}", mode.name());
+        assert!(begun.elapsed() < CLOSED, "{:?}", begun.elapsed());
+    }
+}
