@@ -23,7 +23,7 @@ final class SessionAuth implements Middleware
     public static function login(Request $request, string|int $id, mixed $user): void
     {
         $session = Sessions::of($request);
-        $session->regenerate();
+        $session->regenerate(anew: true);
         $session->set(self::KEY, $id);
         User::set($request, $user);
     }

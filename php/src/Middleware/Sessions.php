@@ -18,7 +18,8 @@ use Surus\Session\Store;
  * Sessions with strict rules: ids are made here and never taken from a client, a session that was not used for a while
  * or is old has ended, scripts cannot read the cookie, and nothing is kept of visitors of whom nothing is remembered.
  *
- * Of two requests of one session at the same time, what the later one writes stays.
+ * Of two requests of one session at the same time, what the later one writes stays; once one of them has ended the session, or
+ * given it another id, nothing that the other one writes does.
  */
 final class Sessions implements Middleware, SecurityScheme
 {
@@ -105,7 +106,7 @@ final class Sessions implements Middleware, SecurityScheme
         return $known;
     }
 
-    /** @param array{changed: bool, regenerated: bool, destroyed: bool, values: array<string, mixed>, begun: int} $state */
+    /** @param array{changed: bool, regenerated: bool, anew: bool, destroyed: bool, values: array<string, mixed>, begun: int} $state */
     private function save(Response $response, array $state, string $name, string $cookie, bool $secure): Response
     {
         ['changed' => $changed, 'regenerated' => $regenerated, 'destroyed' => $destroyed, 'values' => $values, 'begun' => $begun] = $state;
@@ -125,10 +126,16 @@ final class Sessions implements Middleware, SecurityScheme
         if ($this->store instanceof CookieStore) {
             $value = $this->store->seal($data, $seconds);
         } else {
+            $isThere = $cookie === '' || $this->store->update(self::key($cookie), $data, $seconds);
+            if (!$isThere && !$state['anew']) {
+                return $response;
+            }
             $value = $cookie === '' || $regenerated ? Vault::encode(random_bytes(32)) : $cookie;
-            $this->store->write(self::key($value), $data, $seconds);
-            if ($regenerated && $cookie !== '') {
-                $this->forget($cookie);
+            if ($value !== $cookie) {
+                $this->store->write(self::key($value), $data, $seconds);
+                if ($cookie !== '') {
+                    $this->forget($cookie);
+                }
             }
         }
 

@@ -6,7 +6,10 @@ namespace Surus\Session;
 
 use Psr\SimpleCache\CacheInterface;
 
-/** Sessions in any cache of PSR-16. One that drops entries when it is full ends sessions. */
+/**
+ * Sessions in any cache of PSR-16. One that drops entries when it is full ends sessions. Such caches know no step that writes only
+ * what is there: a logout at the very moment in which another request writes can be undone.
+ */
 final class CacheStore implements Store
 {
     /** @param string $prefix before each id */
@@ -26,6 +29,16 @@ final class CacheStore implements Store
         if (!$this->cache->set($this->prefix . $id, $data, $seconds)) {
             throw new \RuntimeException('The session cannot be written to its cache');
         }
+    }
+
+    public function update(string $id, string $data, int $seconds): bool
+    {
+        if (!$this->cache->has($this->prefix . $id)) {
+            return false;
+        }
+        $this->write($id, $data, $seconds);
+
+        return true;
     }
 
     public function delete(string $id): void

@@ -7,6 +7,8 @@ namespace Surus\Session;
 /** A file for each session. One in a hundred writes looks for old ones. */
 final class FileStore implements Store
 {
+    private const LOCKS = 16;
+
     /**
      * @param string $folder made if it is not there, for nobody else to read
      *
@@ -46,9 +48,44 @@ final class FileStore implements Store
         }
     }
 
+    public function update(string $id, string $data, int $seconds): bool
+    {
+        return $this->alone($id, function () use ($id, $data, $seconds): bool {
+            $isThere = is_file($this->path($id));
+            if ($isThere) {
+                $this->write($id, $data, $seconds);
+            }
+
+            return $isThere;
+        });
+    }
+
     public function delete(string $id): void
     {
-        @unlink($this->path($id));
+        $this->alone($id, fn (): bool => @unlink($this->path($id)));
+    }
+
+    /**
+     * While nobody else updates or deletes this session.
+     *
+     * @param \Closure(): bool $work
+     */
+    private function alone(string $id, \Closure $work): bool
+    {
+        // A few locks for all: files that stay.
+        $mask = umask(0077);
+        $lock = @fopen("$this->folder/lock-" . crc32($id) % self::LOCKS, 'c');
+        umask($mask);
+        if ($lock === false || !flock($lock, LOCK_EX)) {
+            throw new \RuntimeException("The session cannot be locked in $this->folder");
+        }
+        try {
+            clearstatcache(true, $this->path($id));
+
+            return $work();
+        } finally {
+            fclose($lock);
+        }
     }
 
     /** Deletes what is too old. */

@@ -37,6 +37,11 @@ final class RedisStore implements Store
         $this->server->connect()->setex($this->prefix . $id, $seconds, $data);
     }
 
+    public function update(string $id, string $data, int $seconds): bool
+    {
+        return (bool) $this->server->connect()->set($this->prefix . $id, $data, ['xx', 'ex' => $seconds]);
+    }
+
     public function delete(string $id): void
     {
         $this->server->connect()->del($this->prefix . $id);

@@ -10,6 +10,7 @@ final class Session
     private bool $changed = false;
     private bool $regenerated = false;
     private bool $destroyed = false;
+    private bool $anew = false;
 
     /**
      * @internal {@see \Surus\Middleware\Sessions} makes it
@@ -55,9 +56,14 @@ final class Session
         $this->set('_flash', $next);
     }
 
-    /** Another id with the same values: whenever somebody logs in or gets more rights. */
-    public function regenerate(): void
+    /**
+     * Another id with the same values: whenever somebody logs in or gets more rights.
+     *
+     * @param bool $anew also if another request has ended the session meanwhile: somebody logs in
+     */
+    public function regenerate(bool $anew = false): void
     {
+        $this->anew = $this->anew || $anew;
         $this->regenerated = $this->changed = true;
     }
 
@@ -77,13 +83,14 @@ final class Session
     /**
      * @internal
      *
-     * @return array{changed: bool, regenerated: bool, destroyed: bool, values: array<string, mixed>, begun: int}
+     * @return array{changed: bool, regenerated: bool, anew: bool, destroyed: bool, values: array<string, mixed>, begun: int}
      */
     public function state(): array
     {
         return [
             'changed' => $this->changed || $this->flash !== [],
             'regenerated' => $this->regenerated,
+            'anew' => $this->anew,
             'destroyed' => $this->destroyed,
             'values' => $this->values,
             'begun' => $this->begun,

@@ -13,6 +13,12 @@ interface Store
     /** @param int $seconds how long it is kept */
     public function write(string $id, string $data, int $seconds): void;
 
+    /**
+     * Writes in place of what is there, in one step: false if nothing is, since the session was ended meanwhile. Else a request
+     * that was slow would undo a logout.
+     */
+    public function update(string $id, string $data, int $seconds): bool;
+
     /** One that is not there is no error. */
     public function delete(string $id): void;
 }

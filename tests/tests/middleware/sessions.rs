@@ -133,3 +133,35 @@ fn in_redis() {
         .start();
     walk(&server, "redis");
 }
+
+/// A request that was slow does not bring back what another one has ended meanwhile.
+#[test]
+fn what_was_ended_stays_ended() {
+    let redis = Redis::shared();
+    let server = Surus::serve(&fixture("middleware/app.php"))
+        .env("REDIS_PORT", &redis.port().to_string())
+        .start();
+    for store in ["files", "redis", "cache"] {
+        for slow in ["set", "regenerate"] {
+            for end in ["destroy", "regenerate"] {
+                let get = |path: &str, session: &str| {
+                    ask(&server, &format!("GET /session/{store}/{path}"), &[session])
+                };
+                let set = get("set/user/ann", "Cookie: a=b").expect(200);
+                let session = cookie(&set, "session").unwrap();
+                let mut late = None;
+                thread::scope(|scope| {
+                    let waits = scope.spawn(|| get(&format!("slow/{slow}"), &session));
+                    thread::sleep(Duration::from_millis(150));
+                    get(end, &session).expect(200);
+                    assert_eq!(get("get", &session).text(), "[]", "{store}: {end}");
+                    late = Some(waits.join().unwrap().expect(200));
+                });
+                let case = format!("{store}: {slow} after {end}");
+                assert_eq!(get("get", &session).text(), "[]", "{case}");
+                // Nor by another id.
+                assert_eq!(cookie(&late.unwrap(), "session"), None, "{case}");
+            }
+        }
+    }
+}
