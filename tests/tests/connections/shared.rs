@@ -1,8 +1,12 @@
 //! Requests of one application share a connection. One of them gets its own answer, the other one is told.
 
 use std::fs;
-use std::io::{BufRead, BufReader};
-use std::net::TcpListener;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
 
 use surus_tests::http::{Connection, Request};
 use surus_tests::surus::{Mode, Surus};
@@ -277,5 +281,93 @@ fn a_statement_that_is_freed_does_not_disturb() {
             get(&server, &format!("/?{query}&word=carol&id=carol&seconds=0")),
             "carol"
         );
+    }
+}
+
+/// What lets all through to PostgreSQL, but, where it is armed, no answer to the end of a statement, until it is disarmed.
+struct Held {
+    port: u16,
+    is_armed: Arc<AtomicBool>,
+    holds: Arc<AtomicBool>,
+}
+
+impl Held {
+    fn start(target: u16) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let port = listener.local_addr().expect("its address").port();
+        let [is_armed, holds] = [(); 2].map(|()| Arc::new(AtomicBool::new(false)));
+        let (armed, held) = (is_armed.clone(), holds.clone());
+        thread::spawn(move || {
+            for client in listener.incoming().flatten() {
+                let server = TcpStream::connect(("127.0.0.1", target)).expect("the server");
+                for answers in [false, true] {
+                    let streams = (client.try_clone(), server.try_clone());
+                    let (client, server) = (streams.0.expect("it"), streams.1.expect("it"));
+                    let (mut from, mut to) = if answers {
+                        (server, client)
+                    } else {
+                        (client, server)
+                    };
+                    let (armed, held) = (armed.clone(), held.clone());
+                    thread::spawn(move || {
+                        let mut bytes = [0; 4096];
+                        while let Ok(length @ 1..) = from.read(&mut bytes) {
+                            let text = &bytes[..length];
+                            let frees = text.windows(10).any(|part| part == b"DEALLOCATE");
+                            if !answers && frees && armed.load(SeqCst) {
+                                held.store(true, SeqCst);
+                            }
+                            while answers && held.load(SeqCst) {
+                                thread::sleep(Duration::from_millis(5));
+                            }
+                            if to.write_all(text).is_err() {
+                                break;
+                            }
+                        }
+                    });
+                }
+            }
+        });
+        Self {
+            port,
+            is_armed,
+            holds,
+        }
+    }
+
+    fn disarm(&self) {
+        self.is_armed.store(false, SeqCst);
+        self.holds.store(false, SeqCst);
+    }
+}
+
+/// A statement that had to wait for its end is freed when the connection is nobody's. No function is called then, and the
+/// connection is in use all the same.
+#[test]
+fn a_statement_that_is_being_freed_is_not_disturbed() {
+    let server = server(Mode::Coroutine, "").start();
+    let held = Held::start(port("pgsql"));
+    let query = format!("case=keep_statement&port={}", held.port);
+    let carol = || {
+        let target = format!("/orders?{query}&word=carol&id=carol&seconds=0");
+        Request::get(&target).send(server.address())
+    };
+    for round in 0..3 {
+        let id = format!("bob{round}");
+        let mut bob = start(&server, &format!("/users?{query}&word=bob"), &id);
+        held.is_armed.store(true, SeqCst);
+        let target = format!("/orders?{query}&word=alice{round}&seconds=0.5");
+        let alice = start(&server, &target, &format!("alice{round}"));
+        fs::write(server.folder().join(format!("{id}.go")), "").expect("a sign");
+        bob.response("GET").expect("an answer").expect(500);
+        wait_for("it is not freed", || held.holds.load(SeqCst));
+        carol().expect(500);
+        let log = server.log();
+        let told = "is in use by another request: GET /orders has begun the end of a statement";
+        assert!(log.contains(told), "{log}");
+        held.disarm();
+        assert_eq!(answer(alice), format!("alice{round}"));
+        wait_for("it stays in use", || carol().status == 200);
+        assert_eq!(carol().expect(200).text(), "carol");
     }
 }

@@ -4,6 +4,7 @@
 #include "connections/handle_uses.h"
 #include "connections/handles.h"
 #include "task/running.h"
+#include "task/state.h"
 
 /* What stands before the handlers of objects whose end matters here. Extensions make these structs when they start. */
 typedef struct {
@@ -39,6 +40,9 @@ static bool is_used_by_another(zend_object *object)
 	surus_handle_kind *kind = surus_handle_kind_of(object);
 	const void *handle = kind && kind->answers_to_free ? surus_handle_of(kind, object) : NULL;
 	const surus_use *known = handle ? surus_use_find(handle) : NULL;
+	if (known && known->freeing) {
+		return known->freeing != surus_running;
+	}
 	return known && known->task && known->task != surus_running && surus_use_in(known->task, handle);
 }
 
@@ -77,10 +81,37 @@ void surus_free_waiting(surus_isolate *isolate)
 	}
 }
 
+/* No function is called, and the driver may wait: the handle says who is at it. */
 static void free_object(zend_object *object)
 {
+	surus_handle_kind *kind = surus_handle_kind_of(object);
+	surus_task *task = surus_running && surus_running->fiber ? surus_running : NULL;
+	const void *handle = kind && kind->answers_to_free && task ? surus_handle_of(kind, object) : NULL;
 	surus_uses_forget_object(object);
-	ending_of(object)->free(object);
+	if (!handle) {
+		ending_of(object)->free(object);
+		return;
+	}
+	surus_use *use = surus_use_find(handle);
+	use = use ? use : surus_use_note(handle, task, NULL, kind);
+	bool is_outer = !use->freeing;
+	use->freeing = is_outer ? task : use->freeing;
+	surus_use_changes++;
+	volatile bool whole = false;
+	zend_try {
+		ending_of(object)->free(object);
+		whole = true;
+	} zend_end_try();
+	use = surus_use_find(handle);
+	if (use && is_outer) {
+		use->freeing = NULL;
+		if (!use->task && !use->object) {
+			surus_use_forget(use);
+		}
+	}
+	if (!whole) {
+		zend_bailout();
+	}
 }
 
 /* Of all objects of a kind, once there is one. */

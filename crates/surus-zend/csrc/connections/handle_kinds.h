@@ -49,6 +49,7 @@ struct surus_use {
 	zend_object *object;
 	int number;        /* of a stream: another one may be where it was */
 	surus_phase phase;
+	const surus_task *freeing; /* is freeing an object that talks to the server by this handle */
 	bool is_broken;    /* its request was given up inside of it */
 	bool is_mixed;     /* a stream: requests have asked at the same time, and nobody knows whose the next answer is */
 	bool is_kept;      /* a persistent stream: it outlives its request */

@@ -110,6 +110,14 @@ void surus_use_forget(surus_use *use)
 {
 	surus_use_changes++;
 	leave(use, BY_TASK);
+	if (use->freeing) {
+		/* Others have to see it. */
+		leave(use, BY_OBJECT);
+		use->task = NULL;
+		use->object = NULL;
+		use->phase = SURUS_IDLE;
+		return;
+	}
 	leave(use, BY_OBJECT);
 	leave(use, BY_HANDLE);
 	free(use);
@@ -132,6 +140,7 @@ void surus_uses_forget_isolate(const surus_isolate *isolate)
 		for (surus_use *use = surus_use_buckets[i], *next; use; use = next) {
 			next = use->by_handle.next;
 			if (use->isolate == isolate) {
+				use->freeing = NULL;
 				surus_use_forget(use);
 			}
 		}

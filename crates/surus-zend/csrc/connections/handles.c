@@ -170,7 +170,7 @@ static surus_use *take(surus_task *task, const used *what, surus_step step)
 	if (known && known->task && known->task != task && step == SURUS_USES && known->phase != SURUS_IDLE) {
 		return known; /* who only looks does not take it over */
 	}
-	if (known && known->kind->end && !kind->end) {
+	if (known && known->object && known->kind->end && !kind->end) {
 		surus_use_pass(known, task); /* and still by the object that ends what is begun */
 	} else if (!known || known->task != task || known->object != what->object) {
 		bool mixes = step == SURUS_ASKS && known && known->task && known->phase == SURUS_ASKED;
@@ -246,6 +246,11 @@ static zend_never_inline surus_use *claim_new(surus_task *task, const used *what
 	surus_use *use = surus_use_find(what->handle);
 	bool is_own = what->kind->is_watched && use && use->task == task && use->number == what->number
 		&& (use->kind == what->kind || use->kind->end || !what->kind->end);
+	if (UNEXPECTED(use && use->freeing && use->freeing != task)) {
+		surus_throw_in_use(what->object ? ZSTR_VAL(what->object->ce->name) : "A stream", (surus_task *)use->freeing, NULL,
+			"the end of a statement");
+		return NULL;
+	}
 	if (UNEXPECTED(!is_own) && !(use = take(task, what, step))) {
 		return NULL;
 	}
