@@ -8,6 +8,8 @@ mod cut;
 mod errno;
 #[path = "connections/half.rs"]
 mod half;
+#[path = "connections/late.rs"]
+mod late;
 #[path = "connections/multiplexed.rs"]
 mod multiplexed;
 #[path = "connections/packets.rs"]

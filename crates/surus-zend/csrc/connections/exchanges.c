@@ -86,12 +86,17 @@ static bool is_known_to_answer(int descriptor)
 	return false;
 }
 
-static void close_mixed(int descriptor)
+static void note_answering(int descriptor)
 {
-	if (!is_known_to_answer(descriptor)) {
+	if (descriptor >= 0 && surus_rs_is_conversation(descriptor) && !is_known_to_answer(descriptor)) {
 		answering[next_answering] = peer_of(descriptor);
 		next_answering = (next_answering + 1) % (sizeof answering / sizeof *answering);
 	}
+}
+
+static void close_mixed(int descriptor)
+{
+	note_answering(descriptor);
 	surus_rs_sever(descriptor);
 }
 
@@ -146,6 +151,17 @@ void surus_socket_close(const void *handle)
 	close_mixed(descriptor_of_socket(handle));
 }
 
+/* Who has asked wants the answer, and has not got it yet. */
+void surus_stream_wants(const void *handle)
+{
+	note_answering(descriptor_of_stream((php_stream *)handle));
+}
+
+void surus_socket_wants(const void *handle)
+{
+	note_answering(descriptor_of_socket(handle));
+}
+
 /* Its answer may come, where none ever has. */
 static bool is_to_come(int descriptor, surus_phase phase)
 {
@@ -165,6 +181,8 @@ bool surus_stream_leave(surus_use *use, surus_phase phase, bool broken_off)
 	} else if (is_there && broken_off) {
 		use->is_mixed |= is_to_come(descriptor_of_stream((php_stream *)use->handle), phase);
 	}
+	/* Who gets a persistent one next may write to it, and not read. */
+	use->is_mixed |= use->is_kept && phase == SURUS_ASKED && is_there && is_to_come(descriptor_of_stream((php_stream *)use->handle), phase);
 	return use->is_mixed || (use->is_kept && phase == SURUS_ASKED);
 }
 

@@ -8,6 +8,8 @@ const char *surus_stream_open(const surus_use *use, surus_step now);
 const char *surus_socket_open(const surus_use *use, surus_step now);
 void surus_stream_close(const void *handle);
 void surus_socket_close(const void *handle);
+void surus_stream_wants(const void *handle);
+void surus_socket_wants(const void *handle);
 bool surus_stream_leave(surus_use *use, surus_phase phase, bool broken_off);
 bool surus_socket_leave(surus_use *use, surus_phase phase, bool broken_off);
 bool surus_socket_is_of_all(const void *handle);

@@ -262,13 +262,13 @@ static surus_handle_kind kinds[] = {
 	{.class = "gearmanworker"},
 	{.class = "solrclient"},
 	{.class = "oauth"},
-	{.class = "socket", .open = surus_socket_open, .leave = surus_socket_leave, .close = surus_socket_close,
+	{.class = "socket", .open = surus_socket_open, .leave = surus_socket_leave, .wants = surus_socket_wants, .close = surus_socket_close,
 		.is_of_all = surus_socket_is_of_all},
 };
 
 surus_handle_kind surus_stream_kind
 	= {.class = "stream", .is_watched = true, .open = surus_stream_open, .leave = surus_stream_leave,
-		.close = surus_stream_close};
+		.wants = surus_stream_wants, .close = surus_stream_close};
 
 #define KINDS (sizeof kinds / sizeof *kinds)
 

@@ -31,6 +31,8 @@ typedef struct {
 	zend_object *(*part_of)(zend_object *object);
 	bool answers_to_free; /* freeing the object talks to the server */
 	bool is_watched;      /* connections/handle_endings.c stands before the end of its objects */
+	/* Who has asked on it has read, and got nothing yet. */
+	void (*wants)(const void *handle);
 	/* Requests have asked at the same time, and one wants an answer. */
 	void (*close)(const void *handle);
 	/* Makes it work again after a request that was cut off. */

@@ -160,7 +160,8 @@ static surus_use *take(surus_task *task, const used *what, surus_step step)
 		surus_watch_end(what->object, kind);
 	}
 	surus_use *known = surus_use_find(what->handle);
-	if (known && known->number != what->number) {
+	/* Each request has another resource for a persistent stream. */
+	if (known && known->number != what->number && !(known->is_kept && what->is_kept)) {
 		surus_use_forget(known); /* it is closed */
 		known = NULL;
 	}
@@ -343,13 +344,14 @@ static bool has_got(const zval *result)
 }
 
 /* An answer that may be anybody's is nobody's. */
-static bool is_nobodys(const surus_use *use, surus_step step)
+static bool is_nobodys(surus_use *use, surus_step step)
 {
 	if (!use || !use->is_mixed || step != SURUS_READS) {
 		return false;
 	}
 	surus_throw_mixed(use->object ? ZSTR_VAL(use->object->ce->name) : "A stream");
 	use->kind->close(use->handle);
+	use->is_mixed = !use->is_kept; /* another one may be where a persistent one was */
 	return true;
 }
 
@@ -370,17 +372,25 @@ static zend_never_inline ZEND_NAMED_FUNCTION(guarded_line_new)
 	} else if (task && !task->fiber && function->way == SURUS_BY_RESOURCE && find_used(function, execute_data, &what) && what.is_kept) {
 		use = surus_use_find(what.handle);
 		use = use ? use : surus_use_note(what.handle, NULL, NULL, what.kind);
+		use->is_kept = true;
 		task = NULL;
+		if (UNEXPECTED(is_nobodys(use, step))) {
+			RETURN_THROWS();
+		}
 	}
 	/* The question may be on its way before the function returns. */
 	if (use && (step == SURUS_ASKS || step == SURUS_CLOSES)) {
 		use->phase = after[step];
 	}
 	function->handler(INTERNAL_FUNCTION_PARAM_PASSTHRU);
-	if (use && step == SURUS_READS && has_got(return_value)) {
+	if (use && step == SURUS_READS) {
 		use = surus_use_find(what.handle);
 		if (use && use->task == task && use->phase == SURUS_ASKED) {
-			use->phase = SURUS_HEARD;
+			if (has_got(return_value)) {
+				use->phase = SURUS_HEARD;
+			} else {
+				use->kind->wants(what.handle);
+			}
 		}
 	}
 }

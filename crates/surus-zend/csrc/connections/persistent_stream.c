@@ -40,6 +40,15 @@ static void forget(const php_stream *stream)
 	}
 }
 
+/* Where nothing was ever answered it may have been a line for a log: others may write there, but an answer would be nobody's. */
+static void leave_question(const php_stream *stream)
+{
+	surus_use *use = surus_use_find(stream);
+	if (use && use->phase == SURUS_ASKED) {
+		use->is_mixed = true;
+	}
+}
+
 static bool has_answers(php_stream *stream)
 {
 	php_socket_t descriptor = -1;
@@ -59,6 +68,8 @@ static void close_stale(void)
 		if (!is_redis && !is_in_use(stream) && (is_asked(stream) || has_answers(stream))) {
 			forget(stream);
 			surus_kept_close(&kept[i]);
+		} else if (!is_in_use(stream)) {
+			leave_question(stream);
 		}
 	}
 }
