@@ -57,7 +57,7 @@ final class PooledConnection
             $this->initial['charset'] = $handle->character_set_name();
             $this->initial['database'] = $handle->query('SELECT DATABASE()')->fetch_row()[0] ?? null;
         } elseif ($handle instanceof \Redis) {
-            $this->initial['database'] = $handle->getDbNum();
+            $this->initial = ['database' => $handle->getDbNum(), 'options' => self::optionsOf($handle)];
         }
         if ($reset !== null) {
             $reset($this->handle);
@@ -168,11 +168,51 @@ final class PooledConnection
 
             return $status !== PGSQL_TRANSACTION_ACTIVE && $status !== PGSQL_TRANSACTION_UNKNOWN
                 && ($status === PGSQL_TRANSACTION_IDLE || @pg_query($handle, 'ROLLBACK') !== false)
-                && @pg_query($handle, 'DISCARD ALL') !== false;
+                && @pg_query($handle, 'DISCARD ALL') !== false && self::forgetMessages($handle);
         }
         if ($handle instanceof \Redis) {
-            return $handle->getMode() === \Redis::ATOMIC && $handle->unwatch()
-                && ($handle->getDbNum() === $this->initial['database'] || $handle->select($this->initial['database']));
+            return $handle->getMode() === \Redis::ATOMIC && $this->resetRedis($handle);
+        }
+
+        return true;
+    }
+
+    /** @return array<int, mixed> options of phpredis, by number: key prefix, serializer, time limits */
+    private static function optionsOf(\Redis $handle): array
+    {
+        static $numbers = null;
+        $numbers ??= array_filter(
+            (new \ReflectionClass(\Redis::class))->getConstants(),
+            static fn (mixed $value, string $name): bool => is_int($value) && preg_match('/^OPT_(?!FAILOVER|SLAVE)/', $name) === 1,
+            ARRAY_FILTER_USE_BOTH,
+        );
+        $options = [];
+        foreach ($numbers as $number) {
+            $options[$number] = @$handle->getOption($number);
+        }
+
+        return $options;
+    }
+
+    private function resetRedis(\Redis $handle): bool
+    {
+        foreach (self::optionsOf($handle) as $option => $value) {
+            $before = $this->initial['options'][$option] ?? null;
+            if ($value !== $before && @$handle->setOption($option, $before ?? '') !== true) {
+                return false;
+            }
+        }
+        $handle->clearLastError();
+
+        return $handle->unwatch() && ($handle->getDbNum() === $this->initial['database'] || $handle->select($this->initial['database']));
+    }
+
+    /** Notices and notifications that came for the last one. */
+    private static function forgetMessages(\PgSql\Connection $handle): bool
+    {
+        pg_last_notice($handle, PGSQL_NOTICE_CLEAR);
+        while (pg_get_notify($handle) !== false) {
+            continue;
         }
 
         return true;
@@ -180,16 +220,16 @@ final class PooledConnection
 
     private function resetPdo(\PDO $handle): bool
     {
+        // Temporary tables, attached files, PRAGMAs and functions: SQLite has no way back, and a new one costs little.
+        if ($handle->getAttribute(\PDO::ATTR_DRIVER_NAME) === 'sqlite') {
+            return false;
+        }
         $isReset = reset_connection($handle);
         if ($isReset === false) {
             return false;
         }
         if ($isReset === null && $handle->inTransaction()) {
             $handle->rollBack();
-        } elseif ($isReset === null && $handle->getAttribute(\PDO::ATTR_DRIVER_NAME) === 'sqlite') {
-            // PDO does not know of one that was begun with exec().
-            $handle->setAttribute(\PDO::ATTR_ERRMODE, \PDO::ERRMODE_SILENT);
-            $handle->exec('ROLLBACK');
         }
         foreach ($this->initial as $attribute => $value) {
             if ($attribute === \PDO::ATTR_ERRMODE || $handle->getAttribute($attribute) !== $value) {
