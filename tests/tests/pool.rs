@@ -168,7 +168,7 @@ fn each_user_finds_it_clean() {
         ),
         (
             "redis",
-            json!({"database": 3, "prefix": "", "serializer": 0, "timeout": 0.0}),
+            json!({"database": 3, "prefix": "", "serializer": 0, "timeout": 60}),
         ),
     ];
     for (pool, clean) in clean {

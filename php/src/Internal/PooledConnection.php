@@ -198,6 +198,8 @@ final class PooledConnection
     {
         foreach (self::optionsOf($handle) as $option => $value) {
             $before = $this->initial['options'][$option] ?? null;
+            // None is PHP's own; set, 0 would not wait at all.
+            $before = $option === \Redis::OPT_READ_TIMEOUT && !$before ? (float) ini_get('default_socket_timeout') : $before;
             if ($value !== $before && @$handle->setOption($option, $before ?? '') !== true) {
                 return false;
             }
