@@ -211,6 +211,7 @@ scripts! {
     environment
     fiber_after_shutdown
     file_lock
+    gmp_random
     header_callback
     include_in_error_handler
     include_path

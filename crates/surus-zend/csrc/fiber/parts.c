@@ -99,7 +99,7 @@ static void end_directory(void *address, size_t size)
 static const struct { const char *module; bool ends, starts; end_part end; } request_modules[] = {
 	{"session", true, true, NULL}, {"libxml", true, true, NULL}, {"json", false, false, NULL}, {"posix", false, false, NULL},
 	{"sockets", true, false, NULL}, {"bcmath", false, false, NULL}, {"intl", true, true, NULL}, {"zlib", true, false, NULL},
-	{"pgsql", true, true, end_connections}, {"openssl", false, false, end_errors},
+	{"pgsql", true, true, end_connections}, {"openssl", false, false, end_errors}, {"gmp", true, false, NULL},
 };
 
 /* The module that ends what a hidden region holds. */
