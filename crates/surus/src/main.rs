@@ -46,6 +46,7 @@ mod worker;
 use std::io::Write;
 use std::process::ExitCode;
 
+use clap::error::ErrorKind;
 use clap::Parser;
 use surus_master::{Inherited, Predecessor};
 
@@ -56,6 +57,19 @@ use config::Config;
 const BOOT_FAILED: u8 = 1;
 /// Wrong usage, or a configuration that cannot be served.
 const MISCONFIGURED: u8 = 2;
+
+/// With the command that is meant where a path stands in its place, as behind php or a web server of a framework.
+fn exit(error: &clap::Error) -> ! {
+    let first = std::env::args_os().nth(1).filter(|word| {
+        error.kind() == ErrorKind::InvalidSubcommand && std::path::Path::new(word).exists()
+    });
+    let _ = error.print();
+    if let Some(path) = first {
+        let hint = format!("\n  tip: to serve it: surus serve {}\n", path.display());
+        let _ = std::io::stderr().write_all(hint.as_bytes());
+    }
+    std::process::exit(error.exit_code())
+}
 
 fn main() -> ExitCode {
     // Before anything else opens a file.
@@ -73,7 +87,7 @@ fn main() -> ExitCode {
             if let Some(predecessor) = predecessor {
                 predecessor.tell(&error.to_string());
             }
-            error.exit();
+            exit(&error);
         }
     };
     if !matches!(cli.command, Command::Serve(_)) {

@@ -386,3 +386,16 @@ fn a_server_is_found_by_its_configuration() {
     let (code, text) = command(&["status", "."]);
     assert_eq!((code, text), (Some(2), list));
 }
+
+/// As behind `php`, or the servers of frameworks.
+#[test]
+fn a_path_in_place_of_a_command_is_told_the_command() {
+    let folder = hello("told");
+    let path = folder.path().to_str().expect("a path");
+    let (code, text) = Surus::run(&[path]);
+    assert_eq!(code, Some(2), "{text}");
+    assert!(text.contains(&format!("surus serve {path}")), "{text}");
+    let (code, text) = Surus::run(&["nothing"]);
+    assert_eq!(code, Some(2), "{text}");
+    assert!(!text.contains("surus serve nothing"), "{text}");
+}
