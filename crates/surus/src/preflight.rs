@@ -179,7 +179,9 @@ fn folders_of_php(config: &Config) {
         ("upload_tmp_dir", last("upload_tmp_dir"), "uploads"),
     ];
     for (name, folder, what) in folders {
-        let Some(folder) = folder.filter(|folder| !folder.is_empty()) else {
+        // An address is for another handler, and may have a password.
+        let Some(folder) = folder.filter(|folder| !folder.is_empty() && !folder.contains("://"))
+        else {
             continue;
         };
         let tried = in_child_as(
