@@ -351,6 +351,11 @@ namespace Surus\Internal {
     {
     }
 
+    /** MYSQLI_OPT_INT_AND_FLOAT_NATIVE, which mysqli can only set. */
+    function native_numbers(object $connection, ?bool $set = null): bool
+    {
+    }
+
     /** Whether an idle connection is still open; null where only its server could tell. */
     function is_alive(object $connection): ?bool
     {

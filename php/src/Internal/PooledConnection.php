@@ -55,6 +55,7 @@ final class PooledConnection
             }
         } elseif ($handle instanceof \mysqli) {
             $this->initial['charset'] = $handle->character_set_name();
+            $this->initial['numbers'] = native_numbers($handle);
             $this->initial['database'] = $handle->query('SELECT DATABASE()')->fetch_row()[0] ?? null;
         } elseif ($handle instanceof \Redis) {
             $this->initial = ['database' => $handle->getDbNum(), 'options' => self::optionsOf($handle)];
@@ -158,6 +159,8 @@ final class PooledConnection
             return $this->resetPdo($handle);
         }
         if ($handle instanceof \mysqli) {
+            native_numbers($handle, $this->initial['numbers']);
+
             return reset_connection($handle) === true && $handle->set_charset($this->initial['charset'])
                 && ($this->initial['database'] === null
                     ? $handle->query('SELECT DATABASE()')->fetch_row()[0] === null

@@ -195,11 +195,22 @@ bool surus_mysqlnd_is_alive(void *connection)
 	return stream && stream->readpos == stream->writepos && !surus_is_readable(descriptor_of(data));
 }
 
-bool surus_mysqli_reset(zend_object *object)
+static MYSQLND_CONN_DATA *data_of(zend_object *object)
 {
 	const MYSQLI_RESOURCE *resource = php_mysqli_fetch_object(object)->ptr;
 	MYSQLND *link = resource && resource->ptr && resource->status == MYSQLI_STATUS_VALID ? ((MY_MYSQL *)resource->ptr)->mysql : NULL;
-	MYSQLND_CONN_DATA *data = link && surus_is_mysqlnd(link) ? link->data : NULL;
+	return link && surus_is_mysqlnd(link) ? link->data : NULL;
+}
+
+bool *surus_mysqli_native_numbers(zend_object *object)
+{
+	MYSQLND_CONN_DATA *data = data_of(object);
+	return data && data->options ? &data->options->int_and_float_native : NULL;
+}
+
+bool surus_mysqli_reset(zend_object *object)
+{
+	MYSQLND_CONN_DATA *data = data_of(object);
 	return data && reset_session(data) && data->m->execute_init_commands(data) == PASS && is_idle(data);
 }
 

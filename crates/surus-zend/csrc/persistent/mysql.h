@@ -7,6 +7,8 @@
 void surus_mysqli_start(void);
 void surus_mysqli_clean(surus_task *task);
 /* Of an object of mysqli. */
+/* MYSQLI_OPT_INT_AND_FLOAT_NATIVE, which can be set only; NULL: it has none. */
+bool *surus_mysqli_native_numbers(zend_object *object);
 bool surus_mysqli_reset(zend_object *object);
 /* Whether an idle connection of mysqlnd was closed, or has an answer for nobody. */
 bool surus_mysqlnd_is_alive(void *connection);
