@@ -44,6 +44,7 @@ mod table;
 mod worker;
 
 use std::io::Write;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
@@ -60,9 +61,8 @@ const MISCONFIGURED: u8 = 2;
 
 /// With the command that is meant where a path stands in its place, as behind php or a web server of a framework.
 fn exit(error: &clap::Error) -> ! {
-    let first = std::env::args_os().nth(1).filter(|word| {
-        error.kind() == ErrorKind::InvalidSubcommand && std::path::Path::new(word).exists()
-    });
+    let first = std::env::args_os().nth(1).map(PathBuf::from);
+    let first = first.filter(|path| error.kind() == ErrorKind::InvalidSubcommand && path.exists());
     let _ = error.print();
     if let Some(path) = first {
         let hint = format!("\n  tip: to serve it: surus serve {}\n", path.display());
