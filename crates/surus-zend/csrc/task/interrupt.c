@@ -108,6 +108,7 @@ void zend_set_timeout(zend_long seconds, bool reset_signals)
 	EG(timeout_seconds) = seconds;
 	surus_task *task = surus_running;
 	if (task) {
+		task->stopped_at -= task->ticks; /* the slice after a stop goes on */
 		task->ticks = 0;
 		uint64_t limit = seconds > 0 && tick_us ? (uint64_t)seconds * 1000000 / tick_us : 0;
 		task->tick_limit = limit > UINT32_MAX ? UINT32_MAX : (uint32_t)limit;
