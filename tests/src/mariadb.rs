@@ -45,6 +45,8 @@ impl MariaDb {
                 "--skip-test-db",
             ])
             .arg(format!("--datadir={}", data.display()))
+            // A server that starts removes the temporary tables of all others in its folder for them.
+            .env("TMPDIR", folder.path())
             .current_dir(folder.path());
         process::run(install);
 
@@ -81,6 +83,7 @@ impl MariaDb {
                 "--innodb-flush-method=nosync",
             ])
             .args(["--character-set-server=utf8mb4", "--performance-schema=off"])
+            .env("TMPDIR", folder.path())
             .current_dir(folder.path());
         let mut process = Process::start("mariadb", command, Signal::SIGKILL, folder.path());
         process.wait_until(|process| process.stderr().contains("ready for connections"));
