@@ -2,16 +2,26 @@
 
 use std::{env, fs, path::Path};
 
-/// The PHP classes that are part of the binary, as a Rust table sorted by lower-case name: PSR-4 below php/src, and
-/// below php/psr what stands in for packages that are not installed.
+/// Folders of classes, the namespace of each, and how their files are called in messages. The packages' composer.json say
+/// the same (php/tests/PackagesTest.php); `psr` stands in for packages that are not installed.
+const PACKAGES: [(&str, &str, &str); 8] = [
+    ("core/src", "surus", ""),
+    ("auth/src", "surus\\auth", "Auth/"),
+    ("cache/src", "surus\\cache", "Cache/"),
+    ("config/src", "surus\\config", "Config/"),
+    ("session/middleware", "surus\\middleware", "Middleware/"),
+    ("session/src", "surus\\session", "Session/"),
+    ("view/src", "surus\\view", "View/"),
+    ("psr", "psr", "psr/"),
+];
+
+/// The PHP classes that are part of the binary, as a Rust table sorted by lower-case name: PSR-4 below the folders of `php`.
 pub(crate) fn embed() {
     let mut rows = Vec::new();
-    for (root, namespace, prefix) in [
-        ("../../php/src", "surus", ""),
-        ("../../php/psr", "psr", "psr/"),
-    ] {
+    for (folder, namespace, prefix) in PACKAGES {
+        let root = format!("../../php/{folder}");
         println!("cargo:rerun-if-changed={root}");
-        let root = fs::canonicalize(root).expect("the folder of classes is there");
+        let root = fs::canonicalize(&root).expect("the folder of classes is there");
         let mut folders = vec![root.clone()];
         while let Some(folder) = folders.pop() {
             println!("cargo:rerun-if-changed={}", folder.display());

@@ -1,4 +1,4 @@
-/* Handler arguments: planned once at boot (php/src/Internal/Planner.php), filled per request without reflection. */
+/* Handler arguments: planned once at boot (php/core/src/Internal/Planner.php), filled per request without reflection. */
 #include "http/arguments.h"
 #include "http/hydrate.h"
 #include "http/hydrator.h"

@@ -1,4 +1,4 @@
-//! The PHP classes that come with the binary: everything below php/src.
+//! The PHP classes that come with the binary: everything in the packages below `php`.
 
 /// `(lower-case class name, file name in backtraces, source)`, sorted.
 const SOURCES: &[(&str, &str, &str)] = include!(concat!(env!("OUT_DIR"), "/php_classes.rs"));

@@ -9,7 +9,7 @@ use Surus\Http\Middleware;
 use Surus\Http\Request;
 use Surus\Http\Response;
 use Surus\Security\Vault;
-use Surus\Schema\SecurityScheme;
+use Surus\Schema\SessionScheme;
 use Surus\Session\CookieStore;
 use Surus\Session\Session;
 use Surus\Session\Store;
@@ -21,7 +21,7 @@ use Surus\Session\Store;
  * Of two requests of one session at the same time, what the later one writes stays; once one of them has ended the session, or
  * given it another id, nothing that the other one writes does.
  */
-final class Sessions implements Middleware, SecurityScheme
+final class Sessions implements Middleware, SessionScheme
 {
     /**
      * @param int $idle seconds without a request after which it ends, give or take a twentieth

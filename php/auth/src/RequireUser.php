@@ -8,9 +8,10 @@ use Surus\Http\HttpException;
 use Surus\Http\Middleware;
 use Surus\Http\Request;
 use Surus\Http\Response;
+use Surus\Schema\RequiresUser;
 
 /** Lets nobody through who is not known: to the login page with a browser, 401 otherwise. */
-final class RequireUser implements Middleware
+final class RequireUser implements Middleware, RequiresUser
 {
     /** @param string|null $login path of the login page, which finds where to go `back` to in its query string */
     public function __construct(private readonly ?string $login = null)

@@ -22,7 +22,7 @@ use Surus\Internal\Recipe;
  */
 final class Container implements ContainerInterface
 {
-    /* What these are unless somebody declares another one. */
+    /* What these are unless somebody declares another one. The cache is of surus/cache, which every server has. */
     private const OWN = [
         CacheInterface::class => Cache\SharedCache::class,
         EventDispatcherInterface::class => Events\Dispatcher::class,

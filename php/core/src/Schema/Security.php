@@ -5,10 +5,7 @@ declare(strict_types=1);
 namespace Surus\Schema;
 
 use Psr\Container\ContainerInterface;
-use Surus\Auth\RequireUser;
-use Surus\Auth\SessionAuth;
 use Surus\BootError;
-use Surus\Middleware\Sessions;
 
 /**
  * What credentials routes ask for, from the middleware around them.
@@ -38,17 +35,17 @@ final class Security
         $middleware = array_map($this->made(...), $middleware);
         foreach ($middleware as $one) {
             // Not each session is somebody's who has logged in.
-            if ($one instanceof Sessions && !self::has($middleware, SessionAuth::class)) {
+            if ($one instanceof SessionScheme && !self::has($middleware, UserOfSession::class)) {
                 continue;
             }
-            $refuses = $refuses || ($one instanceof SecurityScheme && !$one instanceof Sessions);
+            $refuses = $refuses || ($one instanceof SecurityScheme && !$one instanceof SessionScheme);
             if ($one instanceof SecurityScheme && $one->isOptional()) {
                 $optional[] = [$this->name($one) => []];
             } elseif ($one instanceof SecurityScheme) {
                 $required[$this->name($one)] = [];
             }
         }
-        $wantsUser = self::has($middleware, RequireUser::class);
+        $wantsUser = self::has($middleware, RequiresUser::class);
         $security = match (true) {
             $required !== [] => [$required],
             $wantsUser || $optional === [] => $optional,
@@ -61,10 +58,10 @@ final class Security
     }
 
     /** @param list<mixed> $middleware objects, or names of classes that nobody has made yet */
-    private static function has(array $middleware, string $class): bool
+    private static function has(array $middleware, string $interface): bool
     {
         foreach ($middleware as $one) {
-            if ($one instanceof $class || $one === $class) {
+            if ((is_object($one) || is_string($one)) && is_a($one, $interface, true)) {
                 return true;
             }
         }

@@ -8,9 +8,10 @@ use Surus\Http\Middleware;
 use Surus\Http\Request;
 use Surus\Http\Response;
 use Surus\Middleware\Sessions;
+use Surus\Schema\UserOfSession;
 
 /** Who has logged in, remembered by the session. Behind {@see Sessions}; whether somebody must be is {@see RequireUser}'s. */
-final class SessionAuth implements Middleware
+final class SessionAuth implements Middleware, UserOfSession
 {
     private const KEY = '_user';
 
