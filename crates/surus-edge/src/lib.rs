@@ -47,7 +47,7 @@ pub use client::proxies::{Proxies, ProxyHeader};
 pub use files::fs::{CachedDisk, Disk, FileSystem, Kind, Stat};
 pub use files::hidden::Hidden;
 pub use files::serve::{serve_file, serve_file_with};
-pub use files::site::{Resolution, Script, Site};
+pub use files::site::{Resolution, ScriptPath, Site};
 pub use limits::Limits;
 pub use log::access::{AccessLog, LogFormat};
 pub use log::refusal::Refusal;

@@ -20,9 +20,9 @@
 mod clock;
 mod dropped;
 mod line;
-mod place;
 mod queue;
 mod sink;
+mod target;
 
 use std::fmt;
 use std::io::{self, Write};

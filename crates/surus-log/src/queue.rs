@@ -4,14 +4,14 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::place::Place;
+use crate::target::Target;
 use crate::{dropped, Log};
 
 /// An empty buffer that is larger is given back.
 const KEPT: usize = 64 * 1024;
 
 pub(crate) struct Queue {
-    pub(crate) place: Option<Arc<Place>>,
+    pub(crate) target: Option<Arc<Target>>,
     /// Of a file.
     pub(crate) path: Option<PathBuf>,
     /// Whole lines, but for the first one, of which a part may have been written.
@@ -81,7 +81,7 @@ pub(crate) struct Chunk {
 impl Queue {
     pub(crate) const fn new() -> Self {
         Queue {
-            place: None,
+            target: None,
             path: None,
             waiting: Vec::new(),
             edge: Edge::Whole,
@@ -101,11 +101,11 @@ impl Queue {
         self.lost = Lost::NOTHING;
     }
 
-    pub(crate) fn place(&mut self, log: Log) -> Option<Arc<Place>> {
-        if self.place.is_none() {
-            self.place = Place::standard(log).ok().map(Arc::new);
+    pub(crate) fn target(&mut self, log: Log) -> Option<Arc<Target>> {
+        if self.target.is_none() {
+            self.target = Target::standard(log).ok().map(Arc::new);
         }
-        self.place.clone()
+        self.target.clone()
     }
 
     pub(crate) fn has_work(&self, log: Log) -> bool {

@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::{SigSet, SigmaskHow};
 
-use crate::place::Place;
 use crate::queue::{count, Queue};
+use crate::target::Target;
 use crate::{dropped, Log, Writer};
 
 /// Bytes of lines that wait.
@@ -105,13 +105,13 @@ impl Sink {
             return dropped::count(self.log, count(lines));
         };
         if writer == Writer::Caller {
-            let Some(place) = state.place(self.log) else {
+            let Some(target) = state.target(self.log) else {
                 return;
             };
             drop(state);
             let mut rest = lines;
             while !rest.is_empty() {
-                match place.write(rest) {
+                match target.write(rest) {
                     Ok(written) if written > 0 => rest = &rest[written..],
                     Ok(_) | Err(_) => return dropped::count(self.log, count(rest)),
                 }
@@ -168,13 +168,13 @@ impl Sink {
                 state.is_idle = false;
                 continue;
             }
-            let Some(place) = state.place(self.log) else {
+            let Some(target) = state.target(self.log) else {
                 state.lose_all(self.log);
                 continue;
             };
-            let chunk = state.chunk(place.most(), self.log);
+            let chunk = state.chunk(target.most(), self.log);
             drop(state);
-            let written = place.write(&chunk.bytes);
+            let written = target.write(&chunk.bytes);
             state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
             state.note(self.log, &chunk, written);
         }
@@ -189,11 +189,11 @@ impl Sink {
     /// Writes what can be written at once.
     fn flush_state(&self, mut state: Guard<'_>) {
         while state.has_work(self.log) {
-            let Some(place) = state.place(self.log) else {
+            let Some(target) = state.target(self.log) else {
                 return state.lose_all(self.log);
             };
-            let chunk = state.chunk(place.most(), self.log);
-            match place.try_write(&chunk.bytes) {
+            let chunk = state.chunk(target.most(), self.log);
+            match target.try_write(&chunk.bytes) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 written => state.note(self.log, &chunk, written),
             }
@@ -206,7 +206,7 @@ impl Sink {
         if !state.has_work(self.log) {
             return None;
         }
-        state.place(self.log)?.copy().ok()
+        state.target(self.log)?.copy().ok()
     }
 
     pub(crate) fn finish(&self, deadline: Instant) {
@@ -217,16 +217,16 @@ impl Sink {
                 drop(state);
                 return self.wait_for_thread(left);
             }
-            let place = match state.has_work(self.log) {
-                true => state.place(self.log),
+            let target = match state.has_work(self.log) {
+                true => state.target(self.log),
                 false => return,
             };
             if left().is_zero() {
                 return state.lose_all(self.log);
             }
             self.flush_state(state);
-            if let Some(place) = place.filter(|_| self.stuck().is_some()) {
-                place.wait(left().min(Duration::from_millis(50)));
+            if let Some(target) = target.filter(|_| self.stuck().is_some()) {
+                target.wait(left().min(Duration::from_millis(50)));
             }
         }
     }
@@ -247,9 +247,9 @@ impl Sink {
     }
 
     pub(crate) fn open(&self, path: &Path) -> io::Result<()> {
-        let place = Arc::new(Place::open(path)?);
+        let target = Arc::new(Target::open(path)?);
         if let Some(mut state) = self.own() {
-            state.place = Some(place);
+            state.target = Some(target);
             state.path = Some(path.to_owned());
         }
         Ok(())
@@ -258,10 +258,10 @@ impl Sink {
     /// `None` where it is no file.
     pub(crate) fn reopen(&self) -> Option<Result<OwnedFd, (PathBuf, io::Error)>> {
         let path = self.own()?.path.clone()?;
-        let opened = Place::open(&path).and_then(|place| Ok((place.copy()?, place)));
+        let opened = Target::open(&path).and_then(|target| Ok((target.copy()?, target)));
         Some(match opened {
-            Ok((copy, place)) => {
-                self.own()?.place = Some(Arc::new(place));
+            Ok((copy, target)) => {
+                self.own()?.target = Some(Arc::new(target));
                 Ok(copy)
             }
             Err(error) => Err((path, error)),
@@ -269,8 +269,8 @@ impl Sink {
     }
 
     pub(crate) fn adopt(&self, file: OwnedFd) {
-        if let (Ok(place), Some(mut state)) = (Place::of(file), self.own()) {
-            state.place = Some(Arc::new(place));
+        if let (Ok(target), Some(mut state)) = (Target::of(file), self.own()) {
+            state.target = Some(Arc::new(target));
         }
     }
 }

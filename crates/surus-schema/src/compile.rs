@@ -8,10 +8,10 @@ use serde_json::Value;
 
 use crate::description::{self, ClassKind, Description, Property, Shape};
 use crate::schema::{
-    Cases, Class, Field, Files, Integers, Limits, Lists, Node, Rules, Schema, Strings,
+    Cases, Class, Field, Files, InputLimits, Integers, Lists, Node, Rules, Schema, Strings,
 };
 
-const DEFAULT_LIMITS: Limits = Limits {
+const DEFAULT_LIMITS: InputLimits = InputLimits {
     bytes: 1024 * 1024,
     depth: 32,
 };
@@ -46,7 +46,7 @@ impl Schema {
         if usize::from(description.root) >= classes.len() {
             return Err(CompileError("the described class is missing".to_owned()));
         }
-        let limits = Limits {
+        let limits = InputLimits {
             bytes: description
                 .max_bytes
                 .unwrap_or(DEFAULT_LIMITS.bytes)

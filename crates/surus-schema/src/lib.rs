@@ -46,6 +46,6 @@ pub use compile::CompileError;
 pub use input::{Cell, Input, Kind};
 pub use media::{Accepts, Media};
 pub use messages::Messages;
-pub use schema::{Limits, Schema};
+pub use schema::{InputLimits, Schema};
 pub use violation::{Rejected, Violation};
 pub use weights::weighted;

@@ -6,13 +6,13 @@ use crate::violation::{Rejected, Violation, MAX_VIOLATIONS};
 use crate::Messages;
 
 /// Where the input came from, as OpenAPI calls it: "body" or "query".
-pub type Place = &'static str;
+pub type InputSource = &'static str;
 
 /// The status and the JSON text of the answer to input of one place or several: what each of them breaks, or what keeps one
 /// of them from being read at all.
 #[must_use]
 pub fn answer(
-    rejected: &[(Rejected, Place)],
+    rejected: &[(Rejected, InputSource)],
     messages: &Messages,
     accept_language: Option<&str>,
 ) -> (u16, String) {
@@ -78,7 +78,7 @@ fn invalid(errors: Vec<Value>, truncated: bool) -> (u16, String) {
     (422, text.to_string())
 }
 
-fn error(violation: &Violation, place: Place, messages: &Messages, language: &str) -> Value {
+fn error(violation: &Violation, place: InputSource, messages: &Messages, language: &str) -> Value {
     let mut error = Map::new();
     error.insert("in".into(), place.into());
     error.insert("pointer".into(), violation.pointer.as_str().into());

@@ -15,7 +15,7 @@ use crate::{form, json, multipart, Media};
 
 /// Bounds of one input.
 #[derive(Clone, Copy, Debug)]
-pub struct Limits {
+pub struct InputLimits {
     /// Of the body or the query string.
     pub bytes: usize,
     /// Levels of lists and objects.
@@ -28,7 +28,7 @@ pub struct Schema {
     pub(crate) description: Description,
     pub(crate) classes: Vec<Class>,
     pub(crate) root: Node,
-    pub(crate) limits: Limits,
+    pub(crate) limits: InputLimits,
 }
 
 #[derive(Debug)]
@@ -111,7 +111,7 @@ pub(crate) struct Lists {
 impl Schema {
     /// What its class says, or the defaults: 1 MiB and 32 levels.
     #[must_use]
-    pub fn limits(&self) -> Limits {
+    pub fn limits(&self) -> InputLimits {
         self.limits
     }
 

@@ -158,8 +158,8 @@ typedef struct {
 	bool lines;
 	const char *begin, *each, *end;
 	bool quiet;        /* its output goes nowhere, and it has no STDIN, STDOUT, STDERR */
-} surus_script;
-void surus_task_set_script(surus_task *task, const surus_script *script);
+} surus_invocation;
+void surus_task_set_script(surus_task *task, const surus_invocation *script);
 /* Of a task that is done. */
 int surus_task_exit_status(surus_task *task);
 

@@ -123,7 +123,7 @@ pub(crate) struct CommandLine {
 }
 
 #[repr(C)]
-pub(crate) struct Script {
+pub(crate) struct Invocation {
     pub(crate) file: *const c_char,
     pub(crate) code: *const c_char,
     pub(crate) argc: c_int,
@@ -143,7 +143,7 @@ extern "C" {
         error: *mut c_char,
         error_size: usize,
     ) -> c_int;
-    pub(crate) fn surus_task_set_script(task: *mut Task, script: *const Script);
+    pub(crate) fn surus_task_set_script(task: *mut Task, script: *const Invocation);
     pub(crate) fn surus_task_exit_status(task: *mut Task) -> c_int;
     pub(crate) fn surus_heap_check();
     pub(crate) fn surus_engine_start(

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
-use surus_zend::{BootError, Coroutine, Engine, EngineConfig, Limits, RouteInfo};
+use surus_zend::{AppLimits, BootError, Coroutine, Engine, EngineConfig, RouteInfo};
 
 use crate::config::{Config, Entry};
 use crate::{environment, event_loop, failed, misconfigured};
@@ -24,7 +24,7 @@ pub(crate) fn openapi(config: &Config) -> ExitCode {
 /// Boots the application in this process, and prints what is asked of it.
 fn boot(
     config: &Config,
-    ask: impl AsyncFnOnce(&Engine, &Path, &Limits) -> Result<String, BootError>,
+    ask: impl AsyncFnOnce(&Engine, &Path, &AppLimits) -> Result<String, BootError>,
 ) -> ExitCode {
     let Entry::Coroutine { script } = &config.app.entry else {
         return misconfigured(&"only an application in coroutine mode has routes");

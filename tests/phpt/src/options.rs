@@ -2,15 +2,15 @@
 
 use std::{ffi::CString, os::unix::ffi::OsStrExt};
 
-use surus_zend::command_line::{define, Options, Script, Source, SETTINGS};
+use surus_zend::command_line::{define, Invocation, Options, Source, SETTINGS};
 
-pub(crate) struct Invocation {
+pub(crate) struct Command {
     pub(crate) options: Options,
-    pub(crate) script: Script,
+    pub(crate) script: Invocation,
 }
 
 pub(crate) enum Parsed {
-    Run(Box<Invocation>),
+    Run(Box<Command>),
     /// Something else than running a script.
     Stock,
 }
@@ -78,7 +78,7 @@ pub(crate) fn parse(arguments: &[CString]) -> Parsed {
         .clone()
         .unwrap_or_else(|| c"Standard input code".into());
     let rest = arguments.get(next..).unwrap_or_default().iter().cloned();
-    let script = Script {
+    let script = Invocation {
         arguments: std::iter::once(name).chain(rest).collect(),
         source: match (code, file) {
             (Some(code), _) => Source::Code(code),
@@ -87,7 +87,7 @@ pub(crate) fn parse(arguments: &[CString]) -> Parsed {
         },
         lint,
     };
-    Parsed::Run(Box::new(Invocation { options, script }))
+    Parsed::Run(Box::new(Command { options, script }))
 }
 
 fn owned(bytes: &[u8]) -> CString {
@@ -100,7 +100,7 @@ mod tests {
 
     use super::*;
 
-    fn run(arguments: &[&CStr]) -> Invocation {
+    fn run(arguments: &[&CStr]) -> Command {
         let arguments: Vec<CString> = arguments.iter().map(|&a| a.into()).collect();
         match parse(&arguments) {
             Parsed::Run(invocation) => *invocation,

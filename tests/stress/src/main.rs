@@ -23,7 +23,9 @@ use std::{
 };
 
 use clap::Parser;
-use surus_zend::{Classic, ClassicConfig, Coroutine, Engine, EngineConfig, IsolateLimits, Limits};
+use surus_zend::{
+    AppLimits, Classic, ClassicConfig, Coroutine, Engine, EngineConfig, IsolateLimits,
+};
 use tokio::task::LocalSet;
 
 use client::{Application, Ended, World};
@@ -136,12 +138,12 @@ fn run(options: &Options) -> Result<(), Box<dyn std::error::Error>> {
     })
 }
 
-fn limits(options: &Options, hurried: bool) -> Limits {
+fn limits(options: &Options, hurried: bool) -> AppLimits {
     let time = if hurried { 100 } else { 30_000 };
-    Limits {
+    AppLimits {
         request_timeout: Some(Duration::from_millis(time * options.slowness)),
         memory_limit: Some("32M".to_owned()),
-        ..Limits::default()
+        ..AppLimits::default()
     }
 }
 

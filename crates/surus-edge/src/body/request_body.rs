@@ -28,7 +28,7 @@ enum Source {
     Whole(Bytes),
     Client {
         incoming: Box<dyn Incoming>,
-        watch: Box<Watch>,
+        watch: Box<Progress>,
     },
 }
 
@@ -36,7 +36,7 @@ enum Source {
 const TURN: u64 = 128 * 1024;
 
 #[derive(Debug)]
-struct Watch {
+struct Progress {
     /// Bytes that may still come.
     left: u64,
     /// Bytes since the last turn of others.
@@ -54,7 +54,7 @@ pub type Trailers = Rc<OnceCell<HeaderMap>>;
 
 impl RequestBody {
     pub(crate) fn watched(incoming: impl Incoming + 'static, limits: &Limits) -> (Self, Verdict) {
-        let (watch, verdict) = Watch::new(limits);
+        let (watch, verdict) = Progress::new(limits);
         let incoming = Box::new(incoming);
         (RequestBody(Source::Client { incoming, watch }), verdict)
     }
@@ -167,10 +167,10 @@ impl fmt::Display for BodyError {
 
 impl std::error::Error for BodyError {}
 
-impl Watch {
+impl Progress {
     fn new(limits: &Limits) -> (Box<Self>, Verdict) {
         let verdict = Verdict::default();
-        let watch = Box::new(Watch {
+        let watch = Box::new(Progress {
             left: limits.body_bytes,
             turn: 0,
             patience: ClientTimeout::new(limits.to_send()),

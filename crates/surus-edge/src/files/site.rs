@@ -21,7 +21,7 @@ pub struct Site {
 
 /// A script to run, in the terms of CGI.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Script {
+pub struct ScriptPath {
     /// `SCRIPT_FILENAME`
     pub filename: PathBuf,
     /// `SCRIPT_NAME`: the script's path below the root, decoded, with a leading slash.
@@ -34,7 +34,7 @@ pub struct Script {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Resolution {
     /// A script to be run.
-    Script(Script),
+    Script(ScriptPath),
     /// A file to be sent.
     File {
         /// Below the site's root.
@@ -203,7 +203,7 @@ impl Site {
         if !fs.real_path(&filename)?.starts_with(&self.root) {
             return None;
         }
-        Some(Resolution::Script(Script {
+        Some(Resolution::Script(ScriptPath {
             filename,
             name,
             path_info,

@@ -73,7 +73,7 @@ impl FileSystem for Memory {
 }
 
 fn script(name: &str, path_info: Option<&str>) -> Resolution {
-    Resolution::Script(Script {
+    Resolution::Script(ScriptPath {
         filename: Path::new("/srv").join(&name[1..]),
         name: name.into(),
         path_info: path_info.map(Into::into),

@@ -17,8 +17,8 @@ pub(crate) struct ConnectionsPerAddress {
 
 /// A connection that counts, until this is dropped.
 #[derive(Debug)]
-pub(crate) struct Place {
-    crowd: Rc<ConnectionsPerAddress>,
+pub(crate) struct CountedConnection {
+    counts: Rc<ConnectionsPerAddress>,
     network: IpAddr,
 }
 
@@ -34,7 +34,7 @@ impl ConnectionsPerAddress {
         limits: &Limits,
         proxies: &Proxies,
         gives_way: impl FnOnce(IpAddr) -> bool,
-    ) -> Result<Option<Place>, ()> {
+    ) -> Result<Option<CountedConnection>, ()> {
         let limit = limits.connections_per_address;
         // Who comes over a Unix socket has no address.
         let Some(address) = peer.ip() else {
@@ -54,16 +54,16 @@ impl ConnectionsPerAddress {
             return Err(());
         }
         *self.open.borrow_mut().entry(network).or_default() += 1;
-        Ok(Some(Place {
-            crowd: Rc::clone(self),
+        Ok(Some(CountedConnection {
+            counts: Rc::clone(self),
             network,
         }))
     }
 }
 
-impl Drop for Place {
+impl Drop for CountedConnection {
     fn drop(&mut self) {
-        let mut open = self.crowd.open.borrow_mut();
+        let mut open = self.counts.open.borrow_mut();
         if let Some(count) = open.get_mut(&self.network) {
             *count -= 1;
             if *count == 0 {
@@ -103,32 +103,32 @@ mod tests {
     }
 
     fn admit(
-        crowd: &Rc<ConnectionsPerAddress>,
+        counts: &Rc<ConnectionsPerAddress>,
         address: &str,
         limits: &Limits,
-    ) -> Result<Option<Place>, ()> {
+    ) -> Result<Option<CountedConnection>, ()> {
         let proxies = Proxies {
             networks: vec!["10.0.0.0/8".parse().unwrap()],
             ..Proxies::default()
         };
-        crowd.admit(peer(address), limits, &proxies, |_| false)
+        counts.admit(peer(address), limits, &proxies, |_| false)
     }
 
     #[test]
     fn each_address_has_so_many() {
-        let (crowd, two) = (Rc::default(), limits(2, false));
-        let held = [(); 2].map(|()| admit(&crowd, "192.0.2.1", &two).unwrap().unwrap());
-        assert!(admit(&crowd, "192.0.2.1", &two).is_err());
-        assert!(admit(&crowd, "::ffff:192.0.2.1", &two).is_err());
-        assert!(admit(&crowd, "192.0.2.2", &two).unwrap().is_some());
+        let (counts, two) = (Rc::default(), limits(2, false));
+        let held = [(); 2].map(|()| admit(&counts, "192.0.2.1", &two).unwrap().unwrap());
+        assert!(admit(&counts, "192.0.2.1", &two).is_err());
+        assert!(admit(&counts, "::ffff:192.0.2.1", &two).is_err());
+        assert!(admit(&counts, "192.0.2.2", &two).unwrap().is_some());
         drop(held);
-        assert!(admit(&crowd, "192.0.2.1", &two).unwrap().is_some());
-        assert!(crowd.open.borrow().is_empty());
+        assert!(admit(&counts, "192.0.2.1", &two).unwrap().is_some());
+        assert!(counts.open.borrow().is_empty());
         // An idle one gives way.
         let one = limits(1, false);
-        let _held = admit(&crowd, "192.0.2.1", &one).unwrap().unwrap();
+        let _held = admit(&counts, "192.0.2.1", &one).unwrap().unwrap();
         let address: IpAddr = "192.0.2.1".parse().unwrap();
-        let next = crowd.admit(peer("192.0.2.1"), &one, &Proxies::default(), |network| {
+        let next = counts.admit(peer("192.0.2.1"), &one, &Proxies::default(), |network| {
             network == address
         });
         assert!(next.unwrap().is_some());
@@ -136,24 +136,24 @@ mod tests {
 
     #[test]
     fn a_client_of_ipv6_has_many_addresses() {
-        let (crowd, one) = (Rc::default(), limits(1, false));
-        let _held = admit(&crowd, "2001:db8::1", &one).unwrap().unwrap();
-        assert!(admit(&crowd, "2001:db8::ffff:2", &one).is_err());
-        assert!(admit(&crowd, "2001:db8:0:1::1", &one).is_ok());
+        let (counts, one) = (Rc::default(), limits(1, false));
+        let _held = admit(&counts, "2001:db8::1", &one).unwrap().unwrap();
+        assert!(admit(&counts, "2001:db8::ffff:2", &one).is_err());
+        assert!(admit(&counts, "2001:db8:0:1::1", &one).is_ok());
     }
 
     #[test]
     fn proxies_and_this_machine_are_not_counted() {
-        let crowd = Rc::default();
+        let counts = Rc::default();
         for address in ["10.1.2.3", "127.0.0.1", "::1", "::ffff:127.0.0.1"] {
-            let place = admit(&crowd, address, &limits(1, false)).unwrap();
-            assert!(place.is_none(), "{address}");
+            let counted = admit(&counts, address, &limits(1, false)).unwrap();
+            assert!(counted.is_none(), "{address}");
         }
         let counted = limits(1, true);
-        let _held = admit(&crowd, "127.0.0.1", &counted).unwrap().unwrap();
-        assert!(admit(&crowd, "127.0.0.1", &counted).is_err());
-        assert!(admit(&crowd, "10.1.2.3", &counted).unwrap().is_none());
-        assert!(admit(&crowd, "192.0.2.1", &limits(0, true))
+        let _held = admit(&counts, "127.0.0.1", &counted).unwrap().unwrap();
+        assert!(admit(&counts, "127.0.0.1", &counted).is_err());
+        assert!(admit(&counts, "10.1.2.3", &counted).unwrap().is_none());
+        assert!(admit(&counts, "192.0.2.1", &limits(0, true))
             .unwrap()
             .is_none());
     }

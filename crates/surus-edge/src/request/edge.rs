@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use crate::connection::flusher::Flusher;
 use crate::connection::timeouts::Table;
-use crate::limits::connections_per_address::{ConnectionsPerAddress, Place};
+use crate::limits::connections_per_address::{ConnectionsPerAddress, CountedConnection};
 use crate::log::refusal::{Refusal, Refused};
 use crate::log::throttled::Throttled;
 use crate::{Backend, Limits, Peer, Settings};
@@ -49,7 +49,7 @@ impl<B: Backend> Edge<B> {
 
 impl<B: Backend> Edge<B> {
     /// A place for a connection of this client's, unless it has too many.
-    pub(crate) fn admit(&self, client: Peer) -> Result<Option<Place>, ()> {
+    pub(crate) fn admit(&self, client: Peer) -> Result<Option<CountedConnection>, ()> {
         let gives_way = |network| self.table.shed_idle_of(network);
         let proxies = &self.settings.proxies;
         self.per_address

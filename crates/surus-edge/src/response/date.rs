@@ -5,7 +5,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use http::HeaderValue;
 
-struct Line {
+struct DateHeader {
     text: Vec<u8>,
     value: HeaderValue,
     /// It says another second from then on.
@@ -13,7 +13,7 @@ struct Line {
 }
 
 thread_local! {
-    static LINE: RefCell<Option<Line>> = const { RefCell::new(None) };
+    static DATE: RefCell<Option<DateHeader>> = const { RefCell::new(None) };
 }
 
 /// Adds the header line of the second that `now` is in.
@@ -28,8 +28,8 @@ pub(crate) fn value(now: Instant) -> HeaderValue {
 }
 
 #[inline(always)]
-fn with<T>(now: Instant, read: impl FnOnce(&Line) -> T) -> T {
-    LINE.with_borrow_mut(|line| {
+fn with<T>(now: Instant, read: impl FnOnce(&DateHeader) -> T) -> T {
+    DATE.with_borrow_mut(|line| {
         let line = match line {
             Some(line) if now < line.until => line,
             line => line.insert(make()),
@@ -38,13 +38,13 @@ fn with<T>(now: Instant, read: impl FnOnce(&Line) -> T) -> T {
     })
 }
 
-fn make() -> Line {
+fn make() -> DateHeader {
     let (now, time) = (Instant::now(), SystemTime::now());
     let past = time
         .duration_since(SystemTime::UNIX_EPOCH)
         .map_or(0, |since| since.subsec_nanos());
     let text = httpdate::fmt_http_date(time);
-    Line {
+    DateHeader {
         text: format!("date: {text}\r\n").into_bytes(),
         value: HeaderValue::from_str(&text).expect("a date is printable ASCII"),
         until: now + Duration::from_secs(1) - Duration::from_nanos(past.into()),

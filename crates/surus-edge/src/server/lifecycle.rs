@@ -12,7 +12,7 @@ use crate::connection::transport::Transport;
 use crate::connection::{Command, State};
 use crate::http1;
 use crate::http2::{self, Serving};
-use crate::limits::connections_per_address::Place;
+use crate::limits::connections_per_address::CountedConnection;
 use crate::log::refusal::{Refusal, Refused};
 use crate::request::edge::Edge;
 use crate::request::service::Service;
@@ -28,7 +28,7 @@ struct Seat<B> {
     edge: Rc<Edge<B>>,
     key: usize,
     /// Among the connections of its address.
-    place: Option<Place>,
+    counted: Option<CountedConnection>,
 }
 
 impl<B> Drop for Seat<B> {
@@ -42,14 +42,14 @@ pub(crate) fn run<B: Backend>(
     edge: Rc<Edge<B>>,
     transport: Box<dyn Transport>,
     addresses: Connection,
-    place: Option<Place>,
+    counted: Option<CountedConnection>,
     draining: bool,
 ) -> impl Future<Output = ()> {
     let state = State::new(addresses, transport, edge.table.clock());
     let mut seat = Seat {
         key: edge.table.insert(Rc::clone(&state)),
         edge,
-        place,
+        counted,
     };
     async move {
         let mut socket = Socket::new(Rc::clone(&state));
@@ -69,8 +69,8 @@ pub(crate) fn run<B: Backend>(
         };
         let opened = match (opened, state.proxied.get()) {
             (Ok(Some(protocol)), Some(client)) => match seat.edge.admit(client.peer) {
-                Ok(place) => {
-                    seat.place = place;
+                Ok(counted) => {
+                    seat.counted = counted;
                     Ok(Some(protocol))
                 }
                 Err(()) => {

@@ -113,7 +113,7 @@ static void register_variables(zval *track)
 		server.register_server_variables(track);
 		return;
 	}
-	const surus_script *script = surus_running ? surus_running->script : NULL;
+	const surus_invocation *script = surus_running ? surus_running->script : NULL;
 	const char *self = script && script->argc ? script->argv[0] : "";
 	const char *file = script && script->file ? script->file : "";
 	php_import_environment_variables(track);
@@ -192,7 +192,7 @@ static php_stream *standard_stream(const char *path, const char *mode, const cha
 	return stream;
 }
 
-static bool open_script(zend_file_handle *handle, const surus_script *script)
+static bool open_script(zend_file_handle *handle, const surus_invocation *script)
 {
 	FILE *file = script->file ? VCWD_FOPEN(script->file, "rb") : stdin;
 	if (!file) {
@@ -211,7 +211,7 @@ static void evaluate(const char *code, char *name)
 }
 
 /* -R, -F, -B and -E: the line is in $argn, its number in $argi. */
-static void execute_for_lines(const surus_script *script, php_stream *input)
+static void execute_for_lines(const surus_invocation *script, php_stream *input)
 {
 	evaluate(script->begin, "Command line begin code");
 	char *line;
@@ -241,7 +241,7 @@ static void execute_for_lines(const surus_script *script, php_stream *input)
 	evaluate(script->end, "Command line end code");
 }
 
-static void execute(const surus_script *script, zend_file_handle *handle)
+static void execute(const surus_invocation *script, zend_file_handle *handle)
 {
 	php_stream *input = NULL;
 	if ((script->file || script->code || script->lines) && !script->quiet && !script->lint) {
@@ -266,7 +266,7 @@ static void execute(const surus_script *script, zend_file_handle *handle)
 
 surus_outcome surus_run_script(surus_task *task)
 {
-	const surus_script *script = task->script;
+	const surus_invocation *script = task->script;
 	SG(options) |= SAPI_OPTION_NO_CHDIR;
 	SG(sapi_headers).http_response_code = 0; /* there is no response */
 	SG(options) |= SAPI_OPTION_NO_CHDIR;
@@ -310,7 +310,7 @@ surus_outcome surus_run_script(surus_task *task)
 	return SURUS_OK;
 }
 
-void surus_task_set_script(surus_task *task, const surus_script *script)
+void surus_task_set_script(surus_task *task, const surus_invocation *script)
 {
 	task->script = script;
 }

@@ -63,7 +63,7 @@ struct surus_task {
 	const zend_execute_data *frame;  /* the innermost one when it was left last */
 	const zend_function *handler;    /* what the route of the running request leads to, if that is known */
 	php_output_handler *output;      /* the buffer below everything that a fiber prints */
-	const surus_script *script;      /* engine/command_line.c; NULL in a server's tasks */
+	const surus_invocation *script;      /* engine/command_line.c; NULL in a server's tasks */
 	uint32_t switches;               /* of the script's that are left */
 	void **locks;                    /* task/locks.c: those of C libraries that it holds */
 	uint32_t lock_count, lock_room;

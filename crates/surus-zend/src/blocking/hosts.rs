@@ -51,7 +51,7 @@ struct Host {
     addresses: Vec<Vec<u8>>,
 }
 
-struct Answer {
+struct LookupResult {
     result: c_int,
     host_error: c_int,
     host: Option<Host>,
@@ -75,7 +75,7 @@ unsafe extern "C" fn gethostbyname_r(
     }
     // SAFETY: the caller's string.
     let name = unsafe { CStr::from_ptr(name) }.to_owned();
-    let answer = on_helper(move || ask_by_name(real, &name)).unwrap_or(Answer {
+    let answer = on_helper(move || ask_by_name(real, &name)).unwrap_or(LookupResult {
         result: libc::EAGAIN,
         host_error: TRY_AGAIN,
         host: None,
@@ -98,7 +98,7 @@ unsafe extern "C" fn gethostbyname_r(
 }
 
 /// On a helper thread.
-fn ask_by_name(real: ByName, name: &CStr) -> Answer {
+fn ask_by_name(real: ByName, name: &CStr) -> LookupResult {
     let mut room = 4096;
     loop {
         let mut buffer = vec![0 as c_char; room];
@@ -119,7 +119,7 @@ fn ask_by_name(real: ByName, name: &CStr) -> Answer {
             room *= 2;
             continue;
         }
-        return Answer {
+        return LookupResult {
             result,
             host_error,
             // SAFETY: NULL, or what libc has filled; its pointers lead into `buffer`.

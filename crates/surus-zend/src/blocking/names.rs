@@ -35,16 +35,16 @@ struct Hints {
 }
 
 /// An answer; its list is freed unless somebody takes it.
-struct Answer {
+struct LookupResult {
     result: c_int,
     errno: c_int,
     list: *mut addrinfo,
 }
 
 // SAFETY: the list is memory of libc's, which belongs to who holds it, whatever the thread.
-unsafe impl Send for Answer {}
+unsafe impl Send for LookupResult {}
 
-impl Drop for Answer {
+impl Drop for LookupResult {
     fn drop(&mut self) {
         if !self.list.is_null() {
             // SAFETY: a list that getaddrinfo has made and nobody has taken.
@@ -99,7 +99,12 @@ pub(super) fn is_address(node: &CStr) -> bool {
 }
 
 /// On a helper thread.
-fn ask(real: Lookup, node: &CString, service: Option<&CString>, hints: Option<Hints>) -> Answer {
+fn ask(
+    real: Lookup,
+    node: &CString,
+    service: Option<&CString>,
+    hints: Option<Hints>,
+) -> LookupResult {
     let mut list = null_mut();
     // SAFETY: an addrinfo of zeros is a valid one, without any hint.
     let mut wanted: addrinfo = unsafe { MaybeUninit::zeroed().assume_init() };
@@ -118,7 +123,7 @@ fn ask(real: Lookup, node: &CString, service: Option<&CString>, hints: Option<Hi
             &mut list,
         )
     };
-    Answer {
+    LookupResult {
         result,
         errno: errno(),
         list,

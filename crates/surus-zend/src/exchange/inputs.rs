@@ -34,7 +34,7 @@ enum Source {
 }
 
 impl Source {
-    fn place(self) -> problem::Place {
+    fn place(self) -> problem::InputSource {
         match self {
             Source::Body(_) => "body",
             Source::Query => "query",
@@ -68,7 +68,7 @@ pub(crate) struct Inputs {
     /// Set once, before PHP sees it.
     read: OnceCell<Vec<Input>>,
     /// Rules in PHP that are broken.
-    broken: RefCell<Vec<(Rejected, problem::Place)>>,
+    broken: RefCell<Vec<(Rejected, problem::InputSource)>>,
     /// Set instead of `read` on a guarded route, or made of `broken` when it is asked for.
     refused: OnceCell<Refusal>,
     /// For violations that PHP finds.
@@ -177,7 +177,11 @@ impl RouteInputs {
         Err(Refused::With(self.refusal(exchange, &rejected)))
     }
 
-    fn refusal(&self, exchange: &Exchange, rejected: &[(Rejected, problem::Place)]) -> Refusal {
+    fn refusal(
+        &self,
+        exchange: &Exchange,
+        rejected: &[(Rejected, problem::InputSource)],
+    ) -> Refusal {
         let language = accept_language(exchange);
         let (status, text) = problem::answer(rejected, &self.messages, language);
         let accepted = rejected.iter().find_map(|(why, _)| match why {

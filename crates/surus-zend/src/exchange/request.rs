@@ -105,7 +105,7 @@ pub struct Script {
 
 /// Bounds for one application.
 #[derive(Debug, Clone)]
-pub struct Limits {
+pub struct AppLimits {
     /// From the first byte of work to the response; then 504.
     pub request_timeout: Option<Duration>,
     /// For a version of the application to boot; then it is ended.
@@ -126,7 +126,7 @@ pub struct Limits {
     pub memory_limit: Option<String>,
 }
 
-impl Limits {
+impl AppLimits {
     /// How long a request waits for its turn: its own time limit runs meanwhile.
     #[must_use]
     pub fn wait(&self) -> Duration {
@@ -135,9 +135,9 @@ impl Limits {
     }
 }
 
-impl Default for Limits {
+impl Default for AppLimits {
     fn default() -> Self {
-        Limits {
+        AppLimits {
             request_timeout: Some(Duration::from_secs(30)),
             boot_timeout: None,
             slow_log: None,

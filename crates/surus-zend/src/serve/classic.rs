@@ -17,12 +17,12 @@ use crate::{
     },
     exchange::{
         answers::plain_answer,
-        request::{Limits, Request, Script},
+        request::{AppLimits, Request, Script},
         Exchange,
     },
     ffi,
     serve::{
-        line::Line,
+        admission::AdmissionQueue,
         task::{Outcome, Task, Turn},
         watch::note_slow_end,
     },
@@ -35,10 +35,10 @@ const STACK_SIZE: usize = 8 * 1024 * 1024;
 #[derive(Debug, Clone)]
 pub struct ClassicConfig {
     /// What a request may take.
-    pub limits: Limits,
+    pub limits: AppLimits,
     /// Isolates that are kept when idle.
     pub min_isolates: usize,
-    /// Requests that run at a time; more wait in line.
+    /// Requests that run at a time; more wait in the admission queue.
     pub max_isolates: usize,
     /// How long an isolate above the minimum stays idle before it is freed.
     pub idle: Duration,
@@ -59,7 +59,7 @@ struct Pool {
     /// Isolates that had served for long enough.
     replaced: Cell<u64>,
     /// Requests that wait for an isolate.
-    line: Line<Handed>,
+    queue: AdmissionQueue<Handed>,
     trimming: Cell<bool>,
 }
 
@@ -70,7 +70,7 @@ impl Classic {
             idle: RefCell::default(),
             alive: Cell::new(0),
             replaced: Cell::new(0),
-            line: Line::default(),
+            queue: AdmissionQueue::default(),
             trimming: Cell::new(false),
             config,
         });
@@ -184,7 +184,7 @@ impl Pool {
         }
         let bound = limits.max_in_flight.saturating_add(limits.max_queue);
         let handed = self
-            .line
+            .queue
             .wait(bound.saturating_sub(self.alive.get()), limits.wait())
             .await;
         handed.and_then(Handed::take).ok_or_else(busy)
@@ -215,7 +215,7 @@ impl Pool {
             self.hand_over(task);
             return;
         }
-        if !self.line.is_empty() {
+        if !self.queue.is_empty() {
             match self.make() {
                 Ok(task) => self.hand_over(task),
                 Err(error) => tracing::error!(%error, "no isolate in place of one that was freed"),
@@ -226,7 +226,7 @@ impl Pool {
     /// Gives the task to who has waited longest.
     fn hand_over(self: &Rc<Self>, task: Task) {
         let handed = Handed(Some((self.clone(), task)));
-        if let Err(Some(task)) = self.line.hand_over(handed).map_err(Handed::take) {
+        if let Err(Some(task)) = self.queue.hand_over(handed).map_err(Handed::take) {
             self.idle.borrow_mut().push((task, Instant::now()));
             self.start_trimming();
         }

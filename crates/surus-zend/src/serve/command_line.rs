@@ -98,7 +98,7 @@ pub enum Source {
 
 /// A script and its arguments; the first one is its name.
 #[derive(Debug)]
-pub struct Script {
+pub struct Invocation {
     /// The script.
     pub source: Source,
     /// `$argv`.
@@ -136,11 +136,11 @@ pub fn start(options: Options) -> Result<(), StartError> {
 struct Process {
     task: Task,
     exchange: Rc<Exchange>,
-    _script: Box<(ffi::Script, Script, Vec<*mut c_char>)>,
+    _script: Box<(ffi::Invocation, Invocation, Vec<*mut c_char>)>,
 }
 
 impl Process {
-    fn new(script: Script, switches: u32, quiet: bool) -> Result<Process, StartError> {
+    fn new(script: Invocation, switches: u32, quiet: bool) -> Result<Process, StartError> {
         // The neighbour's limit is its own, whatever the script's is.
         let task = Isolate::new(quiet.then_some("128M"))
             .and_then(|isolate| Task::new(&isolate, STACK_SIZE))
@@ -161,7 +161,7 @@ impl Process {
                 lines = Some(what);
             }
         }
-        let raw = ffi::Script {
+        let raw = ffi::Invocation {
             file,
             code,
             argc: i32::try_from(argv.len()).unwrap_or(0),
@@ -243,7 +243,7 @@ impl Neighbour {
 }
 
 /// Runs `script` by itself. Returns its exit status.
-pub async fn run_alone(script: Script) -> Result<i32, StartError> {
+pub async fn run_alone(script: Invocation) -> Result<i32, StartError> {
     let process = Process::new(script, 0, false)?;
     in_process::allow(process.task.isolate());
     loop {
@@ -258,13 +258,13 @@ pub async fn run_alone(script: Script) -> Result<i32, StartError> {
 
 /// Runs `script` beside `neighbour`, which is PHP code, and looks for what changes. Returns the script's exit status.
 pub async fn run(
-    script: Script,
+    script: Invocation,
     neighbour: CString,
     changes: Option<&Changes>,
 ) -> Result<i32, StartError> {
     let mut neighbour = Neighbour {
         process: Process::new(
-            Script {
+            Invocation {
                 source: Source::Code(neighbour),
                 arguments: vec![c"neighbour".into()],
                 lint: false,

@@ -22,13 +22,13 @@ use crate::{
     engine::process::{BootError, Engine},
     exchange::{
         answers::plain_answer,
-        request::{Limits, Request},
+        request::{AppLimits, Request},
         Exchange,
     },
     ffi,
     serve::{
+        admission::AdmissionQueue,
         classic::{busy, LeaveGuard},
-        line::Line,
         task::{Outcome, Task, Turn},
         watch::note_slow_end,
     },
@@ -63,11 +63,11 @@ pub struct Coroutine {
 struct App {
     engine: Engine,
     script: RefCell<PathBuf>,
-    limits: Limits,
+    limits: AppLimits,
     version: RefCell<Rc<Version>>,
     in_flight: Cell<usize>,
     /// Requests above `max_in_flight`.
-    line: Line<Place>,
+    queue: AdmissionQueue<Admission>,
     /// Requests that wait for a boot.
     waiting: Cell<usize>,
     rebooting: Cell<bool>,
@@ -77,16 +77,16 @@ struct App {
 }
 
 /// A place among the requests in flight, on its way to one that has waited for it; goes to the next if that is gone.
-struct Place(Option<Rc<App>>);
+struct Admission(Option<Rc<App>>);
 
-impl Place {
+impl Admission {
     /// The request is in flight from here on.
     fn take(mut self) {
         self.0 = None;
     }
 }
 
-impl Drop for Place {
+impl Drop for Admission {
     fn drop(&mut self) {
         if let Some(app) = self.0.take() {
             app.leave();
@@ -107,7 +107,7 @@ impl Coroutine {
     pub async fn boot(
         engine: &Engine,
         script: &Path,
-        limits: Limits,
+        limits: AppLimits,
     ) -> Result<Coroutine, BootError> {
         let version = Version::boot(engine, script, &limits).await?;
         Ok(Coroutine {
@@ -117,7 +117,7 @@ impl Coroutine {
                 limits,
                 version: RefCell::new(Rc::new(version)),
                 in_flight: Cell::new(0),
-                line: Line::default(),
+                queue: AdmissionQueue::default(),
                 waiting: Cell::new(0),
                 rebooting: Cell::new(false),
                 boot_failed: Cell::new(false),
@@ -130,7 +130,7 @@ impl Coroutine {
     pub async fn openapi(
         engine: &Engine,
         script: &Path,
-        limits: &Limits,
+        limits: &AppLimits,
     ) -> Result<String, BootError> {
         let exchange = Exchange::for_script(script, engine.dev);
         exchange.want_openapi();
@@ -147,7 +147,7 @@ impl Coroutine {
     pub async fn routes(
         engine: &Engine,
         script: &Path,
-        limits: &Limits,
+        limits: &AppLimits,
     ) -> Result<Vec<RouteInfo>, BootError> {
         let exchange = Exchange::for_script(script, engine.dev);
         let _version = Version::boot_with(script, limits, &exchange).await?;
@@ -184,17 +184,20 @@ impl Coroutine {
         }
         let app = app.clone();
         Answer::Later(Box::pin(async move {
-            let mut place = None;
+            let mut admission = None;
             if app.in_flight.get() >= app.limits.max_in_flight {
-                place = app.line.wait(app.limits.max_queue, app.limits.wait()).await;
-                if place.is_none() {
+                admission = app
+                    .queue
+                    .wait(app.limits.max_queue, app.limits.wait())
+                    .await;
+                if admission.is_none() {
                     return busy();
                 }
             }
             let Some(version) = app.current().await else {
                 return busy();
             };
-            app.answer(version, exchange, place).wait().await
+            app.answer(version, exchange, admission).wait().await
         }))
     }
 
@@ -253,7 +256,7 @@ impl App {
         self: &Rc<Self>,
         version: Rc<Version>,
         exchange: Rc<Exchange>,
-        place: Option<Place>,
+        admission: Option<Admission>,
     ) -> Answer {
         if let Some(answer) = version.route(&exchange) {
             Exchange::recycle(exchange);
@@ -261,12 +264,12 @@ impl App {
         }
         let inputs = version.inputs.as_ref();
         let Some(inputs) = inputs.filter(|inputs| inputs.has(&exchange)).cloned() else {
-            return self.run(version, exchange, place);
+            return self.run(version, exchange, admission);
         };
         if exchange.has_whole_body() {
             match at_once(inputs.read(&exchange)) {
                 Some(Some(refusal)) => return Answer::Now(refusal),
-                Some(None) => return self.run(version, exchange, place),
+                Some(None) => return self.run(version, exchange, admission),
                 None => {}
             }
         }
@@ -275,7 +278,7 @@ impl App {
             if let Some(refusal) = inputs.read(&exchange).await {
                 return refusal;
             }
-            app.run(version, exchange, place).wait().await
+            app.run(version, exchange, admission).wait().await
         }))
     }
 
@@ -284,7 +287,7 @@ impl App {
         self: &Rc<Self>,
         version: Rc<Version>,
         exchange: Rc<Exchange>,
-        place: Option<Place>,
+        admission: Option<Admission>,
     ) -> Answer {
         let task = match version.fiber() {
             Ok(task) => task,
@@ -294,8 +297,8 @@ impl App {
             }
         };
         task.assign(ffi::RUN_CALL, &exchange);
-        match place {
-            Some(place) => place.take(),
+        match admission {
+            Some(admission) => admission.take(),
             None => self.in_flight.set(self.in_flight.get() + 1),
         }
         let turn = if task.is_blocked() {
@@ -329,10 +332,10 @@ impl App {
 
     /// Gives up a place among the requests in flight.
     fn leave(self: &Rc<Self>) {
-        if !self.line.is_empty() {
-            match self.line.hand_over(Place(Some(self.clone()))) {
+        if !self.queue.is_empty() {
+            match self.queue.hand_over(Admission(Some(self.clone()))) {
                 Ok(()) => return,
-                Err(place) => place.take(),
+                Err(admission) => admission.take(),
             }
         }
         self.in_flight.set(self.in_flight.get() - 1);

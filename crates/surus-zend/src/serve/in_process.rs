@@ -24,7 +24,7 @@ use crate::{
         answers::plain_answer,
         fields,
         inputs::RouteInputs,
-        request::{Limits, Request, RequestBody},
+        request::{AppLimits, Request, RequestBody},
         routing::find_route,
         Exchange,
     },
@@ -53,11 +53,11 @@ pub(crate) fn allow(isolate: &Rc<Isolate>) {
 struct Application {
     router: Option<Router>,
     inputs: Option<Rc<RouteInputs>>,
-    last: RefCell<Answer>,
+    last: RefCell<Captured>,
 }
 
 #[derive(Default)]
-struct Answer {
+struct Captured {
     status: u16,
     head: Vec<u8>,
     body: Vec<u8>,
@@ -78,7 +78,7 @@ impl Application {
         })
     }
 
-    async fn answer(&self, isolate: &Rc<Isolate>, request: Request) -> Answer {
+    async fn answer(&self, isolate: &Rc<Isolate>, request: Request) -> Captured {
         let exchange = Exchange::new(request, None, false);
         if let Some(answer) = find_route(self.router.as_ref(), &exchange) {
             return collect(answer).await;
@@ -96,7 +96,7 @@ impl Application {
             }
         };
         task.assign(ffi::RUN_CALL, &exchange);
-        let limits = Limits::default();
+        let limits = AppLimits::default();
         let drive = async {
             let outcome = task.start(&exchange, &limits).await;
             if outcome == Outcome::Abandoned {
@@ -110,11 +110,11 @@ impl Application {
     }
 }
 
-async fn collect(response: Response<ResponseBody>) -> Answer {
+async fn collect(response: Response<ResponseBody>) -> Captured {
     let (parts, mut body) = response.into_parts();
-    let mut answer = Answer {
+    let mut answer = Captured {
         status: parts.status.as_u16(),
-        ..Answer::default()
+        ..Captured::default()
     };
     for (name, value) in &parts.headers {
         for part in [name.as_str().as_bytes(), b": ", value.as_bytes(), b"\n"] {
@@ -228,9 +228,9 @@ unsafe extern "C" fn surus_rs_in_process_call(
     };
     let answered = answer.is_ok();
     let mut last = application.last.borrow_mut();
-    *last = answer.unwrap_or_else(|reason| Answer {
+    *last = answer.unwrap_or_else(|reason| Captured {
         body: reason.into_bytes(),
-        ..Answer::default()
+        ..Captured::default()
     });
     // SAFETY: room for an answer; its texts stay until the next call.
     unsafe {

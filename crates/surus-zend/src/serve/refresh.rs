@@ -12,7 +12,7 @@ use crate::{
         process::{BootError, Engine},
     },
     exchange::{
-        request::{Limits, Request, Script},
+        request::{AppLimits, Request, Script},
         Exchange,
     },
     ffi,
@@ -38,9 +38,9 @@ impl Engine {
         let task = Task::new(&Isolate::new(None)?, STACK_SIZE)?;
         let exchange = Exchange::new(Request::nobodys(uri), Some(script), false);
         task.assign(ffi::RUN_REFRESH, &exchange);
-        let limits = Limits {
+        let limits = AppLimits {
             request_timeout: None,
-            ..Limits::default()
+            ..AppLimits::default()
         };
         match task.start(&exchange, &limits).await {
             Outcome::Ok => Ok(()),

@@ -12,7 +12,7 @@ use crate::{
         process::{BootError, Engine},
     },
     exchange::{
-        request::{Limits, Request, Script},
+        request::{AppLimits, Request, Script},
         Exchange,
     },
     ffi,
@@ -98,9 +98,9 @@ async fn run(id: usize) -> Result<String, BootError> {
     let task = Task::new(&Isolate::new(None)?, STACK_SIZE)?;
     let exchange = Exchange::new(Request::nobodys(uri), Some(script), false);
     task.assign(ffi::RUN_CLASSIC, &exchange);
-    let limits = Limits {
+    let limits = AppLimits {
         request_timeout: Some(std::time::Duration::from_secs(10)),
-        ..Limits::default()
+        ..AppLimits::default()
     };
     let outcome = task.start(&exchange, &limits).await;
     let printed = String::from_utf8_lossy(&exchange.take_output())

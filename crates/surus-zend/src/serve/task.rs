@@ -14,9 +14,9 @@ use crate::{
         isolate::{Isolate, Waiting},
         process::BootError,
     },
-    exchange::{request::Limits, Exchange},
+    exchange::{request::AppLimits, Exchange},
     ffi,
-    serve::{inspect::Driven, turns::Place, watch::Watch},
+    serve::{inspect::Driven, turns::Ticket, watch::Watch},
 };
 
 /// How often C code may call again for what it is refused where nobody can wait for it to stop.
@@ -125,7 +125,7 @@ impl Task {
     }
 
     /// Runs assigned work that has not begun, when the isolate is free for it.
-    pub(crate) async fn start(&self, exchange: &Exchange, limits: &Limits) -> Outcome {
+    pub(crate) async fn start(&self, exchange: &Exchange, limits: &AppLimits) -> Outcome {
         let mut watch = Watch::new(exchange, limits);
         if !self.wait_for_turn(&mut watch).await {
             // It has missed its deadline, or its client has left, before it had a turn: then it never begins.
@@ -156,14 +156,19 @@ impl Task {
     }
 
     /// Resumes PHP until its work is done, from wherever `turn` left it.
-    pub(crate) async fn drive(&self, exchange: &Exchange, limits: &Limits, turn: Turn) -> Outcome {
+    pub(crate) async fn drive(
+        &self,
+        exchange: &Exchange,
+        limits: &AppLimits,
+        turn: Turn,
+    ) -> Outcome {
         let mut watch = Watch::new(exchange, limits);
         self.drive_watched(limits, &mut watch, turn).await
     }
 
     async fn drive_watched(
         &self,
-        limits: &Limits,
+        limits: &AppLimits,
         watch: &mut Watch<'_>,
         mut turn: Turn,
     ) -> Outcome {
@@ -172,7 +177,7 @@ impl Task {
         }
         let _listed = Driven::begin(self, watch.exchange());
         loop {
-            let place = match turn {
+            let ticket = match turn {
                 Turn::Done(outcome) => {
                     watch.check_end();
                     return outcome;
@@ -185,13 +190,13 @@ impl Task {
                     if watch.has_given_up() {
                         return self.give_up();
                     }
-                    let mut place = Place::take();
-                    while !watch.wait(|cx| place.poll_first(cx)).await && !watch.check(self) {}
+                    let mut ticket = Ticket::take();
+                    while !watch.wait(|cx| ticket.poll_first(cx)).await && !watch.check(self) {}
                     if watch.has_given_up() {
                         return self.give_up();
                     }
-                    place.begin().await;
-                    Some(place)
+                    ticket.begin().await;
+                    Some(ticket)
                 }
                 Turn::Parked(mut parked) => {
                     while !watch.wait(|cx| parked.poll(cx)).await && !watch.check(self) {}
@@ -199,7 +204,7 @@ impl Task {
                 }
             };
             // Who holds the isolate may stand in line behind it.
-            let turn_of_its_own = place.filter(|_| !self.isolate.is_held_from(self.raw));
+            let turn_of_its_own = ticket.filter(|_| !self.isolate.is_held_from(self.raw));
             self.wait_for_turn(watch).await;
             turn = self.resume();
             drop(turn_of_its_own);

@@ -1,9 +1,9 @@
-//! Who computes for longer than a time slice has its next turns behind everybody else's, one after the other.
+//! Turns of the thread for tasks that compute longer than a time slice: round robin, one after the other.
 //!
-//! Such requests stand in line. Before the first of them goes on, the event loop goes round once: what has come to sockets
-//! is looked at, and whoever else is ready has a step, which may be all that it takes. So a short request waits for a turn
-//! or two of those that compute, however many they are. They are not put off for ever: for two milliseconds of the others
-//! they have one, and a turn at the least.
+//! Such tasks wait in a queue. Before the first of them goes on, the event loop runs once: sockets are polled, and every other
+//! task that is ready is resumed once, which is often all that it needs. So a short request waits for one or two time slices,
+//! however many tasks compute. Tasks that compute are not starved: for every two milliseconds that the others take they get
+//! one, and one time slice at least.
 
 use std::{
     cell::RefCell,
@@ -13,81 +13,81 @@ use std::{
 
 use crate::engine::queue::Queue;
 
-/// Who comes back sooner than this has been in line all the time.
+/// A task that comes back sooner than this counts as one that never left the queue.
 const AT_ONCE: Duration = Duration::from_millis(1);
 
-/// However long somebody else had the thread, or the machine stood still.
+/// The most credit, however long another task had the thread, or the machine was stopped.
 const MOST_CREDIT: Duration = Duration::from_millis(100);
 
 #[derive(Default)]
-struct Line {
+struct TurnQueue {
     waiting: Queue,
-    /// For so long those in line go on without a round in between.
+    /// How long tasks of this queue may run before the event loop runs again.
     credit: Duration,
     /// The end of the last turn.
     ended: Option<Instant>,
 }
 
 thread_local! {
-    static LINE: RefCell<Line> = RefCell::default();
+    static QUEUE: RefCell<TurnQueue> = RefCell::default();
 }
 
-/// A place in line, and then a turn. Dropping it ends both, and lets the next one go on.
-pub(crate) struct Place {
+/// A position in the queue, and then a turn. Dropping it ends both, and wakes the next task.
+pub(crate) struct Ticket {
     number: u64,
     taken: Instant,
     /// The beginning of its turn.
     begun: Option<Instant>,
 }
 
-impl Place {
-    /// The last one.
+impl Ticket {
+    /// Joins the end of the queue.
     pub(crate) fn take() -> Self {
         let taken = Instant::now();
-        LINE.with_borrow_mut(|line| {
-            let is_back = line.ended.is_some_and(|ended| taken - ended < AT_ONCE);
-            if line.waiting.is_empty() && !is_back {
-                line.credit = Duration::ZERO;
+        QUEUE.with_borrow_mut(|queue| {
+            let is_back = queue.ended.is_some_and(|ended| taken - ended < AT_ONCE);
+            if queue.waiting.is_empty() && !is_back {
+                queue.credit = Duration::ZERO;
             }
-            Place {
-                number: line.waiting.join(),
+            Ticket {
+                number: queue.waiting.join(),
                 taken,
                 begun: None,
             }
         })
     }
 
-    /// Ready when it is the first one.
+    /// Ready when it is at the head of the queue.
     pub(crate) fn poll_first(&self, cx: &mut Context<'_>) -> Poll<()> {
-        LINE.with_borrow_mut(|line| line.waiting.poll(self.number, true, cx))
+        QUEUE.with_borrow_mut(|queue| queue.waiting.poll(self.number, true, cx))
     }
 
-    /// Lets the others have their step, unless those in line have time left; then its turn begins.
+    /// Runs the event loop once, unless the queue has credit left; then its turn begins.
     pub(crate) async fn begin(&mut self) {
-        if LINE.with_borrow(|line| line.credit.is_zero()) {
+        if QUEUE.with_borrow(|queue| queue.credit.is_zero()) {
             tokio::task::yield_now().await;
         }
         let now = Instant::now();
         self.begun = Some(now);
-        LINE.with_borrow_mut(|line| {
-            let since = line.ended.map_or(self.taken, |at| at.max(self.taken));
-            line.credit = (line.credit + (now - since) / 2).min(MOST_CREDIT);
+        QUEUE.with_borrow_mut(|queue| {
+            let since = queue.ended.map_or(self.taken, |at| at.max(self.taken));
+            queue.credit = (queue.credit + (now - since) / 2).min(MOST_CREDIT);
         });
     }
 }
 
-impl Drop for Place {
+impl Drop for Ticket {
     fn drop(&mut self) {
         // A thread that ends has none.
-        let next = LINE.try_with(|line| {
-            let mut line = line.borrow_mut();
+        let next = QUEUE.try_with(|queue| {
+            let mut queue = queue.borrow_mut();
             if let Some(begun) = self.begun {
                 let now = Instant::now();
-                line.credit = line.credit.saturating_sub(now - begun);
-                line.ended = Some(now);
+                queue.credit = queue.credit.saturating_sub(now - begun);
+                queue.ended = Some(now);
             }
-            line.waiting.leave(self.number);
-            line.waiting.take_first()
+            queue.waiting.leave(self.number);
+            queue.waiting.take_first()
         });
         if let Ok(Some(waker)) = next {
             waker.wake();
@@ -128,9 +128,9 @@ mod tests {
         let turns = Rc::clone(turns);
         spawn_local(async move {
             loop {
-                let mut place = Place::take();
-                poll_fn(|cx| place.poll_first(cx)).await;
-                place.begin().await;
+                let mut ticket = Ticket::take();
+                poll_fn(|cx| ticket.poll_first(cx)).await;
+                ticket.begin().await;
                 spin(each);
                 turns.set(turns.get() + 1);
             }
@@ -196,7 +196,7 @@ mod tests {
 
     #[test]
     fn who_leaves_the_line_lets_the_next_one_go_on() {
-        let [first, second, third] = [(); 3].map(|()| Place::take());
+        let [first, second, third] = [(); 3].map(|()| Ticket::take());
         let mut cx = Context::from_waker(Waker::noop());
         assert!(first.poll_first(&mut cx).is_ready());
         assert!(second.poll_first(&mut cx).is_pending());

@@ -15,7 +15,7 @@ use std::{
 use crate::{
     exchange::{
         answers::plain_answer,
-        request::{Limits, Request},
+        request::{AppLimits, Request},
         Exchange,
     },
     ffi,
@@ -41,7 +41,7 @@ pub(crate) struct Watch<'a> {
 }
 
 /// Of a request that has ended without anybody looking at it: it waited for nothing that can be waited for elsewhere.
-pub(crate) fn note_slow_end(exchange: &Exchange, limits: &Limits) {
+pub(crate) fn note_slow_end(exchange: &Exchange, limits: &AppLimits) {
     if limits
         .slow_log
         .is_some_and(|limit| exchange.started().elapsed() >= limit)
@@ -67,7 +67,7 @@ fn slow(request: &Request) -> String {
 }
 
 impl<'a> Watch<'a> {
-    pub(crate) fn new(exchange: &'a Exchange, limits: &Limits) -> Self {
+    pub(crate) fn new(exchange: &'a Exchange, limits: &AppLimits) -> Self {
         let started = exchange.started();
         Watch {
             exchange,

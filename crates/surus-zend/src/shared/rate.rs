@@ -2,7 +2,7 @@
 //!
 //! A bucket is one number: the time at which it will be full again (the generic cell rate algorithm, ITU-T I.371, which is a
 //! token bucket without a counter). It fits one atomic, so no lock is held when a worker dies. A bucket that is full is
-//! as good as none, so its place may be taken; where all places of a key are in use, the one that is fullest is.
+//! as good as none, so its entry may be taken; where all entries of a key are in use, the one that is fullest is.
 
 use std::{
     hash::{BuildHasher, Hasher, RandomState},
@@ -17,19 +17,19 @@ use std::{
 use super::memory;
 
 /// Of 16 bytes each: 2 MB of address space, of which the kernel gives what is touched.
-const PLACES: usize = 128 * 1024;
+const ENTRIES: usize = 128 * 1024;
 /// Places that a key may have.
 const WAYS: usize = 8;
 
-struct Place {
-    /// Hash of the key, 0 if the place is free.
+struct Entry {
+    /// Hash of the key, 0 if the entry is free.
     key: AtomicU64,
     /// Nanoseconds of the monotonic clock, which all processes share.
     full_at: AtomicU64,
 }
 
 struct Table {
-    places: &'static [Place],
+    entries: &'static [Entry],
     /// Keyed at random, so that nobody can choose keys that collide.
     hash: RandomState,
 }
@@ -51,18 +51,18 @@ pub(crate) struct Taken {
 /// Makes the table; before the fork, so that all workers have the same.
 pub(crate) fn start() {
     TABLE.get_or_init(|| Table {
-        places: places(),
+        entries: entries(),
         hash: RandomState::new(),
     });
 }
 
 /// None if the memory could not be had.
-fn places() -> &'static [Place] {
-    let Ok(memory) = memory::zeros(PLACES * size_of::<Place>()) else {
+fn entries() -> &'static [Entry] {
+    let Ok(memory) = memory::zeros(ENTRIES * size_of::<Entry>()) else {
         return &[];
     };
-    // SAFETY: page-aligned and of that size; zeros are valid places; never unmapped, and only atomic operations reach it.
-    unsafe { slice::from_raw_parts(memory.cast(), PLACES) }
+    // SAFETY: page-aligned and of that size; zeros are valid entries; never unmapped, and only atomic operations reach it.
+    unsafe { slice::from_raw_parts(memory.cast(), ENTRIES) }
 }
 
 fn now() -> u64 {
@@ -78,7 +78,7 @@ fn now() -> u64 {
 /// Takes `cost` tokens from the bucket of `key`, which holds `burst` and gains `rate` a second. Without memory for a
 /// table, or for a rate that is none, everything is allowed.
 pub(crate) fn take(key: &[u8], rate: f64, burst: f64, cost: f64) -> Taken {
-    let Some(table) = TABLE.get().filter(|table| !table.places.is_empty()) else {
+    let Some(table) = TABLE.get().filter(|table| !table.entries.is_empty()) else {
         return free(burst);
     };
     if !(rate > 0.0 && burst > 0.0 && cost >= 0.0) {
@@ -90,10 +90,10 @@ pub(crate) fn take(key: &[u8], rate: f64, burst: f64, cost: f64) -> Taken {
     hasher.write_u64(rate.to_bits());
     hasher.write_u64(burst.to_bits());
     let hash = hasher.finish().max(1);
-    let first = (hash as usize % (PLACES / WAYS)) * WAYS;
+    let first = (hash as usize % (ENTRIES / WAYS)) * WAYS;
     let now = now();
-    let place = place(&table.places[first..first + WAYS], hash, now);
-    spend(&place.full_at, now, rate, burst, cost)
+    let entry = entry(&table.entries[first..first + WAYS], hash, now);
+    spend(&entry.full_at, now, rate, burst, cost)
 }
 
 fn free(burst: f64) -> Taken {
@@ -105,19 +105,19 @@ fn free(burst: f64) -> Taken {
     }
 }
 
-fn place(ways: &[Place], hash: u64, now: u64) -> &Place {
+fn entry(ways: &[Entry], hash: u64, now: u64) -> &Entry {
     if let Some(mine) = ways.iter().find(|p| p.key.load(Ordering::Acquire) == hash) {
         return mine;
     }
     let mut victim = &ways[0];
     let mut least = u64::MAX;
-    for place in ways {
-        let full_at = place.full_at.load(Ordering::Relaxed);
+    for entry in ways {
+        let full_at = entry.full_at.load(Ordering::Relaxed);
         if full_at < least {
-            (victim, least) = (place, full_at);
+            (victim, least) = (entry, full_at);
         }
     }
-    // Two workers may take one place at the same time: one bucket begins anew, which costs nobody anything but a token.
+    // Two workers may take one entry at the same time: one bucket begins anew, which costs nobody anything but a token.
     victim.full_at.store(now, Ordering::Relaxed);
     victim.key.store(hash, Ordering::Release);
     victim

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use surus_zend::{Classic, ClassicConfig, Engine, IsolateLimits, Limits};
+use surus_zend::{AppLimits, Classic, ClassicConfig, Engine, IsolateLimits};
 
 use crate::{
     classic::together,
@@ -11,7 +11,7 @@ use crate::{
 
 fn classic(engine: &Engine) -> Classic {
     let config = ClassicConfig {
-        limits: Limits::default(),
+        limits: AppLimits::default(),
         min_isolates: 0,
         max_isolates: 10,
         idle: Duration::from_secs(1),

@@ -4,14 +4,14 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http::Method;
-use surus_zend::{Classic, ClassicConfig, Engine, IsolateLimits, Limits, RequestBody};
+use surus_zend::{AppLimits, Classic, ClassicConfig, Engine, IsolateLimits, RequestBody};
 use tokio::time::timeout;
 
 use crate::site::{appears, get, piece, read, request, Site};
 
 fn classic(engine: &Engine, min: usize, max: usize) -> Classic {
     let config = ClassicConfig {
-        limits: Limits::default(),
+        limits: AppLimits::default(),
         min_isolates: min,
         max_isolates: max,
         idle: Duration::from_millis(100),

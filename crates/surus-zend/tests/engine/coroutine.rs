@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use http::Method;
-use surus_zend::{Coroutine, Engine, Limits, RequestBody};
+use surus_zend::{AppLimits, Coroutine, Engine, RequestBody};
 use tokio::time::timeout;
 
 use crate::{
@@ -11,7 +11,7 @@ use crate::{
     site::{appears, get, read, request, Site},
 };
 
-async fn boot(engine: &Engine, code: &str, limits: Limits) -> (Coroutine, Site) {
+async fn boot(engine: &Engine, code: &str, limits: AppLimits) -> (Coroutine, Site) {
     let site = Site::with("app.php", code);
     let app = Coroutine::boot(engine, &site.path("app.php"), limits).await;
     (app.expect("it boots"), site)
@@ -26,7 +26,7 @@ pub(crate) async fn what_does_not_boot_says_so(engine: &Engine) {
         "",
     ] {
         let site = Site::with("app.php", code);
-        let result = Coroutine::boot(engine, &site.path("app.php"), Limits::default()).await;
+        let result = Coroutine::boot(engine, &site.path("app.php"), AppLimits::default()).await;
         let error = result.expect_err(code).to_string();
         assert!(error.contains("app.php"), "{code}: {error}");
     }
@@ -39,7 +39,7 @@ pub(crate) async fn routes_need_no_php(engine: &Engine) {
         $app->post('/users', fn () => 201);
         return $app;
     "#;
-    let (app, _site) = boot(engine, code, Limits::default()).await;
+    let (app, _site) = boot(engine, code, AppLimits::default()).await;
     let answer = app.call(get("/users/7")).await;
     assert_eq!(answer.headers()["content-type"], "application/json");
     assert_eq!(read(answer).await, (200, "{\"id\":7}".to_owned()));
@@ -63,7 +63,7 @@ const WAITS: &str = r#"
 "#;
 
 pub(crate) async fn requests_wait_side_by_side(engine: &Engine) {
-    let (app, _site) = boot(engine, WAITS, Limits::default()).await;
+    let (app, _site) = boot(engine, WAITS, AppLimits::default()).await;
     let begun = Instant::now();
     let calls = (0..50).map(|id| {
         let app = &app;
@@ -86,7 +86,7 @@ pub(crate) async fn a_dropped_future_is_a_client_that_left(engine: &Engine) {
             try { sleep(60); } finally { file_put_contents(__DIR__ . '/left', connection_aborted()); }
         };
     "#;
-    let (app, site) = boot(engine, code, Limits::default()).await;
+    let (app, site) = boot(engine, code, AppLimits::default()).await;
     assert!(timeout(Duration::from_millis(50), app.call(get("/")))
         .await
         .is_err());
@@ -109,7 +109,7 @@ pub(crate) async fn a_computing_fiber_keeps_its_isolate(engine: &Engine) {
             return (string) $seen;
         };
     "#;
-    let (app, _site) = boot(engine, code, Limits::default()).await;
+    let (app, _site) = boot(engine, code, AppLimits::default()).await;
     for us in [0, 1000] {
         let calls = (0..10).map(|id| {
             let (app, target) = (&app, format!("/?us={}", us * id));
@@ -122,10 +122,10 @@ pub(crate) async fn a_computing_fiber_keeps_its_isolate(engine: &Engine) {
 }
 
 pub(crate) async fn too_many_requests_are_refused(engine: &Engine) {
-    let limits = Limits {
+    let limits = AppLimits {
         max_in_flight: 3,
         max_queue: 1,
-        ..Limits::default()
+        ..AppLimits::default()
     };
     let (app, _site) = boot(engine, WAITS, limits).await;
     let answers = together((0..6).map(|_| app.call(get("/?id=1")))).await;
@@ -146,9 +146,9 @@ pub(crate) async fn a_deadline_is_a_504(engine: &Engine) {
             }
         };
     "#;
-    let limits = Limits {
+    let limits = AppLimits {
         request_timeout: Some(Duration::from_millis(100)),
-        ..Limits::default()
+        ..AppLimits::default()
     };
     let (app, site) = boot(engine, code, limits).await;
     for (waits, name) in [(0, "computes"), (1, "waits")] {
@@ -167,7 +167,7 @@ pub(crate) async fn a_fatal_error_boots_the_application_again(engine: &Engine) {
             return $boot;
         };
     "#;
-    let (app, _site) = boot(engine, code, Limits::default()).await;
+    let (app, _site) = boot(engine, code, AppLimits::default()).await;
     let first = read(app.call(get("/")).await).await.1;
     let (neighbour, failed) =
         tokio::join!(app.call(get("/?us=100000")), app.call(get("/?fatal=1")));
@@ -190,9 +190,9 @@ pub(crate) async fn a_boot_that_takes_long_is_a_503(engine: &Engine) {
             return 'booted';
         };
     "#;
-    let limits = Limits {
+    let limits = AppLimits {
         request_timeout: Some(Duration::from_millis(200)),
-        ..Limits::default()
+        ..AppLimits::default()
     };
     let (app, site) = boot(engine, code, limits).await;
     let held = site.path("held");
@@ -235,7 +235,7 @@ pub(crate) async fn memory_comes_back(engine: &Engine) {
             return json_encode([$_GET, getenv('PATH'), strtok('a b', ' '), headers_list()]);
         };
     "#;
-    let (app, _site) = boot(engine, code, Limits::default()).await;
+    let (app, _site) = boot(engine, code, AppLimits::default()).await;
     let mut sizes = Vec::new();
     for turn in 0..3 {
         for id in 0..50 {
@@ -257,8 +257,8 @@ pub(crate) async fn state_is_swapped_only_where_another_goes_on(engine: &Engine)
             return 'done';
         };
     "#;
-    let (app, _site) = boot(engine, code, Limits::default()).await;
-    let (other, _other_site) = boot(engine, code, Limits::default()).await;
+    let (app, _site) = boot(engine, code, AppLimits::default()).await;
+    let (other, _other_site) = boot(engine, code, AppLimits::default()).await;
     let done = (200, "done".to_owned());
     assert_eq!(read(app.call(get("/")).await).await, done);
     let before = engine.swaps();
@@ -291,7 +291,7 @@ pub(crate) async fn superglobals_are_built_where_loaded_code_refers_to_them(engi
             return implode(' ', $built);
         };
     "#;
-    let (app, site) = boot(engine, code, Limits::default()).await;
+    let (app, site) = boot(engine, code, AppLimits::default()).await;
     site.write("more.php", "$GLOBALS['said'] = $_GET['a'];");
     for (path, expected) in [("/?a=b", ""), ("/more?a=b", "_GET"), ("/?a=b", "_GET")] {
         let answer = read(app.call(get(path)).await).await;

@@ -146,7 +146,7 @@ impl<S: Scripts> Release<S> {
         })
     }
 
-    fn script(&self, script: surus_edge::Script) -> surus_zend::Script {
+    fn script(&self, script: surus_edge::ScriptPath) -> surus_zend::Script {
         let text = |bytes| {
             String::from_utf8(bytes)
                 .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into())

@@ -19,7 +19,7 @@ use surus_edge::{
     plain, Backend, BodyError, BoxError, Connection, Reply, RequestBody, Scanner, Spool, Spooled,
     Trailers,
 };
-use surus_zend::{Interim, Limits};
+use surus_zend::{AppLimits, Interim};
 
 use crate::config::App;
 
@@ -59,8 +59,8 @@ fn source_file(source: &Path) -> io::Result<PathBuf> {
         .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", source.display())))
 }
 
-pub(crate) fn limits(app: &App) -> Limits {
-    Limits {
+pub(crate) fn limits(app: &App) -> AppLimits {
+    AppLimits {
         request_timeout: app.request_timeout,
         boot_timeout: Some(app.boot_timeout),
         slow_log: app.slow_log,

@@ -10,7 +10,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::ExitCode;
 
-use surus_zend::command_line::{self, Lines, Options, Script, Source, SETTINGS};
+use surus_zend::command_line::{self, Invocation, Lines, Options, Source, SETTINGS};
 
 use crate::{event_loop, failed, print};
 use about::About;
@@ -90,7 +90,7 @@ fn wrapper() -> Option<CString> {
     runs.then(|| text(path.into_os_string().into_vec()))
 }
 
-fn script(switches: Switches) -> Script {
+fn script(switches: Switches) -> Invocation {
     let name = switches
         .file
         .clone()
@@ -117,7 +117,7 @@ fn script(switches: Switches) -> Script {
         },
     };
     let arguments = std::iter::once(name).chain(switches.arguments);
-    Script {
+    Invocation {
         source,
         arguments: arguments.map(text).collect(),
         lint: switches.lint,

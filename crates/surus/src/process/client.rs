@@ -15,7 +15,7 @@ use http::{HeaderMap, Response, StatusCode};
 use http_body::Body;
 use socket2::{Domain, SockAddr, Socket, Type};
 use surus_edge::{plain, BoxError, Reply};
-use surus_zend::{KeptBody, Limits, Request, RequestBody, ResponseBody, Script};
+use surus_zend::{AppLimits, KeptBody, Request, RequestBody, ResponseBody, Script};
 use tokio::io::AsyncWriteExt;
 use tokio::net::unix::OwnedWriteHalf;
 use tokio::net::UnixStream;
@@ -44,7 +44,7 @@ pub(crate) struct Processes {
 }
 
 impl Processes {
-    pub(crate) fn new(queue: &Queue, limits: &Limits) -> Self {
+    pub(crate) fn new(queue: &Queue, limits: &AppLimits) -> Self {
         Processes {
             address: queue.address(),
             in_flight: Rc::default(),

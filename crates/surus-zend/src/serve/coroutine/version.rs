@@ -15,7 +15,7 @@ use crate::{
         isolate::Isolate,
         process::{BootError, Engine},
     },
-    exchange::{inputs::RouteInputs, request::Limits, routing::find_route, Exchange},
+    exchange::{inputs::RouteInputs, request::AppLimits, routing::find_route, Exchange},
     ffi,
     router::Router,
     serve::{
@@ -50,7 +50,7 @@ impl Version {
     pub(super) async fn boot(
         engine: &Engine,
         script: &Path,
-        limits: &Limits,
+        limits: &AppLimits,
     ) -> Result<Version, BootError> {
         let exchange = Exchange::for_script(script, engine.dev);
         Version::boot_within(limits.boot_timeout, script, limits, &exchange).await
@@ -59,7 +59,7 @@ impl Version {
     /// One that somebody at a terminal waits for.
     pub(super) async fn boot_with(
         script: &Path,
-        limits: &Limits,
+        limits: &AppLimits,
         exchange: &Rc<Exchange>,
     ) -> Result<Version, BootError> {
         Version::boot_within(None, script, limits, exchange).await
@@ -68,13 +68,13 @@ impl Version {
     async fn boot_within(
         request_timeout: Option<Duration>,
         script: &Path,
-        limits: &Limits,
+        limits: &AppLimits,
         exchange: &Rc<Exchange>,
     ) -> Result<Version, BootError> {
         let isolate = Isolate::new(limits.memory_limit.as_deref())?;
         let task = Task::new(&isolate, BOOT_STACK)?;
         task.assign(ffi::RUN_BOOT, exchange);
-        let limits = Limits {
+        let limits = AppLimits {
             request_timeout,
             slow_log: request_timeout.map(|limit| SLOW_BOOT.min(limit / 2)),
             ..limits.clone()

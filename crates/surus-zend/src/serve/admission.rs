@@ -1,4 +1,4 @@
-//! Requests that wait for their turn: first come first served, bounded in number and in time.
+//! The admission queue: requests that wait to run, in order of arrival, bounded in number and in time.
 
 use std::{cell::RefCell, collections::VecDeque, time::Duration};
 
@@ -6,25 +6,25 @@ use tokio::sync::oneshot;
 
 use crate::body::relief::Wanted;
 
-/// Who waits for a `T`. One that is handed over while its receiver goes away is dropped there: its `Drop` passes it on.
-pub(crate) struct Line<T> {
+/// Requests that wait for a `T`. One that is handed over while its receiver goes away is dropped there: its `Drop` passes it on.
+pub(crate) struct AdmissionQueue<T> {
     waiting: RefCell<VecDeque<oneshot::Sender<T>>>,
 }
 
-impl<T> Default for Line<T> {
+impl<T> Default for AdmissionQueue<T> {
     fn default() -> Self {
-        Line {
+        AdmissionQueue {
             waiting: RefCell::default(),
         }
     }
 }
 
-impl<T> Line<T> {
+impl<T> AdmissionQueue<T> {
     pub(crate) fn is_empty(&self) -> bool {
         self.waiting.borrow().is_empty()
     }
 
-    /// Waits for a turn; `None` if `limit` already wait, or after `patience`. Dropping it leaves the line.
+    /// Waits for a turn; `None` if `limit` already wait, or after `patience`. Dropping it leaves the queue.
     pub(crate) async fn wait(&self, limit: usize, patience: Duration) -> Option<T> {
         let turn = {
             let mut waiting = self.waiting.borrow_mut();

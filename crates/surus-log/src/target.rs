@@ -32,7 +32,7 @@ enum Kind {
 
 /// Standard output, standard error, or a file that was opened.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct Target {
     fd: OwnedFd,
     kind: Kind,
     /// The same, for writes that do not wait. It is a description of its own: `O_NONBLOCK` on the inherited one would be
@@ -40,7 +40,7 @@ pub(crate) struct Place {
     at_once: Option<OwnedFd>,
 }
 
-impl Place {
+impl Target {
     pub(crate) fn standard(log: Log) -> io::Result<Self> {
         let fd = match log {
             Log::Error | Log::Terminal => high(rustix::stdio::stderr())?,
@@ -51,13 +51,13 @@ impl Place {
             Kind::File | Kind::Socket => None,
             Kind::Stream => again(log),
         };
-        Ok(Place { fd, kind, at_once })
+        Ok(Target { fd, kind, at_once })
     }
 
     pub(crate) fn of(fd: OwnedFd) -> io::Result<Self> {
         let kind = kind(&fd)?;
         let fd = high(fd.as_fd())?;
-        Ok(Place {
+        Ok(Target {
             // It was opened not to wait.
             at_once: (kind == Kind::Stream).then(|| fd.try_clone()).transpose()?,
             fd,
@@ -73,7 +73,7 @@ impl Place {
             | OFlags::CLOEXEC
             | OFlags::NOCTTY
             | OFlags::NONBLOCK;
-        Place::of(open(path, flags, Mode::from_raw_mode(0o640))?)
+        Target::of(open(path, flags, Mode::from_raw_mode(0o640))?)
     }
 
     pub(crate) fn copy(&self) -> io::Result<OwnedFd> {
