@@ -70,6 +70,16 @@ pub(crate) fn text(status: &Value, tallies: &[Tally]) -> String {
             "Memory of the application's isolate.",
         ),
         (
+            "surus_blocking_calls_total",
+            "blocking_calls_total",
+            "Calls that have blocked the event loop for longer than blocking_threshold.",
+        ),
+        (
+            "surus_blocking_seconds_total",
+            "blocking_s",
+            "How long the event loop was blocked by them.",
+        ),
+        (
             "surus_uptime_seconds",
             "uptime_s",
             "Since the worker was started.",

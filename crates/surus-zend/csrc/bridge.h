@@ -120,6 +120,8 @@ void surus_task_assign(surus_task *task, surus_work work, void *exchange);
 /* Runs the task until it parks, is pre-empted or done. */
 surus_event surus_task_resume(surus_task *task);
 surus_outcome surus_task_outcome(const surus_task *task);
+/* What surus_task_assign was called with last. */
+void *surus_task_exchange(const surus_task *task);
 /* Asks a parked or pre-empted task to end: its next resume unwinds PHP, `finally` blocks included. The second time
  * nothing of it may wait any more. */
 void surus_task_cancel(surus_task *task, surus_cancel why);
@@ -132,6 +134,16 @@ void surus_task_backtrace(surus_task *task, const char *title);
 
 /* Where a task stands that does not run: "PDO::query() at /app/index.php:7". Returns the length of the text. */
 size_t surus_task_place(surus_task *task, char *text, size_t size);
+/* The same of the code that runs, in surus_rs_stalled. */
+size_t surus_running_place(char *text, size_t size);
+/* Writes a PHP backtrace of the code that runs to the log with `title`, in surus_rs_stalled. */
+void surus_running_backtrace(const char *title);
+/* From any thread: the internal function that runs now, "SQLite3::query()". 0 if it is none, or if it cannot be told; the text
+ * is to be believed only if the run has not ended meanwhile. */
+size_t surus_stall_function(char *text, size_t size);
+/* From any thread: has surus_rs_stalled called by the PHP code that runs now, when the VM looks for interrupts. It may be
+ * called in a later run, if this one ends before. */
+void surus_stall_note(void);
 /* Calls surus_rs_file with each file that the isolate has included. */
 void surus_isolate_files(surus_isolate *isolate, void *list);
 
@@ -191,6 +203,8 @@ void surus_rs_sever(int descriptor);
 bool surus_is_over(void);
 /* Whether phpredis waits on this connection for an answer that nobody has asked for. */
 bool surus_redis_waits_in_vain(int descriptor);
+/* After surus_stall_note. */
+void surus_rs_stalled(void);
 /* The exchange of the running task, NULL outside of one. */
 void *surus_current_exchange(void);
 

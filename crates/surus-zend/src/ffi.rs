@@ -194,6 +194,11 @@ extern "C" {
     pub(crate) fn surus_resolver_tell(state: *mut c_void, host_error: c_int);
     pub(crate) fn surus_task_cancel(task: *mut Task, why: Cancel);
     pub(crate) fn surus_task_backtrace(task: *mut Task, title: *const c_char);
+    pub(crate) fn surus_task_exchange(task: *const Task) -> *mut c_void;
+    pub(crate) fn surus_running_place(text: *mut c_char, size: usize) -> usize;
+    pub(crate) fn surus_running_backtrace(title: *const c_char);
+    pub(crate) fn surus_stall_function(text: *mut c_char, size: usize) -> usize;
+    pub(crate) fn surus_stall_note();
     pub(crate) fn surus_task_place(task: *mut Task, text: *mut c_char, size: usize) -> usize;
     pub(crate) fn surus_isolate_files(isolate: *mut Isolate, list: *mut c_void);
     pub(crate) fn surus_current_exchange() -> *mut c_void;

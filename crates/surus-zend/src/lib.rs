@@ -47,5 +47,6 @@ pub use serve::command_line;
 pub use serve::coroutine::{Answer, Coroutine, Prepared, RouteInfo};
 pub use serve::inspect::{in_flight, watched, InFlight};
 pub use serve::self_test::SelfTest;
+pub use serve::stalls::{detect_stalls, stalls, Stall, Stalls};
 pub use serve::task::{giving_up, has_given_up};
 pub use shared::memory::shared_counters;

@@ -9,7 +9,7 @@ use std::time::Instant;
 use serde_json::{json, Value};
 use surus_edge::Intake;
 use surus_master::{Channel, Order, Report};
-use surus_zend::{Engine, InFlight};
+use surus_zend::{Engine, InFlight, Stall};
 use tokio::io::Interest;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::task::spawn_local;
@@ -158,6 +158,11 @@ impl<B: Php> ControlChannel<B> {
                 let (parked, oldest) = surus_zend::in_flight(LISTED);
                 status["parked"] = parked.into();
                 status["requests_in_flight"] = oldest.iter().map(described).collect();
+                let stalls = surus_zend::stalls();
+                status["blocking_calls_total"] = stalls.count.into();
+                status["blocking_s"] = stalls.time.as_secs_f64().into();
+                let longest = stalls.places.iter().take(LISTED);
+                status["blocking_calls"] = longest.map(blocking_call).collect();
                 self.report(&Report::Status { question, status });
             }
         }
@@ -216,5 +221,16 @@ fn described(request: &InFlight) -> Value {
         "uri": request.uri,
         "age_s": request.age.as_secs_f64(),
         "waits_for": request.place,
+    })
+}
+
+fn blocking_call(stall: &Stall) -> Value {
+    json!({
+        "place": stall.place,
+        "call": stall.call,
+        "request": stall.request,
+        "count": stall.count,
+        "total_s": stall.time.as_secs_f64(),
+        "longest_s": stall.longest.as_secs_f64(),
     })
 }

@@ -1,11 +1,15 @@
 //! A server's status for people.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::time::Duration;
 
 use serde_json::Value;
 
-/// A headline and a line for each worker.
+/// Places that block the event loop which are listed.
+const BLOCKING_CALLS: usize = 5;
+
+/// A headline, a line for each worker, and the places that block their event loops.
 pub(crate) fn status(status: &Value) -> String {
     let mut text = String::new();
     let string = |key: &str| status[key].as_str().unwrap_or_default();
@@ -57,7 +61,41 @@ pub(crate) fn status(status: &Value) -> String {
         text.truncate(text.trim_end().len());
         text.push('\n');
     }
+    blocking_calls(&mut text, status);
     text
+}
+
+/// Those of all workers that took most time.
+fn blocking_calls(text: &mut String, status: &Value) {
+    let workers = status["workers"].as_array().into_iter().flatten();
+    let calls = workers.filter_map(|worker| worker["blocking_calls"].as_array());
+    let mut places = BTreeMap::<&str, (u64, f64, f64, &Value)>::new();
+    for call in calls.flatten() {
+        let seconds = |key: &str| call[key].as_f64().unwrap_or(0.0);
+        let place = call["place"].as_str().unwrap_or_default();
+        let (count, total, longest, last) = places.entry(place).or_insert((0, 0.0, 0.0, call));
+        *count += call["count"].as_u64().unwrap_or(0);
+        *total += seconds("total_s");
+        if seconds("longest_s") >= *longest {
+            (*longest, *last) = (seconds("longest_s"), call);
+        }
+    }
+    if places.is_empty() {
+        return;
+    }
+    let mut places: Vec<_> = places.into_iter().collect();
+    places.sort_by(|(_, (_, a, ..)), (_, (_, b, ..))| b.total_cmp(a));
+    text.push_str("\ncalls that blocked an event loop (docs/debugging.md):\n");
+    for (place, (count, total, longest, last)) in places.into_iter().take(BLOCKING_CALLS) {
+        let string = |key: &str| last[key].as_str().unwrap_or_default();
+        let (total, longest) = (total * 1e3, longest * 1e3);
+        let _ = writeln!(
+            text,
+            "{count:>7}×  {total:>8.0} ms, longest {longest:>6.0} ms  {place}, {}  {}",
+            string("call"),
+            string("request"),
+        );
+    }
 }
 
 type Cell = fn(&Value) -> String;
@@ -91,7 +129,7 @@ pub(crate) fn top(now: &Value, before: Option<(&Value, Duration)>) -> String {
 
 /// Requests since the server was started. Processes of one seat share its counter.
 fn total(status: &Value) -> u64 {
-    let mut seats = std::collections::BTreeMap::new();
+    let mut seats = BTreeMap::new();
     for worker in status["workers"].as_array().into_iter().flatten() {
         let requests = worker["requests_total"].as_u64().unwrap_or(0);
         seats.insert(worker["worker"].as_u64(), requests);

@@ -75,6 +75,9 @@ async fn live(config: &Config, engine: &Engine, queue: Option<&Queue>, seat: Sea
     let Some(queue) = queue else {
         engine.enter_worker(app.preempt_after);
         engine.limit_persistent_connections(app.persistent_connections, app.queue_timeout);
+        if let Some(Err(error)) = app.blocking_threshold.map(surus_zend::detect_stalls) {
+            surus_log::say!("calls that block the event loop are not detected: {error}");
+        }
         return match &app.entry {
             Entry::Coroutine { .. } => match Coroutine::boot(engine, app).await {
                 Err(error) if config.dev => {

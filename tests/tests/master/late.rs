@@ -89,7 +89,10 @@ fn an_interrupted_wait_leaves_the_server_alone() {
         "<?php while (!file_exists(__DIR__ . '/go')) { usleep(10_000); clearstatcache(); }
         return fn () => 'new';",
     );
-    let mut command = Command::new(binary())
+    // Whoever started the tests in the background has them ignore it.
+    let mut command = Command::new("env")
+        .arg("--default-signal=INT")
+        .arg(binary())
         .arg("reload")
         .env("RUNTIME_DIRECTORY", server.folder().join(CONTROL))
         .stderr(Stdio::piped())

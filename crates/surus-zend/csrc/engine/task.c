@@ -110,6 +110,11 @@ surus_outcome surus_task_outcome(const surus_task *task)
 	return task->outcome;
 }
 
+void *surus_task_exchange(const surus_task *task)
+{
+	return task->exchange;
+}
+
 void surus_task_give_up(surus_task *task)
 {
 	surus_handles_give_up(task);

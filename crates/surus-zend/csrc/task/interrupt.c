@@ -6,6 +6,7 @@
 #include "task/interrupt.h"
 #include "task/cancel.h"
 #include "task/running.h"
+#include "task/stall.h"
 #include "task/state.h"
 
 #include "Zend/zend_atomic.h"
@@ -68,7 +69,11 @@ static void on_interrupt(zend_execute_data *frame)
 		next_interrupt(frame);
 	}
 	surus_task *task = surus_running;
-	if (!task || EG(exception)) {
+	if (!task) {
+		return;
+	}
+	surus_stall_report();
+	if (EG(exception)) {
 		return;
 	}
 	if (task->tick_limit && task->ticks > task->tick_limit) {

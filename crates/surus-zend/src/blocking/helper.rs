@@ -42,7 +42,7 @@ impl Drop for EnvironmentRead {
 }
 
 /// Signals are for the thread that runs PHP.
-fn block_signals() {
+pub(crate) fn block_signals() {
     let mut all = MaybeUninit::<libc::sigset_t>::uninit();
     // SAFETY: the set is filled before it is used.
     unsafe {

@@ -14,7 +14,7 @@ mod children;
 mod connect;
 mod descriptor;
 mod foreign_lock;
-mod helper;
+pub(crate) mod helper;
 mod hosts;
 mod line;
 mod load;

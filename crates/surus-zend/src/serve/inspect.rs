@@ -95,7 +95,7 @@ pub fn in_flight(limit: usize) -> (usize, Vec<InFlight>) {
 
 /// # Safety
 /// The task is alive and does not run.
-unsafe fn place(task: *mut ffi::Task) -> String {
+pub(super) unsafe fn place(task: *mut ffi::Task) -> String {
     let mut text = [0u8; 512];
     // SAFETY: passed on; `text` has room for its size.
     let length = unsafe { ffi::surus_task_place(task, text.as_mut_ptr().cast(), text.len()) };

@@ -1,7 +1,8 @@
 //! The ways to serve: each turns a request into a response.
 //!
 //! `classic` and `coroutine` have what requests need: `admission` is the queue in front of them, `turns` shares the thread
-//! among those that compute, `watch` ends those that last too long, `refresh` and `coroutine` change versions, `inspect` looks into what
+//! among those that compute, `watch` ends those that last too long, `stalls` finds calls that
+//! block the event loop, `refresh` and `coroutine` change versions, `inspect` looks into what
 //! runs. `command_line` runs scripts, and `in_process` the applications that they talk to.
 
 mod admission;
@@ -12,6 +13,7 @@ pub(crate) mod in_process;
 pub(crate) mod inspect;
 pub(crate) mod refresh;
 pub(crate) mod self_test;
+pub(crate) mod stalls;
 pub(crate) mod task;
 mod turns;
 mod watch;

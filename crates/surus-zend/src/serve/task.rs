@@ -16,7 +16,7 @@ use crate::{
     },
     exchange::{request::AppLimits, Exchange},
     ffi,
-    serve::{inspect::Driven, turns::Ticket, watch::Watch},
+    serve::{inspect::Driven, stalls::Run, turns::Ticket, watch::Watch},
 };
 
 /// How often C code may call again for what it is refused where nobody can wait for it to stop.
@@ -85,8 +85,13 @@ impl Task {
 
     /// Runs PHP until it parks, is pre-empted or done. On the event loop's stack only.
     pub(crate) fn resume(&self) -> Turn {
-        // SAFETY: never called from a PHP stack: nothing that runs there has a Task.
-        let event = unsafe { ffi::surus_task_resume(self.raw) };
+        let event = {
+            let run = Run::begin();
+            // SAFETY: never called from a PHP stack: nothing that runs there has a Task.
+            let event = unsafe { ffi::surus_task_resume(self.raw) };
+            run.end(self.raw);
+            event
+        };
         match event {
             ffi::PREEMPTED => {
                 // At once: other fibers of the isolate may be next.

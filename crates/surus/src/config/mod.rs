@@ -93,6 +93,7 @@ pub(crate) struct App {
     /// `[server]`'s: for a new version to boot.
     pub(crate) boot_timeout: Duration,
     pub(crate) slow_log: Option<Duration>,
+    pub(crate) blocking_threshold: Option<Duration>,
     pub(crate) preempt_after: Duration,
     pub(crate) preempt_fibers: bool,
     /// To one database, per worker; 0: no limit.
@@ -264,6 +265,8 @@ fn finish(
     let queue_timeout = fill(&mut app.queue_timeout, Span(Duration::from_secs(10))).0;
     let request_timeout = fill(&mut app.request_timeout, Span(Duration::from_secs(30))).limit();
     let slow_log = fill(&mut app.slow_log, Span(Duration::ZERO)).limit();
+    let five = Span(Duration::from_millis(5));
+    let blocking_threshold = fill(&mut app.blocking_threshold, five).limit();
     let preempt_after = fill(&mut app.preempt_after, Span(Duration::from_millis(10))).0;
     let preempt_fibers = fill(&mut app.preempt_fibers, false);
     let persistent_connections = fill(&mut app.persistent_connections, 16);
@@ -301,6 +304,7 @@ fn finish(
             request_timeout,
             boot_timeout,
             slow_log,
+            blocking_threshold,
             preempt_after,
             preempt_fibers,
             persistent_connections,

@@ -147,6 +147,9 @@ table! {
         request_timeout: Span,
         /// Log a request that takes longer than this, with its PHP backtrace; 0 is never.
         slow_log: Span,
+        /// Report calls that block the event loop for longer than this: `surus status` lists them by PHP function and line, and
+        /// those above 20 ms are logged with a PHP backtrace. 0 is never. Not in process mode.
+        blocking_threshold: Span,
         /// Hide the server's environment from PHP, which then has `[env]` and `HOME`, `USER` and `LOGNAME` of its user.
         clear_env: bool,
         /// CPU time after which PHP code that computes is interrupted for others.
