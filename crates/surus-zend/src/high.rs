@@ -1,4 +1,4 @@
-//! Files of Surus's own keep out of PHP's way: above the descriptors that `select` can see.
+//! Surus's own files get high descriptors, which `select` cannot use, so that the low ones are left for PHP.
 
 use std::{
     fs::File,
@@ -8,7 +8,7 @@ use std::{
 /// `FD_SETSIZE`: PHP's own descriptors stay below.
 pub(crate) const BASE: libc::c_int = libc::FD_SETSIZE as libc::c_int;
 
-/// The same open file under a high number. Where the limit of open files has no room for it, as it was.
+/// The same open file with a high descriptor; unchanged if the limit of open files does not allow that.
 pub(crate) fn lifted(low: File) -> File {
     // SAFETY: a plain system call; the result is checked.
     let high = unsafe { libc::fcntl(low.as_raw_fd(), libc::F_DUPFD_CLOEXEC, BASE) };

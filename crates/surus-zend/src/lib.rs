@@ -2,8 +2,8 @@
 //!
 //! Layout: dependencies between folders point one way, from the first row to the last
 //!  - `ffi` — what Rust calls of `csrc/bridge.h`, which is the whole contract with C
-//!  - `high` — files of Surus's own keep out of PHP's way
-//!  - `shared` — memory of a master and its workers: buckets of tokens, and the cache of applications
+//!  - `high` — gives Surus's own files descriptors above those of PHP
+//!  - `shared` — memory shared by the master and its workers: token buckets, and the cache of applications
 //!  - `engine` — PHP of this process: started once, before any fork; isolates, which are whole PHPs; the PHP classes that
 //!    are part of the binary
 //!  - `blocking` — libc calls that would block, as futures
@@ -15,7 +15,7 @@
 //!  - `callbacks` — what C calls of `csrc/bridge.h`
 //!
 //! A suspended request is finished, never dropped: when the future that waits for a response is dropped, a task of the
-//! event loop goes on with the PHP code and tells it that the client has left.
+//! event loop continues the PHP code and tells it that the client has disconnected.
 
 #![warn(missing_docs)]
 #![deny(clippy::print_stdout, clippy::print_stderr, clippy::dbg_macro)]

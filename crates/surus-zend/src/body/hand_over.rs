@@ -1,8 +1,8 @@
-//! Files that the server has written down, and that become PHP's.
+//! Uploaded files that the server has stored, and passes to PHP.
 //!
-//! `write`, of which one call in a form with files is special: it makes such a file the one that PHP has opened for it
-//! (`csrc/http/form_files.c`). And `unlink`, by which PHP says that it has no use for it any more: the file goes back to where
-//! it came from, unless somebody else may have it. All other calls are libc's.
+//! Hooks `write`: one call for each such file is special, and replaces the file that PHP has opened for the upload
+//! (`csrc/http/form_files.c`). Hooks `unlink`, which PHP calls when it does not need the file any more: the file goes
+//! back to the server, unless somebody else may have it open. All other calls are passed to libc.
 
 use std::{
     cell::{Cell, RefCell},
@@ -26,10 +26,10 @@ use crate::blocking::{
 };
 
 thread_local! {
-    /// The bytes of the special call; NULL if none is expected.
+    /// The buffer of the special call; NULL if none is expected.
     static EXPECTED: Cell<*const c_void> = const { Cell::new(null()) };
     static PASSING: RefCell<Option<Passing>> = const { RefCell::new(None) };
-    /// Of all requests with such files.
+    /// Lists of all requests with such files.
     static LENT: RefCell<Vec<Weak<Lent>>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -37,23 +37,23 @@ thread_local! {
 #[derive(Debug, Default)]
 pub(crate) struct Lent(RefCell<Vec<(PathBuf, Box<dyn KeptFile>)>>);
 
-/// A file on its way to PHP.
+/// A file that is passed to PHP.
 #[derive(Debug)]
 pub(crate) struct Passing {
     pub(crate) file: Box<dyn KeptFile>,
     /// Bytes.
     pub(crate) length: u64,
-    /// Where it is noted that PHP has it.
+    /// The list to add it to once PHP has it.
     pub(crate) lent: Rc<Lent>,
 }
 
-/// The next write of what is at `buffer` is for this file.
+/// The next write from `buffer` is for this file.
 pub(crate) fn expect(buffer: *const c_void, passing: Passing) {
     EXPECTED.set(buffer);
     PASSING.set(Some(passing));
 }
 
-/// It does not come.
+/// The expected write will not happen.
 pub(crate) fn forget() {
     if !EXPECTED.replace(null()).is_null() {
         PASSING.take();
@@ -92,7 +92,7 @@ unsafe extern "C" fn unlink(name: *const c_char) -> c_int {
     unsafe { real(name) }
 }
 
-/// Makes a file the one that is open as `to`: under its name, or byte by byte where that cannot be (another file system).
+/// Replaces the file that is open as `to`: by renaming, or by copying where that is impossible (another file system).
 fn place(mut passing: Passing, to: RawFd) -> io::Result<()> {
     let file = &mut passing.file;
     if let Ok(name) = fs::read_link(format!("/proc/self/fd/{to}")) {
@@ -105,7 +105,7 @@ fn place(mut passing: Passing, to: RawFd) -> io::Result<()> {
             None => link(file.file(), &beside),
         };
         if moved.is_ok() {
-            // Not at once: ext4 sends the data of what replaces a file to the disk before it goes on.
+            // In two steps: if a rename replaces a file, ext4 first writes the new file's data to the disk.
             let renamed = fs::remove_file(&name).and_then(|()| fs::rename(&beside, &name));
             renamed.inspect_err(|_| _ = fs::remove_file(&beside))?;
             note(name, passing);
@@ -130,9 +130,9 @@ fn note(name: PathBuf, passing: Passing) {
     lent.0.borrow_mut().push((name, file));
 }
 
-/// True if this was the name of a lent file, which is where it came from now.
+/// True if this was the name of a lent file, which was taken back.
 fn is_taken_back(name: &CStr) -> bool {
-    // A thread that ends has none.
+    // A thread that exits has no list any more.
     let found = LENT.try_with(|all| {
         let all = all.try_borrow().ok()?;
         let name = Path::new(OsStr::from_bytes(name.to_bytes()));
@@ -149,7 +149,7 @@ fn is_taken_back(name: &CStr) -> bool {
         if !is_alone(file.file(), &name) || fs::rename(&name, &spare).is_err() {
             return false;
         }
-        // Nobody finds it any more: from here on it stays as it is.
+        // Under this name nobody finds it: from here on nobody changes it.
         if is_alone(file.file(), &spare) && !is_open_elsewhere(file.file()) {
             file.give_back(spare);
         } else {
@@ -159,7 +159,7 @@ fn is_taken_back(name: &CStr) -> bool {
     })
 }
 
-/// Whether a file is called `name`, only so, and is as it was made.
+/// Whether `name` is the only name of a file, and its mode is unchanged.
 fn is_alone(file: &File, name: &Path) -> bool {
     let (Ok(file), Ok(named)) = (file.metadata(), fs::symlink_metadata(name)) else {
         return false;
@@ -169,11 +169,12 @@ fn is_alone(file: &File, name: &Path) -> bool {
         && file.mode() & 0o7777 == 0o600
 }
 
-/// A lease on writing is given for a file that is open once (fcntl(2), `F_SETLEASE`). Where there are none: true.
+/// The kernel grants a write lease only for a file that is open once (fcntl(2), `F_SETLEASE`). True if leases do not
+/// work.
 fn is_open_elsewhere(file: &File) -> bool {
-    /// Which signal tells that somebody else opens the file; libc has no name for it.
+    /// Sets the signal that reports another open of the file; libc has no name for it.
     const F_SETSIG: c_int = 10;
-    // SAFETY: fcntl with an open descriptor and a number. Nobody minds SIGURG; the default, SIGIO, ends the process.
+    // SAFETY: fcntl with an open descriptor and a number. SIGURG is ignored; the default, SIGIO, ends the process.
     let control =
         |command, value: c_int| unsafe { libc::fcntl(file.as_raw_fd(), command, value) } == 0;
     !(control(F_SETSIG, libc::SIGURG)
@@ -181,7 +182,7 @@ fn is_open_elsewhere(file: &File) -> bool {
         && control(libc::F_SETLEASE, libc::F_UNLCK))
 }
 
-/// Gives a file without a name one that nothing else has.
+/// Gives an unnamed file a name, which must not exist.
 fn link(file: &File, name: &OsStr) -> io::Result<()> {
     let from = CString::new(format!("/proc/self/fd/{}", file.as_raw_fd()))?;
     let to = CString::new(name.as_bytes())?;

@@ -1,7 +1,7 @@
-//! Request bodies that the server has written down, in files.
+//! Request bodies that the server has stored in files.
 //!
-//! PHP reads a form with a parser of its own, which writes each file that it finds once more. Where the server has kept
-//! that file apart, the parser is shown a mark in its place, and later given the file: see `csrc/http/form_files.c`.
+//! PHP reads a form with a parser of its own, which writes each uploaded file a second time. If the server has stored
+//! the file separately, the parser reads a mark in its place, and later gets the file: see `csrc/http/form_files.c`.
 
 use std::{
     any::Any,
@@ -20,68 +20,68 @@ use super::hand_over::Lent;
 /// Bytes of a mark.
 const MARK: usize = 24;
 
-/// Bytes that are read at a time: they stay in the processor's cache until PHP has them.
+/// Bytes that are read at a time: few enough to stay in the processor's cache until PHP has read them.
 const BLOCK: usize = 64 * 1024;
 
-/// Bytes that are read before others have their turn.
+/// Bytes that are read before other tasks get a turn.
 const TURN: usize = 256 * 1024;
 
-/// A file that a body is in, or a part of it.
+/// A file with a body or a part of it.
 pub trait KeptFile: fmt::Debug {
     /// Open for reading.
     fn file(&self) -> &File;
 
-    /// It is PHP's from now on, with the name that it has had, if any.
+    /// Passes it to PHP. Returns its name, if it has one.
     fn lend(&mut self) -> Option<PathBuf>;
 
-    /// A name that nothing has, beside those of others that came back.
+    /// An unused name, in the folder of files that PHP has returned.
     ///
     /// # Errors
-    /// The file system's.
+    /// Errors of the file system.
     fn spare_name(&self) -> io::Result<PathBuf>;
 
-    /// PHP has no use for it any more. It has this name now, and is open nowhere else.
+    /// PHP does not need it any more. It has this name now, and is open nowhere else.
     fn give_back(&mut self, name: PathBuf);
 }
 
-/// What comes next in a body.
+/// A piece of a body.
 #[derive(Debug)]
 pub enum KeptPiece {
-    /// So many bytes of the file with all the text.
+    /// This number of bytes of the file with all the text.
     Text(u64),
-    /// A file of a form, of so many bytes.
+    /// An uploaded file, and its number of bytes.
     File(Box<dyn KeptFile>, u64),
 }
 
-/// A whole body. Reading it gives all its bytes, from the first on, whatever file they are in.
+/// A whole body. Reading it returns all its bytes in order, whatever file they are in.
 pub struct KeptBody {
     text: Box<dyn KeptFile>,
     pieces: VecDeque<KeptPiece>,
-    /// Bytes of the text, and of the file that comes next, that were read.
+    /// The number of bytes that were read of the text, and of the current file.
     read: [u64; 2],
     marks: Option<Marks>,
-    /// Part of a mark.
+    /// The unread part of a mark.
     unread: Vec<u8>,
-    /// Where all of the body is one file, and read as such: what was read last, and where that begins.
+    /// For a body in one file that is read by position: the block that was read last, and its position.
     block: Vec<u8>,
     block_at: u64,
-    /// Bytes since the last turn of others.
+    /// Bytes since other tasks had a turn.
     turn: usize,
     /// Files that PHP has.
     lent: Rc<Lent>,
-    /// Dropped with the body: what the server counts it by.
+    /// Dropped with the body: the server counts bodies by it.
     _guard: Box<dyn Any>,
 }
 
-/// The files that were passed over.
+/// The files that marks have replaced.
 struct Marks {
-    /// What the marks of this body begin with.
+    /// The prefix of this body's marks.
     start: String,
     files: Vec<Option<(Box<dyn KeptFile>, u64)>>,
 }
 
 impl KeptBody {
-    /// `text` is all that is no file of a form; `guard` is dropped with the body.
+    /// `text` has all bytes outside of uploaded files; `guard` is dropped with the body.
     pub fn new(
         text: Box<dyn KeptFile>,
         pieces: impl IntoIterator<Item = KeptPiece>,
@@ -101,7 +101,7 @@ impl KeptBody {
         }
     }
 
-    /// How long all of the body is, if it is one file and nobody has read of it. It is read by [`KeptBody::read_at`] then.
+    /// The length of the body, if it is one file and still unread. Then it is read with [`KeptBody::read_at`].
     pub(crate) fn take_whole(&mut self) -> Option<u64> {
         let [KeptPiece::Text(length)] = *self.pieces.make_contiguous() else {
             return None;
@@ -113,7 +113,7 @@ impl KeptBody {
         Some(length)
     }
 
-    /// True when others are to have their turn before more is read.
+    /// True if other tasks must get a turn before more is read.
     pub(crate) fn ends_turn(&mut self) -> bool {
         let ends = self.turn >= TURN;
         if ends {
@@ -122,7 +122,7 @@ impl KeptBody {
         ends
     }
 
-    /// Bytes from `position` on: some, unless it is the end.
+    /// Reads bytes from `position` on: at least one, unless it is the end.
     pub(crate) fn read_at(&mut self, position: u64, buffer: &mut [u8]) -> io::Result<usize> {
         let end = self.block_at + self.block.len() as u64;
         if !(self.block_at..end).contains(&position) {
@@ -139,7 +139,7 @@ impl KeptBody {
         Ok(size)
     }
 
-    /// From here on there are marks in the place of files. What they are is of no use to a client: it could only exchange
+    /// From now on there are marks in the place of files. A client gains nothing by guessing a mark: it could only swap
     /// its own files.
     pub(crate) fn mark_files(&mut self) {
         if self.read != [0; 2] || self.marks.is_some() {
@@ -163,7 +163,7 @@ impl KeptBody {
         marks.files.get_mut(number)?.take()
     }
 
-    /// Where it is noted which of its files PHP has.
+    /// The list of its files that PHP has.
     pub(crate) fn lent(&self) -> &Rc<Lent> {
         &self.lent
     }

@@ -1,7 +1,7 @@
 //! Bytes of bodies: responses on their way to the client, uploads on their way to PHP.
 //!
-//! `pipe` is between PHP and the client; `room` counts what all bodies hold and `spill` writes to disk what is over;
-//! `relief` ends those that hold up others; `kept_body` and `hand_over` make files that came with a form PHP's.
+//! `pipe` is between PHP and the client; `room` counts the bytes of all bodies and `spill` writes the excess to disk;
+//! `relief` ends responses that hold up others; `kept_body` and `hand_over` pass uploaded files to PHP.
 
 pub(crate) mod hand_over;
 pub(crate) mod kept_body;

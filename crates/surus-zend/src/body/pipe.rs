@@ -1,8 +1,8 @@
 //! Response bytes on their way from PHP to the client: bounded, one thread, one writer, one reader.
 //!
 //! ```text
-//! PHP ──► memory ──────────► client      as long as all responses together take little ([`crate::body::room`])
-//!    └──► file ──► memory ──► client     else, and behind what is in the file already
+//! PHP ──► memory ──────────► client      while all responses together use little memory ([`crate::body::room`])
+//!    └──► file ──► memory ──► client     otherwise, and while there are bytes in the file
 //! ```
 
 use std::{
@@ -25,26 +25,26 @@ use crate::{
 /// Bytes that may wait for a slow client before the writer parks, or has them written to a file.
 const HIGH_WATER: usize = 256 * 1024;
 
-/// Bytes that are read from a file at once.
+/// Bytes that are read from a file at a time.
 const BLOCK: usize = 64 * 1024;
 
-/// The same where memory is short.
+/// The same when memory is short.
 const SMALL_BLOCK: usize = 16 * 1024;
 
-/// Bytes that are handed on at once where memory is short: whoever sends them keeps up to 16 pieces, whatever their size.
+/// The size of a piece for the reader when memory is short: the reader keeps up to 16 pieces, whatever their size.
 pub(crate) const SMALL_PIECE: usize = Gathered::PIECE;
 
 /// What happens to PHP when its client is slow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Pace {
-    /// Before it writes more than a little ahead of its client it is parked.
+    /// It is parked when it is more than a little ahead of its client.
     #[default]
     WithClient,
-    /// It goes on, into a file: it has an isolate or a process to itself, which others wait for.
+    /// It continues and its output goes to a file: it occupies an isolate or a process, which others wait for.
     Ahead,
 }
 
-/// The response ended before its time.
+/// The response ended early.
 #[derive(Debug)]
 pub(crate) struct CutOff;
 
@@ -61,28 +61,28 @@ impl std::error::Error for CutOff {}
 pub struct Pipe {
     pace: Pace,
     chunks: RefCell<VecDeque<Bytes>>,
-    /// Behind these.
+    /// Small pieces that follow `chunks`.
     last: RefCell<Gathered>,
     waiting: Cell<usize>,
     closed: Cell<bool>,
-    /// It ended before its time: the client must not take what it got for the whole.
+    /// It ended early: the client must not take the received part for the whole.
     cut_off: Cell<bool>,
     reader_gone: Cell<bool>,
-    /// What goes behind the last byte.
+    /// Sent after the last byte.
     trailers: RefCell<Option<Box<HeaderMap>>>,
     reader: RefCell<Option<Waker>>,
     writer: RefCell<Option<Waker>>,
     spill: RefCell<Spill>,
     progress: Progress,
     this: Weak<Pipe>,
-    /// [`relief`] knows it.
+    /// Whether it is in the list of [`relief`].
     listed: Cell<bool>,
-    /// Called once when the reader goes away before the end.
+    /// Called once if the reader disconnects before the end.
     on_abort: RefCell<Option<Box<dyn FnOnce()>>>,
 }
 
 impl Pipe {
-    /// `on_abort` is called if the reader goes away before the end.
+    /// `on_abort` is called if the reader disconnects before the end.
     pub fn new(pace: Pace, on_abort: impl FnOnce() + 'static) -> Rc<Pipe> {
         Rc::new_cyclic(|this| {
             let mut pipe = Pipe::default();
@@ -93,7 +93,7 @@ impl Pipe {
         })
     }
 
-    /// One that nothing will be added to.
+    /// A closed pipe with these bytes.
     pub(crate) fn whole(bytes: Bytes) -> Rc<Pipe> {
         let pipe = Rc::new_cyclic(|this| {
             let mut pipe = Pipe::default();
@@ -105,7 +105,7 @@ impl Pipe {
         pipe
     }
 
-    /// Adds bytes, over the bound if need be: ask [`Pipe::poll_space`] before.
+    /// Adds bytes, even beyond the bound: call [`Pipe::poll_space`] first.
     pub fn push(&self, bytes: Bytes) {
         if self.is_for_memory(&bytes) {
             self.keep(bytes);
@@ -113,7 +113,7 @@ impl Pipe {
         }
     }
 
-    /// As [`Pipe::push`], copied where that is needed.
+    /// As [`Pipe::push`]; copies the bytes if necessary.
     pub(crate) fn push_slice(&self, bytes: &[u8]) {
         if !self.is_for_memory(bytes) {
             return;
@@ -126,7 +126,7 @@ impl Pipe {
         wake(&self.reader);
     }
 
-    /// False if they are in the file now, or nobody will read them.
+    /// False if the bytes were written to the file, or nobody will read them.
     fn is_for_memory(&self, bytes: &[u8]) -> bool {
         if bytes.is_empty() || self.reader_gone.get() || self.closed.get() {
             return false;
@@ -134,7 +134,7 @@ impl Pipe {
         let mut spill = self.spill.borrow_mut();
         let is_ahead = self.pace == Pace::Ahead && self.is_high();
         let is_too_much = is_ahead || room::is_short_of_memory(bytes.len());
-        // Whatever follows what is in the file has to go there, too.
+        // While there are bytes in the file, later bytes must go there, too.
         if spill.is_empty() && !(is_too_much && spill.has_room()) {
             return true;
         }
@@ -181,12 +181,12 @@ impl Pipe {
         self.waiting.get() >= HIGH_WATER
     }
 
-    /// Neither memory nor files have room for more than a little.
+    /// Neither memory nor files have room for more.
     pub(crate) fn is_short_of_room(&self) -> bool {
         room::is_short_of_memory(0) && !self.spill.borrow().has_room()
     }
 
-    /// No more should be added for now.
+    /// Whether the writer should wait.
     pub(crate) fn is_full(&self) -> bool {
         if self.reader_gone.get() || self.closed.get() {
             return false;
@@ -225,7 +225,7 @@ impl Pipe {
         self.waiting.get() as u64 + self.spill.borrow().len()
     }
 
-    /// Its client is too slow for the others: PHP takes it for one that has left.
+    /// Ends a response whose client is too slow: PHP sees a client that has disconnected.
     pub(crate) fn give_up(&self) {
         self.cut_off.set(true);
         self.forget();
@@ -233,25 +233,25 @@ impl Pipe {
         wake(&self.reader);
     }
 
-    /// There may be room.
+    /// Wakes the writer: there may be room.
     pub(crate) fn go_on(&self) {
         wake(&self.writer);
     }
 
-    /// Nothing follows.
+    /// The end of the response.
     pub fn close(&self) {
         self.closed.set(true);
         self.on_abort.borrow_mut().take();
         wake(&self.reader);
     }
 
-    /// Adds a field that goes behind the last byte.
+    /// Adds a trailer field.
     pub fn add_trailer(&self, name: HeaderName, value: HeaderValue) {
         let mut trailers = self.trailers.borrow_mut();
         trailers.get_or_insert_default().append(name, value);
     }
 
-    /// For the reader, behind the last byte; once.
+    /// For the reader, after the last byte; once.
     pub(crate) fn take_trailers(&self) -> Option<HeaderMap> {
         self.trailers.borrow_mut().take().map(|trailers| *trailers)
     }
@@ -289,7 +289,7 @@ impl Pipe {
         Poll::Pending
     }
 
-    /// So many of the bytes in memory, at most.
+    /// The next bytes in memory, at most `most`.
     fn next(&self, most: usize) -> Option<Bytes> {
         let mut chunks = self.chunks.borrow_mut();
         if chunks.is_empty() && self.waiting.get() > 0 {
@@ -314,7 +314,7 @@ impl Pipe {
         self.forget();
     }
 
-    /// What waits, which nobody will read.
+    /// Drops the pending bytes, which nobody will read.
     fn forget(&self) {
         self.chunks.borrow_mut().clear();
         self.last.take();

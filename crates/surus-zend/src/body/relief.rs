@@ -1,8 +1,8 @@
-//! Who is ended where slow readers hold what others wait for: a place for PHP, by a response that has nowhere to go.
+//! Ends responses of slow readers that hold up other requests.
 //!
-//! PHP that has no room for more of its response waits for its client. That is right as long as nobody else wants its
-//! isolate, its process or its seat. When somebody does, clients are ended until there is a place: first those that would take
-//! longest for what waits for them.
+//! PHP that has no room for more of its response waits for its client. That is fine while no other request waits for
+//! its isolate, its process or its place. When one does, slow clients are disconnected until there is a place: first
+//! those that would take longest to read their pending bytes.
 
 use std::{
     cell::{Cell, RefCell},
@@ -13,38 +13,38 @@ use std::{
 
 use crate::body::{pipe::Pipe, room::Disk};
 
-/// Who will have taken all that waits within this time is not slow.
+/// A client that will read all its pending bytes within this time is not slow.
 const SOON: Duration = Duration::from_secs(3);
 
-/// How long nobody is slow.
+/// The time after the beginning of a backlog in which no client counts as slow.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// How often the readers are looked at while somebody waits.
+/// How often readers are checked while a request waits for a place.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Seconds for which it counts what a client has taken: after them a third of it does.
+/// Time constant in seconds of the average of the bytes that a client reads: after it they count a third.
 const MEMORY: f32 = 1.5;
 
-/// What a response that goes on has at least for its client.
+/// The least number of pending bytes that is assumed for a response that continues.
 const LITTLE: u64 = 256 * 1024;
 
 thread_local! {
-    /// Pipes that hold their writers, or have something in a file, by their addresses.
+    /// Pipes whose writers wait, or that have bytes in a file, by address.
     static SLOW: RefCell<HashMap<usize, Weak<Pipe>>> = RefCell::default();
     static WANTED: Cell<usize> = const { Cell::new(0) };
     static LOOKING: Cell<bool> = const { Cell::new(false) };
-    /// Since this was last logged.
+    /// The number of responses ended since the last log message.
     static ENDED: Cell<usize> = const { Cell::new(0) };
     static NOTED: Cell<Option<Instant>> = const { Cell::new(None) };
     static LOOKED: Cell<Option<Instant>> = const { Cell::new(None) };
 }
 
-/// Somebody waits for a place, until this is dropped.
+/// A request waits for a place, until this is dropped.
 #[derive(Debug)]
 pub struct Wanted(());
 
 impl Wanted {
-    /// Ends slow readers if they hold all places.
+    /// Ends responses of slow readers if these hold all places.
     #[must_use]
     pub fn begin() -> Self {
         WANTED.set(WANTED.get() + 1);
@@ -59,14 +59,14 @@ impl Drop for Wanted {
     }
 }
 
-/// How fast a client takes its response, since that has begun to pile up.
+/// How fast a client reads its response, measured since its backlog began.
 #[derive(Debug, Default)]
 pub(crate) struct Progress(Cell<Option<Rate>>);
 
 #[derive(Clone, Copy, Debug)]
 struct Rate {
     since: Instant,
-    /// Bytes, less as time passes.
+    /// Bytes, weighted less the older they are.
     taken: f32,
     at: Instant,
 }
@@ -97,7 +97,7 @@ impl Progress {
         }
     }
 
-    /// Seconds for so many bytes; none for who has had no time yet.
+    /// The estimated seconds to read `bytes`; 0 within [`GRACE`].
     fn time_for(&self, bytes: u64) -> f32 {
         let rate = self.0.get().filter(|rate| rate.since.elapsed() > GRACE);
         let time = rate.map(|rate| {
@@ -108,12 +108,12 @@ impl Progress {
     }
 }
 
-/// Whether somebody waits for a place.
+/// Whether a request waits for a place.
 pub(crate) fn is_wanted() -> bool {
     WANTED.get() > 0
 }
 
-/// Notes a pipe that has something in a file.
+/// Adds a pipe that has bytes in a file to the list.
 pub(crate) fn list(pipe: &Weak<Pipe>) {
     if let Some(pipe) = pipe.upgrade() {
         pipe.progress().begin();
@@ -121,20 +121,20 @@ pub(crate) fn list(pipe: &Weak<Pipe>) {
     SLOW.with_borrow_mut(|slow| slow.insert(pipe.as_ptr() as usize, pipe.clone()));
 }
 
-/// Notes a pipe whose writer waits.
+/// Adds a pipe whose writer waits to the list.
 pub(crate) fn hold(pipe: &Weak<Pipe>) {
     list(pipe);
     relieve();
 }
 
-/// It has neither any more.
+/// Removes a pipe from the list.
 pub(crate) fn strike(pipe: &Pipe) {
     let address = std::ptr::from_ref(pipe) as usize;
-    // At the end of the thread there may be no list any more.
+    // A thread that exits may have no list any more.
     let _ = SLOW.try_with(|slow| slow.borrow_mut().remove(&address));
 }
 
-/// There is room again: PHP that waits for some looks.
+/// There is room again: wakes PHP that waits for it.
 pub(crate) fn has_room() {
     let slow = SLOW.try_with(|slow| slow.borrow().values().filter_map(Weak::upgrade).collect());
     let slow: Vec<Rc<Pipe>> = slow.unwrap_or_default();
@@ -145,7 +145,7 @@ fn slow() -> Vec<Rc<Pipe>> {
     SLOW.with_borrow(|slow| slow.values().filter_map(Weak::upgrade).collect())
 }
 
-/// Ends as many as are needed.
+/// Ends as many responses as are needed.
 fn relieve() {
     let wanted = WANTED.get();
     if wanted == 0 {
@@ -158,7 +158,7 @@ fn relieve() {
     LOOKED.set(Some(now));
     let slow = slow();
     let held: Vec<_> = slow.iter().filter(|pipe| pipe.is_full()).collect();
-    // Those that may go on since somebody waits.
+    // Some may continue now that a request waits: see `Spill::has_room`.
     has_room();
     if held.is_empty() {
         return;
@@ -187,7 +187,7 @@ fn relieve() {
     look_again();
 }
 
-/// Logs so many more that were ended, once a second.
+/// Counts ended responses, and logs their number at most once a second.
 fn note(ended: usize) {
     let clients = ENDED.get() + ended;
     ENDED.set(clients);
@@ -202,7 +202,7 @@ fn note(ended: usize) {
     );
 }
 
-/// Time passes, and who was not slow may be.
+/// Checks again later: a client that was not slow may have become slow.
 fn look_again() {
     if LOOKING.replace(true) {
         return;

@@ -12,7 +12,7 @@ use http_body::{Body, Frame, SizeHint};
 
 use crate::body::pipe::Pipe;
 
-/// The error of every body that goes into PHP or comes from it.
+/// The error of request bodies and response bodies.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 /// Empty, complete, or streamed while PHP still runs.
@@ -22,7 +22,7 @@ enum Kind {
     Full(Option<Bytes>),
     Stream {
         pipe: Rc<Pipe>,
-        /// Bytes to come, where that is known.
+        /// The number of bytes to come, if known.
         left: Option<u64>,
     },
 }
@@ -31,13 +31,13 @@ enum Kind {
 pub(crate) const UNCOUNTED: usize = 64 * 1024;
 
 impl ResponseBody {
-    /// Nothing.
+    /// An empty body.
     #[must_use]
     pub fn empty() -> Self {
         ResponseBody(Kind::Full(None))
     }
 
-    /// All of it is there.
+    /// A complete body.
     #[must_use]
     pub fn full(bytes: Bytes) -> Self {
         if bytes.len() > UNCOUNTED {
@@ -47,10 +47,10 @@ impl ResponseBody {
         ResponseBody(Kind::Full((!bytes.is_empty()).then_some(bytes)))
     }
 
-    /// All of it, unless it is long or a stream.
+    /// The whole body, unless it is long or a stream.
     ///
     /// # Errors
-    /// The stream.
+    /// The body itself, if it is a stream.
     pub fn into_whole(mut self) -> Result<Bytes, Self> {
         match &mut self.0 {
             Kind::Full(bytes) => Ok(bytes.take().unwrap_or_default()),
@@ -58,7 +58,7 @@ impl ResponseBody {
         }
     }
 
-    /// What comes out of the pipe; `left` bytes, if that is known.
+    /// The bytes of a pipe; `left` is their number, if known.
     #[must_use]
     pub fn stream(pipe: Rc<Pipe>, left: Option<u64>) -> Self {
         ResponseBody(Kind::Stream { pipe, left })

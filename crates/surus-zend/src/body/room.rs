@@ -1,5 +1,5 @@
-//! How much may wait: bytes of responses for slow clients, in memory, and in files beyond that; bytes of bodies that
-//! handlers wait for, in files. One bound of each for all requests of a worker, which is a thread.
+//! Bounds on pending bytes: of responses for slow clients, in memory, and in files beyond that; of bodies that handlers
+//! wait for, in files. Each bound is for all requests of a worker, which is a thread.
 
 use std::{
     cell::{Cell, RefCell},
@@ -11,7 +11,7 @@ use bytes::Bytes;
 
 use crate::body::relief;
 
-/// Bounds on what waits, for a worker.
+/// Bounds on pending bytes, for a worker.
 #[derive(Clone, Debug)]
 pub struct Room {
     /// Bytes of responses in memory; more go to files.
@@ -20,7 +20,7 @@ pub struct Room {
     pub disk: u64,
     /// Bytes of request bodies in files, those of the server included; beyond that handlers read as clients send.
     pub bodies: u64,
-    /// Where the files are, which have no names.
+    /// The folder of the files, which have no names.
     pub folder: PathBuf,
 }
 
@@ -43,31 +43,32 @@ thread_local! {
 }
 
 impl Room {
-    /// These are the bounds of this thread from now on.
+    /// Sets the bounds of this thread.
     pub fn enter(self) {
         BOUNDS.set(self);
     }
 }
 
-/// Bytes of request bodies in files of this thread's requests, for a server that writes some of these files itself.
+/// Counts the bytes of request bodies in files of this thread; the server, which writes some of these files, counts
+/// too.
 #[must_use]
 pub fn bodies_on_disk() -> Rc<Cell<u64>> {
     BODIES.with(Rc::clone)
 }
 
-/// Gives the system what the allocator keeps of memory that is free: what lies below the last piece that is not.
+/// Returns free memory of the allocator to the system, also below memory that is in use.
 pub fn give_back_memory() {
     // SAFETY: it takes the allocator's own locks, and moves nothing that is in use.
     unsafe { libc::malloc_trim(0) };
 }
 
-/// True if so many bytes more are too many for memory.
+/// True if `more` bytes would exceed the bound on memory.
 pub(crate) fn is_short_of_memory(more: usize) -> bool {
     let limit = BOUNDS.with_borrow(|bounds| bounds.memory);
     MEMORY.get() + more as u64 > limit
 }
 
-/// True if so many bytes of a response more find room neither in memory nor in files.
+/// True if `more` bytes of a response fit neither into memory nor into files.
 pub(crate) fn is_short(more: usize) -> bool {
     is_short_of_memory(more) && Disk::Responses.is_short()
 }
@@ -76,7 +77,7 @@ pub(crate) fn folder() -> PathBuf {
     BOUNDS.with_borrow(|bounds| bounds.folder.clone())
 }
 
-/// What the bytes of a file count as.
+/// The bound that the bytes of a file count for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Disk {
     #[default]
@@ -90,7 +91,7 @@ impl Disk {
         self.used().is_none_or(|used| used.get() >= limit)
     }
 
-    /// False where little is left: what is made room for should not be taken by the next byte.
+    /// False if little is left: room that was just freed should not be gone with the next byte.
     pub(crate) fn has_some(self) -> bool {
         let limit = self.limit();
         limit == 0
@@ -133,7 +134,7 @@ impl Disk {
     }
 }
 
-/// Bytes that count from now until the last part of them is dropped, which is when the client's socket has taken it.
+/// Bytes that count until the last part of them is dropped, which is when they were written to the client's socket.
 pub(crate) fn counted(bytes: Bytes) -> Bytes {
     take_memory(bytes.len());
     let size = bytes.len();
@@ -145,13 +146,13 @@ fn take_memory(size: usize) {
 }
 
 fn give_memory(size: usize) {
-    // At the end of the thread there may be nothing left to count with.
+    // A thread that exits may have no counter any more.
     let _ = MEMORY.try_with(|memory| memory.set(memory.get().saturating_sub(size as u64)));
 }
 
 struct Counted<T> {
     bytes: T,
-    /// What it takes, and gives back at its end.
+    /// The number of bytes that it counts as.
     size: usize,
 }
 
@@ -167,15 +168,15 @@ impl<T> Drop for Counted<T> {
     }
 }
 
-/// Pieces that are put together, and count: each for itself, as PHP prints them, would take many times its bytes.
+/// Small pieces that are collected in one buffer, and count: an allocation for each would take many times its bytes.
 #[derive(Default)]
 pub(crate) struct Gathered(Vec<u8>);
 
 impl Gathered {
-    /// A piece of this length and more is worth an allocation of its own.
+    /// A piece of at least this length gets an allocation of its own.
     pub(crate) const PIECE: usize = 4 * 1024;
 
-    /// From so many bytes on it is time to take them.
+    /// From this number of bytes on they should be taken.
     pub(crate) const ENOUGH: usize = 16 * 1024;
 
     pub(crate) fn add(&mut self, bytes: &[u8]) {
@@ -192,7 +193,7 @@ impl Gathered {
         self.0.is_empty()
     }
 
-    /// All of it, which goes on to count.
+    /// Takes all bytes, which still count.
     pub(crate) fn take(&mut self) -> Bytes {
         let bytes = std::mem::take(&mut self.0);
         let size = bytes.capacity();

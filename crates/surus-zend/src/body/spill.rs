@@ -1,5 +1,5 @@
-//! Bytes that wait in a file without a name: those of a response for a slow client, so that whoever made them is free
-//! again (what nginx's `fastcgi_temp_path` is for php-fpm), or those of a body that a handler waits for.
+//! Bytes in a file without a name: of a response for a slow client, so that its PHP is free again (as with
+//! `fastcgi_temp_path` of nginx and php-fpm), or of a body that a handler waits for.
 
 use std::{fs::File, io, os::unix::fs::FileExt};
 
@@ -14,17 +14,17 @@ use crate::{
     high::lifted,
 };
 
-/// Bytes of one response; beyond that its PHP waits, unless somebody else waits for its place.
+/// The most bytes of one response; beyond that its PHP waits, unless another request waits for its place.
 const MAX_EACH: u64 = 64 << 20;
 
-/// What is written comes out in the same order. The file is made when it is needed.
+/// First in, first out. The file is created on demand.
 #[derive(Default)]
 pub(crate) struct Spill {
     disk: Disk,
     file: Option<File>,
     written: u64,
     read: u64,
-    /// What comes behind the file: to write each word that PHP prints would take longer than PHP does.
+    /// Bytes that follow those of the file: writing each small piece to the file would take longer than PHP takes.
     last: Gathered,
 }
 
@@ -36,7 +36,7 @@ impl Spill {
         spill
     }
 
-    /// Bytes that are left in it.
+    /// The number of unread bytes.
     pub(crate) fn len(&self) -> u64 {
         self.written - self.read + self.last.len() as u64
     }
@@ -50,7 +50,7 @@ impl Spill {
         (!is_long || relief::is_wanted()) && !self.disk.is_short()
     }
 
-    /// Adds bytes, over the bound if need be.
+    /// Adds bytes, even beyond the bound.
     pub(crate) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         if bytes.len() >= Gathered::PIECE {
             self.write_last()?;
@@ -85,7 +85,7 @@ impl Spill {
         Ok(())
     }
 
-    /// The next bytes, so many at most; none if there are none. A file that is read to its end gives its room back.
+    /// The next bytes, at most `most`; empty if there are none. A file that is read to its end is truncated.
     pub(crate) fn read(&mut self, most: usize) -> io::Result<Bytes> {
         let left = self.written - self.read;
         let Some(file) = self.file.as_ref().filter(|_| left > 0) else {

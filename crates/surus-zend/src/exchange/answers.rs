@@ -6,7 +6,7 @@ use surus_schema::weighted;
 
 use crate::{body::response_body::ResponseBody, exchange::Exchange};
 
-/// `Vary` of what is a page for some and JSON for others.
+/// `Vary` of an answer that is HTML or JSON, depending on the client.
 const VARIES: HeaderValue = HeaderValue::from_static("accept");
 
 /// An answer in place of PHP's, as problem+json without any detail.
@@ -23,7 +23,7 @@ pub(crate) fn plain_answer(status: u16) -> Response<ResponseBody> {
     answer
 }
 
-/// The same as a page for who likes that better.
+/// The same, but as a page for clients that prefer HTML.
 pub(crate) fn refusal(status: u16, headers: &HeaderMap) -> Response<ResponseBody> {
     let mut answer = plain_answer(status);
     answer.headers_mut().insert(header::VARY, VARIES);
@@ -38,7 +38,7 @@ pub(crate) fn refusal(status: u16, headers: &HeaderMap) -> Response<ResponseBody
     answer
 }
 
-/// Whether a client takes pages more gladly than JSON, as a browser does (RFC 9110, 12.5.1).
+/// Whether a client prefers HTML to JSON, as a browser does (RFC 9110, 12.5.1).
 fn prefers_html(headers: &HeaderMap) -> bool {
     let (mut html, mut json) = ((0, 0), (0, 0));
     let values = headers.get_all(header::ACCEPT).iter();
@@ -47,7 +47,7 @@ fn prefers_html(headers: &HeaderMap) -> bool {
         .flat_map(weighted)
     {
         let range = range.to_ascii_lowercase();
-        // What names the type more closely counts.
+        // The most specific range decides.
         let take = |best: &mut (i32, u16), exact: &str, group: &str| {
             let rank = match range.as_str() {
                 range if range == exact => 3,
@@ -65,8 +65,8 @@ fn prefers_html(headers: &HeaderMap) -> bool {
     html.1 > json.1
 }
 
-/// Answers an uncaught exception: HTML for a browser, problem+json otherwise; detail in development only. A response that
-/// is on its way already is cut off, so that nobody takes what has come for all of it.
+/// Answers an uncaught exception: HTML for a browser, problem+json otherwise; detail in development only. A response
+/// that is already being sent is cut off, so that the client does not take the received part for the whole.
 pub(crate) fn answer_exception(
     exchange: &Exchange,
     status: i32,

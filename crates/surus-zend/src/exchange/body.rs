@@ -20,7 +20,7 @@ pub(crate) enum BodyError {
 }
 
 impl Exchange {
-    /// Copies body bytes into `buffer`; pending while none has come, 0 at the end.
+    /// Copies body bytes into `buffer`; pending until bytes arrive, 0 at the end.
     pub(crate) fn poll_body(&self, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<usize> {
         loop {
             let mut unread = self.unread.borrow_mut();
@@ -37,7 +37,7 @@ impl Exchange {
                     *body = RequestBody::Empty;
                 }
                 RequestBody::Kept(kept) => match read_block(kept) {
-                    // It stays: PHP may come for files in it.
+                    // The body is kept: PHP may still take files from it.
                     Ok(block) if block.is_empty() => return Poll::Ready(0),
                     Ok(block) => *unread = block,
                     Err(error) => {
@@ -64,17 +64,17 @@ impl Exchange {
         }
     }
 
-    /// True once for each block of a body that is all there: reading it never waits, so others get a turn in between.
+    /// True once for each block of a complete body: reading it never waits, so other tasks get a turn in between.
     pub(crate) fn is_at_block(&self) -> bool {
         self.unread.borrow().is_empty() && matches!(*self.body.borrow(), RequestBody::Kept(_))
     }
 
-    /// True where more of a body is asked for that comes from a client.
+    /// True if the next bytes of the body must be received from the client.
     pub(crate) fn is_at_stream(&self) -> bool {
         self.unread.borrow().is_empty() && matches!(*self.body.borrow(), RequestBody::Stream(_))
     }
 
-    /// Reading the body will give marks in the place of files that the server has kept apart.
+    /// From now on the body has marks in the place of files that the server has stored separately.
     pub(crate) fn mark_files(&self) {
         if let RequestBody::Kept(kept) = &mut *self.body.borrow_mut() {
             kept.mark_files();
@@ -95,7 +95,7 @@ impl Exchange {
         }
     }
 
-    /// How long the body is, if it is all in one file and unread. It counts as read then, and is there by position.
+    /// The length of the body, if it is in one file and unread. Then it counts as read, and is read by position.
     pub(crate) fn take_body_file(&self) -> Option<u64> {
         match &mut *self.body.borrow_mut() {
             RequestBody::Kept(kept) => kept.take_whole(),
@@ -103,7 +103,7 @@ impl Exchange {
         }
     }
 
-    /// Whether others are to have their turn before more of that is read.
+    /// Whether other tasks must get a turn before more of such a body is read.
     pub(crate) fn ends_turn(&self) -> bool {
         match &mut *self.body.borrow_mut() {
             RequestBody::Kept(kept) => kept.ends_turn(),
@@ -111,7 +111,7 @@ impl Exchange {
         }
     }
 
-    /// Bytes of such a body; 0 at its end, and where it cannot be read.
+    /// Reads such a body at a position; 0 at its end, and on an error.
     pub(crate) fn read_body_at(&self, position: u64, buffer: &mut [u8]) -> usize {
         let RequestBody::Kept(kept) = &mut *self.body.borrow_mut() else {
             return 0;
@@ -123,7 +123,7 @@ impl Exchange {
         })
     }
 
-    /// Whether [`Exchange::whole_body`] has nothing to wait for.
+    /// Whether [`Exchange::whole_body`] returns without waiting.
     pub(crate) fn has_whole_body(&self) -> bool {
         matches!(
             *self.body.borrow(),
@@ -131,7 +131,7 @@ impl Exchange {
         )
     }
 
-    /// Reads all of the body, which PHP finds unread afterwards. `Err` if it has more than `limit` bytes, or breaks off.
+    /// Reads the whole body; it is still unread for PHP. `Err` if it has more than `limit` bytes, or ends early.
     pub(crate) async fn whole_body(&self, limit: usize) -> Result<Bytes, BodyError> {
         if let RequestBody::Full(bytes) = &*self.body.borrow() {
             return if bytes.len() > limit {
@@ -161,7 +161,7 @@ impl Exchange {
         Ok(all)
     }
 
-    /// What has followed the body; nothing before its end was read.
+    /// A trailer of the request; `None` before the end of the body was read.
     pub(crate) fn trailer(&self, i: usize) -> Option<(&HeaderName, &HeaderValue)> {
         self.request.trailers.as_ref()?.get()?.iter().nth(i)
     }

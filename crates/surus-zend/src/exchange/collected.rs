@@ -1,5 +1,5 @@
-//! A long body that is asked for as a whole is waited for beside PHP, in a file: what very many clients send slowly fills
-//! neither the memory of their isolate, which they share, nor the server's.
+//! A long body that PHP requests as a whole is first received into a file: bodies that very many clients send slowly
+//! fill neither the memory of their shared isolate nor the server's.
 
 use std::{
     future::poll_fn,
@@ -16,10 +16,10 @@ use crate::{
     exchange::request::RequestBody,
 };
 
-/// Bytes that are read from the file at once.
+/// Bytes that are read from the file at a time.
 const BLOCK: usize = 64 * 1024;
 
-/// What has come, and what has not: that for which files have no room.
+/// The received part of a body, and the rest, which files have no room for.
 struct Collected {
     file: Spill,
     rest: RequestBody,
@@ -44,12 +44,12 @@ impl Body for Collected {
     }
 }
 
-/// Waits for the rest of the exchange's body if it comes from a client. It counts as unread afterwards.
+/// Receives the rest of the exchange's body if it is streamed from a client. The body is still unread afterwards.
 pub(crate) async fn collect(exchange: &Exchange) {
     if !matches!(*exchange.body.borrow(), RequestBody::Stream(_)) {
         return;
     }
-    // Whoever gives up in the middle has lost what has come.
+    // If this future is dropped before its end, the received bytes are lost.
     exchange.body_failed.set(true);
     let mut file = Spill::of_body();
     let taken = poll_fn(|cx| poll_into(exchange, &mut file, cx)).await;
@@ -78,7 +78,7 @@ fn poll_into(
         match stream.as_mut().poll_frame(cx) {
             Poll::Pending => return Poll::Pending,
             Poll::Ready(Some(Ok(frame))) => {
-                // Trailers are noted where they are looked for at the end.
+                // Trailers are stored elsewhere: see `Request::trailers`.
                 if let Ok(data) = frame.into_data() {
                     file.write(&data)?;
                 }

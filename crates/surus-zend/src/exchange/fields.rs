@@ -8,7 +8,7 @@ pub(crate) fn field(name: &[u8], value: &[u8]) -> Option<(HeaderName, HeaderValu
     Some((name, HeaderValue::from_bytes(value).ok()?))
 }
 
-/// The field of a line `name: value`.
+/// The header field of a line `name: value`.
 pub(crate) fn of_line(line: &[u8]) -> Option<(HeaderName, HeaderValue)> {
     let colon = line.iter().position(|&byte| byte == b':')?;
     field(&line[..colon], line[colon + 1..].trim_ascii())

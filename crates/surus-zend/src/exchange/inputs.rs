@@ -1,4 +1,4 @@
-//! What routes take as input: bodies and query strings, read and validated before PHP is entered.
+//! Inputs of routes: bodies and query strings, read and validated before PHP is entered.
 
 use std::{
     cell::{Cell, OnceCell, RefCell},
@@ -14,7 +14,7 @@ use crate::{
     exchange::{BodyError, Exchange},
 };
 
-/// Where an argument comes from, as C says it (`SURUS_FROM_*`); the first two can be combined.
+/// Where an argument comes from, with the values of C (`SURUS_FROM_*`); the first two can be combined.
 const FROM_JSON: i32 = 1;
 const FROM_FORM: i32 = 2;
 const FROM_QUERY: i32 = 4;
@@ -42,12 +42,12 @@ impl Source {
     }
 }
 
-/// What an application says about its inputs while it boots.
+/// The inputs that an application declares while it boots.
 #[derive(Debug, Default)]
 struct Booting {
     inputs: Vec<Declared>,
     messages: Messages,
-    /// Routes whose refusals are PHP's to answer.
+    /// Routes whose refusals PHP answers.
     guarded: Vec<i64>,
 }
 
@@ -57,36 +57,36 @@ pub(crate) struct Refusal {
     pub(crate) status: u16,
     /// A problem document.
     pub(crate) text: String,
-    /// Media types that the route takes; empty where this is not what was wrong.
+    /// Media types that the route accepts; empty unless the refusal is 415.
     pub(crate) accepted: &'static str,
 }
 
-/// Of an exchange: what an application declares while it boots, or what a request has brought.
+/// The inputs of an exchange: declared by an application while it boots, or sent with a request.
 #[derive(Debug, Default)]
 pub(crate) struct Inputs {
     declared: RefCell<Booting>,
-    /// Set once, before PHP sees it.
+    /// Set once, before PHP is entered.
     read: OnceCell<Vec<Input>>,
-    /// Rules in PHP that are broken.
+    /// Violations of rules that are written in PHP.
     broken: RefCell<Vec<(Rejected, problem::InputSource)>>,
-    /// Set instead of `read` on a guarded route, or made of `broken` when it is asked for.
+    /// Set instead of `read` on a guarded route, or made from `broken` on demand.
     refused: OnceCell<Refusal>,
     /// For violations that PHP finds.
     of: Option<Rc<RouteInputs>>,
-    /// At boot: the application is to hand over its OpenAPI document.
+    /// At boot: the application must pass its OpenAPI document.
     wants_openapi: Cell<bool>,
     openapi: OnceCell<String>,
 }
 
-/// Of one route.
+/// Inputs of one route.
 #[derive(Debug, Default)]
 struct OfRoute {
     inputs: Vec<(Source, Schema)>,
-    /// Middleware stands around the handler, or the application answers such errors itself: a refusal goes that way.
+    /// The handler has middleware, or the application answers such errors itself: refusals go through PHP.
     guarded: bool,
 }
 
-/// Of an application: the inputs of each route.
+/// The inputs of each route of an application.
 #[derive(Debug)]
 pub(crate) struct RouteInputs {
     /// By route; most have none.
@@ -95,7 +95,7 @@ pub(crate) struct RouteInputs {
 }
 
 impl RouteInputs {
-    /// What a boot has declared.
+    /// Takes the inputs that a boot has declared.
     pub(crate) fn take(boot: &Exchange) -> Option<Rc<RouteInputs>> {
         let declared = boot.inputs.get()?.declared.take();
         let mut routes = Vec::new();
@@ -123,7 +123,7 @@ impl RouteInputs {
         }))
     }
 
-    /// Of the exchange's route, if it takes any.
+    /// The inputs of the exchange's route, if it has any.
     fn of_route(&self, exchange: &Exchange) -> Option<&OfRoute> {
         let route = usize::try_from(exchange.route.get()).unwrap_or(0);
         self.routes
@@ -131,13 +131,13 @@ impl RouteInputs {
             .filter(|route| !route.inputs.is_empty())
     }
 
-    /// Whether the exchange's route takes any.
+    /// Whether the exchange's route has inputs.
     pub(crate) fn has(&self, exchange: &Exchange) -> bool {
         self.of_route(exchange).is_some()
     }
 
-    /// Reads and validates what the exchange's route takes. `Some` is the answer in PHP's place; on a guarded route PHP
-    /// is entered all the same, and finds the refusal where the input would be.
+    /// Reads and validates the inputs of the exchange's route. `Some` is the answer in PHP's place; on a guarded route
+    /// PHP is entered all the same, and finds the refusal in place of the input.
     pub(crate) async fn read(
         self: &Rc<Self>,
         exchange: &Exchange,
@@ -252,7 +252,7 @@ fn answer(refusal: Refusal) -> Response<ResponseBody> {
 }
 
 impl Exchange {
-    /// At boot: input of a route's argument. The number of it among the route's inputs.
+    /// At boot: adds the input of a route's argument. Returns its index among the route's inputs.
     pub(crate) fn add_input(
         &self,
         route: i64,
@@ -282,19 +282,19 @@ impl Exchange {
         Ok(slot)
     }
 
-    /// At boot: messages in other languages.
+    /// At boot: adds messages in other languages.
     pub(crate) fn add_messages(&self, json: &str) -> Result<(), String> {
         let mut declared = self.inputs.get_or_init(Box::default).declared.borrow_mut();
         declared.messages.add(json)
     }
 
-    /// At boot: what is refused on this route is PHP's to answer.
+    /// At boot: refusals on this route are answered by PHP.
     pub(crate) fn guard_route(&self, route: i64) {
         let inputs = self.inputs.get_or_init(Box::default);
         inputs.declared.borrow_mut().guarded.push(route);
     }
 
-    /// Before boot: the application is to hand over its OpenAPI document.
+    /// Before boot: the application must pass its OpenAPI document.
     pub(crate) fn want_openapi(&self) {
         self.inputs
             .get_or_init(Box::default)
@@ -334,7 +334,7 @@ impl Exchange {
         inputs.refused.get()
     }
 
-    /// Refuses input that breaks rules of the second phase, beside what is refused already.
+    /// Refuses input that violates rules of the second phase, in addition to earlier refusals.
     pub(crate) fn refuse_input(&self, slot: u32, violations: &str) {
         let Some(inputs) = self.inputs.get() else {
             return;

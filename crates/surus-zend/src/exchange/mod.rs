@@ -3,7 +3,8 @@
 //! An exchange is shared by the future that waits for the response, the driver that resumes PHP, and PHP's callbacks.
 //! All on one thread, never at the same time: callbacks run only while the driver is inside a resume.
 //!
-//! Here is its life: one exchange is used for many requests. `body.rs` has what PHP reads, `response.rs` what it answers.
+//! This module has its life cycle: one exchange is reused for many requests. `body.rs` has the request body that PHP
+//! reads, `response.rs` the response.
 
 pub(crate) mod answers;
 mod body;
@@ -38,10 +39,10 @@ use crate::{
 pub(crate) use body::BodyError;
 use response::Response;
 
-/// Exchanges that are kept for the next requests: as many as connections usually bring at once.
+/// The most exchanges that are kept for reuse: about as many as there are usually concurrent requests.
 const MAX_IDLE: usize = 64;
 
-/// No kernel's clock ticks more slowly.
+/// The longest tick of the coarse clock on any kernel.
 const COARSE_TICK: Duration = Duration::from_millis(10);
 
 pub(crate) use collected::collect;
@@ -57,9 +58,9 @@ pub(crate) struct Exchange {
     pub(crate) parameters: RefCell<Vec<(Rc<str>, Vec<u8>)>>,
     /// Routes that the application declares while it boots.
     pub(crate) routes: RefCell<Vec<Declared>>,
-    /// What its route takes as input; empty for most.
+    /// The inputs of its route; empty for most.
     pub(crate) inputs: OnceCell<Box<Inputs>>,
-    /// On the coarse clock.
+    /// The start, on the coarse clock.
     started: Cell<Duration>,
     pub(crate) dev: bool,
     strings: OnceCell<Box<CStrings>>,
@@ -87,7 +88,7 @@ impl Exchange {
         exchange
     }
 
-    /// Takes back an exchange that was answered. Nobody else may have kept it.
+    /// Reuses an answered exchange. Does nothing if it has another owner.
     pub(crate) fn recycle(mut exchange: Rc<Exchange>) {
         let Some(used) = Rc::get_mut(&mut exchange) else {
             return;
@@ -100,9 +101,9 @@ impl Exchange {
         });
     }
 
-    /// Forgets the request; at once, since its headers and target are slices of the connection's buffer.
+    /// Clears the request. Not only before reuse, since its headers and target are slices of the connection's buffer.
     fn clear(&mut self) {
-        // No field is left out.
+        // The pattern names every field, so that none is forgotten.
         let Exchange {
             request,
             script,
@@ -208,7 +209,7 @@ impl Exchange {
 }
 
 impl Default for Exchange {
-    /// That of nobody's request.
+    /// An exchange without a client's request.
     fn default() -> Self {
         Exchange {
             request: Request::nobodys(http::Uri::default()),
@@ -238,7 +239,7 @@ fn coarse_now() -> Duration {
         tv_sec: 0,
         tv_nsec: 0,
     };
-    // By libc: rustix reads the vDSO itself, which is not there under valgrind.
+    // With libc: rustix reads the vDSO itself, which does not exist under valgrind.
     // SAFETY: the clock exists on every Linux, and `now` is writable.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC_COARSE, &mut now) };
     Duration::new(now.tv_sec.unsigned_abs(), now.tv_nsec as u32)

@@ -1,4 +1,4 @@
-//! What a server hands over for one request.
+//! One request, as the server passes it to PHP.
 
 use std::{cell::OnceCell, fmt, net::SocketAddr, path::PathBuf, pin::Pin, rc::Rc, time::Duration};
 
@@ -13,26 +13,26 @@ pub struct Request {
     pub method: http::Method,
     /// Path and query string.
     pub uri: http::Uri,
-    /// The client's.
+    /// The HTTP version of the client.
     pub version: http::Version,
-    /// All of them, also those that become no variables.
+    /// All header fields, also those that become no variables.
     pub headers: http::HeaderMap,
-    /// `REMOTE_ADDR` and `REMOTE_PORT`. `None`: it has come over a Unix socket.
+    /// `REMOTE_ADDR` and `REMOTE_PORT`. `None`: it arrived on a Unix socket.
     pub peer: Option<SocketAddr>,
     /// `SERVER_ADDR` and `SERVER_PORT`.
     pub local: SocketAddr,
-    /// Between the client and the first proxy.
+    /// Whether the connection between the client and the first proxy uses HTTPS.
     pub https: bool,
-    /// `None`: the client would not understand one.
+    /// `None`: the client does not understand interim responses.
     pub interim: Option<Interim>,
     /// What the client sends.
     pub body: RequestBody,
-    /// Filled in with what follows the body, by the time its end is read. `None`: nothing will.
+    /// The trailers, which are set when the end of the body is read. `None`: there are none.
     pub trailers: Option<Rc<OnceCell<http::HeaderMap>>>,
 }
 
 impl Request {
-    /// What runs without a client: a boot, a command, a check.
+    /// A request without a client: for a boot, a command, a check.
     pub(crate) fn nobodys(uri: http::Uri) -> Self {
         let nobody = SocketAddr::from(([127, 0, 0, 1], 0));
         Request {
@@ -49,7 +49,7 @@ impl Request {
         }
     }
 
-    /// No client has a port 0.
+    /// Whether it has no client: a client's port is never 0.
     pub(crate) fn is_nobodys(&self) -> bool {
         self.peer.is_some_and(|peer| peer.port() == 0)
     }
@@ -73,9 +73,9 @@ pub enum RequestBody {
     Empty,
     /// All of it, in memory.
     Full(Bytes),
-    /// All there: reading does not wait for a client.
+    /// Complete, in files: reading does not wait for the client.
     Kept(Box<KeptBody>),
-    /// As it comes.
+    /// Streamed as it arrives.
     Stream(Pin<Box<dyn http_body::Body<Data = Bytes, Error = BoxError>>>),
 }
 
@@ -106,28 +106,28 @@ pub struct Script {
 /// Bounds for one application.
 #[derive(Debug, Clone)]
 pub struct AppLimits {
-    /// From the first byte of work to the response; then 504.
+    /// From the start of the request to its end; then it is cancelled, with 504 if no response has begun.
     pub request_timeout: Option<Duration>,
-    /// For a version of the application to boot; then it is ended.
+    /// The time for a version of the application to boot; then the boot is cancelled.
     pub boot_timeout: Option<Duration>,
     /// Log a PHP backtrace of a request that takes longer.
     pub slow_log: Option<Duration>,
-    /// CPU time after which a computing isolate lets others run.
+    /// CPU time after which a computing isolate is pre-empted.
     pub preempt_after: Duration,
-    /// Whether a computing fiber may be interrupted for others of its isolate.
+    /// Whether a computing fiber may be pre-empted for others of its isolate.
     pub preempt_fibers: bool,
-    /// Requests that are worked on at a time.
+    /// The most requests in flight.
     pub max_in_flight: usize,
-    /// Requests that wait for their turn beyond those; more are refused with 503.
+    /// The most requests in the admission queue; more are refused with 503.
     pub max_queue: usize,
-    /// How long one waits for its turn; then 503.
+    /// The longest time in the admission queue; then 503.
     pub queue_timeout: Duration,
     /// `memory_limit` of each isolate, in php.ini's notation; `None` keeps php.ini's.
     pub memory_limit: Option<String>,
 }
 
 impl AppLimits {
-    /// How long a request waits for its turn: its own time limit runs meanwhile.
+    /// The longest time in the admission queue; at most the request's own time limit, which runs meanwhile.
     #[must_use]
     pub fn wait(&self) -> Duration {
         self.request_timeout

@@ -1,4 +1,4 @@
-//! The response: PHP's side of it, and that of the server, which waits for its head.
+//! The response: the side of PHP, and the side of the server, which waits for its head.
 
 use std::{
     ffi::c_int,
@@ -20,10 +20,10 @@ use crate::{
     exchange::fields,
 };
 
-/// A response that grows over this before PHP has ended is streamed.
+/// A response that exceeds this number of bytes before PHP has ended is streamed.
 const STREAM_ABOVE: usize = 256 * 1024;
 
-/// Room for headers that is kept for the next response.
+/// The largest capacity of a header map that is reused.
 const MAX_SPARE_HEADERS: usize = 64;
 
 pub(super) struct Response {
@@ -31,26 +31,26 @@ pub(super) struct Response {
     headers: HeaderMap,
     buffer: Vec<u8>,
     state: State,
-    /// To be picked up by the future that waits.
+    /// Taken by the future that waits for the response.
     ready: Option<http::Response<ResponseBody>>,
 }
 
 enum State {
     Collecting,
     Streaming(Rc<Pipe>),
-    /// Answered, by PHP or in its place: what PHP still writes goes nowhere.
+    /// Answered, by PHP or in its place: further output of PHP is discarded.
     Closed,
 }
 
 impl Exchange {
     // ---- the response, PHP's side
 
-    /// Sends an interim response, if none other has begun and the client understands it.
+    /// Sends an interim response, if the response itself has not begun and the client understands it.
     pub(crate) fn send_interim(&self, status: c_int, lines: &[u8]) -> bool {
         let status = u16::try_from(status)
             .ok()
             .and_then(|status| StatusCode::from_u16(status).ok());
-        // 100 is the server's own, 101 needs another protocol.
+        // 100 is sent by the server itself, 101 needs another protocol.
         let Some(status) = status.filter(|status| (102..200).contains(&status.as_u16())) else {
             return false;
         };
@@ -79,7 +79,7 @@ impl Exchange {
         let Some((name, value)) = fields::field(name, value) else {
             return false;
         };
-        // Framing is the server's.
+        // The server does the framing.
         if name != header::TRANSFER_ENCODING && name != header::CONNECTION {
             self.response.borrow_mut().headers.append(name, value);
         }
@@ -96,7 +96,7 @@ impl Exchange {
         true
     }
 
-    /// Logs that a field of the response is none that HTTP allows. Without a place it is the script's.
+    /// Logs that a field of the response is not allowed by HTTP. With an empty `place` the script is named.
     pub(crate) fn note_left_out(&self, name: &str, place: &str) {
         let script = self.script.as_ref().map(|script| script.filename.display());
         tracing::warn!(
@@ -113,7 +113,7 @@ impl Exchange {
         self.response.borrow_mut().status = u16::try_from(status).unwrap_or(500);
     }
 
-    /// False when nobody wants the bytes any more. The caller parks before as long as it [`Exchange::is_full`].
+    /// False if the client has disconnected. The caller first parks while [`Exchange::is_full`].
     pub(crate) fn write(&self, bytes: &[u8]) -> bool {
         if self.client_left.get() {
             return false;
@@ -121,7 +121,8 @@ impl Exchange {
         let mut response = self.response.borrow_mut();
         match &response.state {
             State::Collecting => {
-                // Most responses are written at once: room for just that, which becomes the body as it is.
+                // Most responses are written in one call: the exact capacity, so that the buffer becomes the body as it
+                // is.
                 if response.buffer.is_empty() {
                     response.buffer.reserve_exact(bytes.len());
                 }
@@ -138,14 +139,14 @@ impl Exchange {
         true
     }
 
-    /// Sends what there is, head included, as it is.
+    /// Sends the head and the bytes written so far; from now on the response is a stream.
     pub(crate) fn start_streaming(&self) {
         let mut response = self.response.borrow_mut();
         if !matches!(response.state, State::Collecting) {
             return;
         }
         let this = Rc::downgrade(&self.shared());
-        // A script has its isolate to itself.
+        // A script does not share its isolate.
         let pace = match self.script {
             Some(_) => Pace::Ahead,
             None => Pace::WithClient,
@@ -155,7 +156,7 @@ impl Exchange {
                 exchange.client_has_left();
             }
         });
-        // What it has grown beyond its bytes would not count.
+        // Unused capacity would not be counted.
         response.buffer.shrink_to_fit();
         pipe.push(Bytes::from(std::mem::take(&mut response.buffer)));
         response.state = State::Streaming(pipe.clone());
@@ -165,7 +166,7 @@ impl Exchange {
         wake(&self.waiter);
     }
 
-    /// Sends a field behind the body, which is a stream then. PHP has named it in `Trailer` before.
+    /// Sends a trailer field, which makes the response a stream. PHP has named it in `Trailer` before.
     pub(crate) fn add_trailer(&self, name: &[u8], value: &[u8]) -> bool {
         let Some((name, value)) = fields::field(name, value) else {
             return false;
@@ -181,12 +182,12 @@ impl Exchange {
         matches!(&self.response.borrow().state, State::Streaming(pipe) if pipe.is_full())
     }
 
-    /// Bytes that may be written at once.
+    /// The most bytes for one call of [`Exchange::write`].
     pub(crate) fn most_at_once(&self) -> usize {
         let response = self.response.borrow();
         match &response.state {
             State::Streaming(pipe) if pipe.is_short_of_room() => SMALL_PIECE,
-            // What is not short is a stream then before it is whole, so that PHP waits for its client.
+            // A response above UNCOUNTED becomes a stream before it is complete, so that PHP waits for its client.
             State::Collecting if room::is_short(UNCOUNTED) => {
                 let left = UNCOUNTED.saturating_sub(response.buffer.len());
                 left.max(SMALL_PIECE)
@@ -202,7 +203,7 @@ impl Exchange {
         }
     }
 
-    /// The response is complete: what PHP writes from now on goes nowhere.
+    /// The response is complete: further output of PHP is discarded.
     pub(crate) fn finish(&self) {
         let mut response = self.response.borrow_mut();
         match std::mem::replace(&mut response.state, State::Closed) {
@@ -214,7 +215,7 @@ impl Exchange {
         wake(&self.waiter);
     }
 
-    /// The response, complete now, for who has waited for nothing else; `otherwise` if there is none.
+    /// Completes and returns the response, for a caller that has not awaited it; `otherwise` if there is none.
     pub(crate) fn conclude(
         &self,
         otherwise: impl FnOnce() -> http::Response<ResponseBody>,
@@ -229,7 +230,7 @@ impl Exchange {
         self.take_ready().unwrap_or_else(otherwise)
     }
 
-    /// Answers in PHP's place unless its head is already on the way; a stream is cut off.
+    /// Answers in PHP's place unless the head was already sent: then the stream is cut off.
     pub(crate) fn answer_instead(&self, reply: impl FnOnce() -> http::Response<ResponseBody>) {
         let mut response = self.response.borrow_mut();
         match std::mem::replace(&mut response.state, State::Closed) {
@@ -241,7 +242,7 @@ impl Exchange {
         wake(&self.waiter);
     }
 
-    /// A stream is cut off; anything else stays as it is.
+    /// Cuts off a stream; does nothing to another response.
     pub(crate) fn cut_off(&self) {
         if matches!(self.response.borrow().state, State::Streaming(_)) {
             self.answer_instead(|| http::Response::new(ResponseBody::empty()));
@@ -269,7 +270,7 @@ impl Exchange {
         matches!(self.response.borrow().state, State::Closed)
     }
 
-    /// What a script without a client has printed.
+    /// The output of a script without a client.
     pub(crate) fn take_output(&self) -> Bytes {
         Bytes::from(std::mem::take(&mut self.response.borrow_mut().buffer))
     }
@@ -288,7 +289,7 @@ impl Default for Response {
 }
 
 impl Response {
-    /// As for the next request. Its headers go where those of this request were.
+    /// Resets it for the next request. Its header map is swapped with `spare`, the request's, whose capacity is reused.
     pub(super) fn clear(&mut self, spare: &mut HeaderMap) {
         let Response {
             status,
@@ -310,7 +311,7 @@ impl Response {
         *ready = None;
     }
 
-    /// All of it, with what was collected as its body.
+    /// The complete response, with the collected bytes as its body.
     fn whole(&mut self) -> http::Response<ResponseBody> {
         let body = ResponseBody::full(Bytes::from(std::mem::take(&mut self.buffer)));
         self.reply(body)
@@ -333,7 +334,7 @@ static CONTENT_TYPES: [HeaderValue; 4] = [
     HeaderValue::from_static("text/plain; charset=UTF-8"),
 ];
 
-/// Parsed only where it is none of the usual ones.
+/// Parsed only if it is not one of the usual types.
 fn content_type(text: &[u8]) -> Option<HeaderValue> {
     match CONTENT_TYPES.iter().find(|known| known.as_bytes() == text) {
         Some(known) => Some(known.clone()),

@@ -1,4 +1,4 @@
-//! From a request to the exchange of its route, or to the answer that needs no PHP.
+//! Finds the route of a request, or an answer that needs no PHP.
 
 use http::{header, HeaderValue, Method, Response, StatusCode};
 
@@ -8,7 +8,7 @@ use crate::{
     router::{Match, Router, Target},
 };
 
-/// Notes the exchange's route; or gives the answer that needs no PHP. Without a router one handler takes every request.
+/// Sets the exchange's route, or returns an answer that needs no PHP. Without a router one handler takes every request.
 pub(crate) fn find_route(
     router: Option<&Router>,
     exchange: &Exchange,

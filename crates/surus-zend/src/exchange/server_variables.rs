@@ -1,4 +1,5 @@
-//! `$_SERVER` as php-fpm behind nginx would have it, and what it has besides behind other servers, and the request strings that PHP wants NUL-terminated.
+//! `$_SERVER` as under php-fpm behind nginx, with the variables that other servers add; and the request strings that
+//! PHP needs NUL-terminated.
 
 use std::{net::SocketAddr, ops::Range, os::unix::ffi::OsStrExt};
 
@@ -28,7 +29,7 @@ impl Arena {
     }
 }
 
-/// What SG(request_info) points to.
+/// The strings that SG(request_info) points to.
 pub(crate) struct CStrings {
     arena: Arena,
     method: Range<usize>,
@@ -137,7 +138,7 @@ impl ServerVariables {
 
     fn add_headers(&mut self, request: &Request) {
         for name in request.headers.keys() {
-            // A client could pass HTTP_PROXY off as an environment variable (httpoxy).
+            // Programs would take HTTP_PROXY from a client for the environment variable (httpoxy).
             if name == "proxy" || !names_a_variable(name.as_str()) {
                 continue;
             }
@@ -183,11 +184,11 @@ impl ServerVariables {
         self.add("SERVER_NAME", name.as_bytes());
         self.add("SERVER_ADDR", local_ip.as_bytes());
         self.add("SERVER_PORT", request.local.port().to_string().as_bytes());
-        // A Unix socket has neither, and is called so by nginx, too.
+        // A Unix socket has neither address nor port; nginx calls it `unix:`, too.
         let ip = |peer: SocketAddr| peer.ip().to_string();
         let peer_ip = request.peer.map_or_else(|| "unix:".to_owned(), ip);
         self.add("REMOTE_ADDR", peer_ip.as_bytes());
-        // Nobody is looked up or asked who they are, as with Caddy; nginx leaves these out.
+        // No name or identity lookups, as with Caddy; nginx leaves these variables out.
         self.add("REMOTE_HOST", peer_ip.as_bytes());
         self.add("REMOTE_IDENT", b"");
         self.add("AUTH_TYPE", b"");
@@ -229,7 +230,7 @@ impl ServerVariables {
         self.add("SCRIPT_FILENAME", script.filename.as_os_str().as_bytes());
         self.add("SCRIPT_NAME", script.script_name.as_bytes());
         self.add("PHP_SELF", path.as_bytes());
-        // Empty rather than missing: so do Debian's fastcgi.conf and the snippet around it.
+        // Empty rather than missing, as with Debian's fastcgi.conf and its snippet.
         self.add("PATH_INFO", info.as_bytes());
         if !info.is_empty() {
             self.add("PATH_TRANSLATED", &[root, info.as_bytes()].concat());

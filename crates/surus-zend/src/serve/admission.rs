@@ -6,7 +6,8 @@ use tokio::sync::oneshot;
 
 use crate::body::relief::Wanted;
 
-/// Requests that wait for a `T`. One that is handed over while its receiver goes away is dropped there: its `Drop` passes it on.
+/// Requests that wait for a `T`. If the receiver is dropped during a hand-over, the `T` is dropped: its `Drop` passes
+/// it on.
 pub(crate) struct AdmissionQueue<T> {
     waiting: RefCell<VecDeque<oneshot::Sender<T>>>,
 }
@@ -36,12 +37,12 @@ impl<T> AdmissionQueue<T> {
             waiting.push_back(sender);
             turn
         };
-        // No response may hold what is waited for, for as long as its client likes.
+        // While this exists, responses to slow clients may be ended to free a place.
         let _wanted = Wanted::begin();
         tokio::time::timeout(patience, turn).await.ok()?.ok()
     }
 
-    /// Gives it to who has waited longest; back if nobody waits.
+    /// Gives `what` to the request that has waited longest; returns it as an error if none waits.
     pub(crate) fn hand_over(&self, mut what: T) -> Result<(), T> {
         loop {
             let next = self.waiting.borrow_mut().pop_front();

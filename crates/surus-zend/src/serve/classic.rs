@@ -28,15 +28,15 @@ use crate::{
     },
 };
 
-/// As large as a process's own stack usually is: code that php-fpm can run must not run out.
+/// The usual size of a process's main stack: code that runs under php-fpm must not overflow it here.
 const STACK_SIZE: usize = 8 * 1024 * 1024;
 
 /// Bounds of a classic site in one worker.
 #[derive(Debug, Clone)]
 pub struct ClassicConfig {
-    /// What a request may take.
+    /// Limits of a request.
     pub limits: AppLimits,
-    /// Isolates that are kept when idle.
+    /// The number of isolates that are kept when idle.
     pub min_isolates: usize,
     /// Requests that run at a time; more wait in the admission queue.
     pub max_isolates: usize,
@@ -56,7 +56,7 @@ struct Pool {
     config: ClassicConfig,
     idle: RefCell<Vec<(Task, Instant)>>,
     alive: Cell<usize>,
-    /// Isolates that had served for long enough.
+    /// The number of isolates that were replaced because they reached a limit of `recycle`.
     replaced: Cell<u64>,
     /// Requests that wait for an isolate.
     queue: AdmissionQueue<Handed>,
@@ -64,7 +64,7 @@ struct Pool {
 }
 
 impl Classic {
-    /// Makes the isolates that are kept.
+    /// Makes the first `min_isolates` isolates.
     pub fn new(engine: &Engine, config: ClassicConfig) -> Result<Classic, BootError> {
         let pool = Rc::new(Pool {
             idle: RefCell::default(),
@@ -109,13 +109,13 @@ impl Classic {
         answer
     }
 
-    /// Isolates in existence and those of them that are idle.
+    /// The number of isolates, and how many of them are idle.
     #[must_use]
     pub fn isolates(&self) -> (usize, usize) {
         (self.pool.alive.get(), self.pool.idle.borrow().len())
     }
 
-    /// Isolates that were replaced because they had served for long enough.
+    /// The number of isolates that were replaced because they reached a limit of [`ClassicConfig::recycle`].
     #[must_use]
     pub fn replaced(&self) -> u64 {
         self.pool.replaced.get()
@@ -139,7 +139,7 @@ impl Drop for LeaveGuard<'_> {
     }
 }
 
-/// A task on its way to a request that has waited for it; goes to the next one if that is gone.
+/// A task that is handed over to a queued request. Passes to the next one if that request is gone.
 struct Handed(Option<(Rc<Pool>, Task)>);
 
 impl Handed {
@@ -190,14 +190,14 @@ impl Pool {
         handed.and_then(Handed::take).ok_or_else(busy)
     }
 
-    /// Frees an isolate that has served for long enough.
+    /// Frees an isolate that has reached a limit of `recycle`.
     fn replace(&self, task: Task) {
         drop(task);
         self.alive.set(self.alive.get() - 1);
         self.replaced.set(self.replaced.get() + 1);
     }
 
-    /// Takes the task back or, after a failure or when it has served for long enough, frees its isolate.
+    /// Takes the task back. After a failure, or when its isolate has reached a limit of `recycle`, frees the isolate.
     fn done(self: &Rc<Self>, task: Task, exchange: &Exchange, outcome: Outcome) {
         if outcome == Outcome::Abandoned {
             tracing::error!(uri = %exchange.request.uri, "the isolate of this request is given up");
@@ -223,7 +223,7 @@ impl Pool {
         }
     }
 
-    /// Gives the task to who has waited longest.
+    /// Gives the task to the request that has waited longest.
     fn hand_over(self: &Rc<Self>, task: Task) {
         let handed = Handed(Some((self.clone(), task)));
         if let Err(Some(task)) = self.queue.hand_over(handed).map_err(Handed::take) {
@@ -232,7 +232,7 @@ impl Pool {
         }
     }
 
-    /// Frees isolates that have been idle for long. Runs only while there is something to free.
+    /// Frees isolates that have been idle for long. Runs only while there are more than `min_isolates`.
     fn start_trimming(self: &Rc<Self>) {
         if self.trimming.get() || self.idle.borrow().len() <= self.config.min_isolates {
             return;
@@ -272,7 +272,7 @@ impl Pool {
     }
 }
 
-/// Tables of so many isolates are worth a walk over malloc's heap, which keeps what is free below what is not.
+/// From this number of freed isolates on, `malloc_trim` is worth its time: malloc keeps free memory below used memory.
 const MANY: usize = 8;
 
 pub(crate) fn busy() -> Response<ResponseBody> {

@@ -1,8 +1,8 @@
 //! PHP as its command line program, in an isolate: `surus php`, and with a neighbour for PHP's own tests.
 //!
 //! A script and its neighbour take turns: whenever the script parks or is pre-empted, which happens as often as PHP
-//! can be left, the neighbour does a step in its own isolate. The neighbour changes whatever PHP code can change and
-//! looks whether that is still so; it must outlive the script.
+//! allows, the neighbour runs a step in an isolate of its own. The neighbour changes all state that PHP code can
+//! change, and checks that its changes are still there; it must outlive the script.
 
 use std::{
     ffi::{c_char, CString},
@@ -25,17 +25,17 @@ use crate::{
     },
 };
 
-/// As the main thread's usual limit, which php-cli has.
+/// The usual stack limit of a main thread, as php-cli has.
 const STACK_SIZE: usize = 8 * 1024 * 1024;
-/// A script that computes is left so many times at the first place possible, then once per time slice.
+/// A script that computes is pre-empted at the first possible place this number of times, then once per time slice.
 const EAGER_SWITCHES: u32 = 1000;
-/// The neighbour is left as often; so many turns it has for each of the script's.
+/// Steps of the neighbour for each turn of the script.
 const STEPS: u32 = 4;
-/// And so many before the script starts: by then it has set all that it sets.
+/// Steps of the neighbour before the script starts: enough to make all its changes.
 const FIRST_STEPS: u32 = 1000;
-/// The neighbour's pace while the script waits.
+/// The interval between turns of the neighbour while the script waits.
 const PACE: Duration = Duration::from_millis(2);
-/// Of a process whose neighbour saw something of the script, or ended.
+/// Exit status of a process whose neighbour noticed a change by the script, or ended.
 const DISTURBED: i32 = 70;
 
 /// What php-cli sets before the options of `-d`.
@@ -43,8 +43,8 @@ pub const SETTINGS: &str =
     "html_errors=0\nregister_argc_argv=1\nimplicit_flush=1\noutput_buffering=0\n\
     max_execution_time=0\nmax_input_time=-1\nopcache.force_restart_timeout=0\n";
 
-/// Adds `-d name=value` to php.ini text, as php_ini_builder_define(): a value that begins with something unusual is
-/// quoted, one that is missing is 1.
+/// Adds `-d name=value` to php.ini text, as php_ini_builder_define() does: a value that begins with an unusual
+/// character is quoted, and a missing value is 1.
 pub fn define(ini: &mut Vec<u8>, text: &[u8]) {
     let (name, value) = match text.iter().position(|&b| b == b'=') {
         Some(at) => (&text[..at], &text[at + 1..]),
@@ -59,7 +59,7 @@ pub fn define(ini: &mut Vec<u8>, text: &[u8]) {
     }
 }
 
-/// php-cli's options that concern all of PHP.
+/// Options of php-cli for the whole of PHP.
 #[derive(Debug, Default)]
 pub struct Options {
     /// php.ini text.
@@ -68,7 +68,7 @@ pub struct Options {
     pub ini_path: Option<CString>,
     /// `-n`
     pub no_ini: bool,
-    /// What `PHP_BINARY` names.
+    /// The value of `PHP_BINARY`.
     pub executable: CString,
 }
 
@@ -77,7 +77,7 @@ pub struct Options {
 pub struct Lines {
     /// `-B`: before the first one.
     pub begin: Option<CString>,
-    /// `-R`: for each of them; else (`-F`) the file is run for it.
+    /// `-R`: for each line. Without it (`-F`) the file is run for each line.
     pub each: Option<CString>,
     /// `-E`: after the last one.
     pub end: Option<CString>,
@@ -86,11 +86,11 @@ pub struct Lines {
 /// What to run.
 #[derive(Debug)]
 pub enum Source {
-    /// Of the file system.
+    /// A file.
     File(CString),
-    /// What standard input has, up to its end.
+    /// All of standard input.
     StandardInput,
-    /// Without an opening tag.
+    /// Code without an opening tag.
     Code(CString),
     /// For each line of standard input.
     Lines(Lines, Option<CString>),
@@ -109,7 +109,7 @@ pub struct Invocation {
 
 /// Loads PHP under php-cli's name and with its settings. Once per process.
 pub fn start(options: Options) -> Result<(), StartError> {
-    // PHP keeps pointers to all of it.
+    // PHP keeps pointers to these strings.
     let options = Box::leak(Box::new(options));
     let raw = ffi::CommandLine {
         ini: options.ini.as_ptr(),
@@ -141,7 +141,7 @@ struct Process {
 
 impl Process {
     fn new(script: Invocation, switches: u32, quiet: bool) -> Result<Process, StartError> {
-        // The neighbour's limit is its own, whatever the script's is.
+        // The neighbour has a fixed memory limit, whatever the script's is.
         let task = Isolate::new(quiet.then_some("128M"))
             .and_then(|isolate| Task::new(&isolate, STACK_SIZE))
             .map_err(|error| StartError(error.to_string()))?;
@@ -187,7 +187,7 @@ impl Process {
         })
     }
 
-    /// In a child that the script has forked, this is the end: the event loop is its parent's.
+    /// Exits at the end of a child process that the script has forked: the event loop belongs to the parent.
     fn resume(&self) -> Turn {
         let parent = std::process::id();
         let turn = self.task.resume();
@@ -234,7 +234,7 @@ impl Neighbour {
         }
     }
 
-    /// Ends it as a request is ended; what it would wait for is cut short.
+    /// Ends it as a request is ended; its waits are interrupted.
     fn end(mut self) {
         self.parked = None;
         self.process.task.cancel(ffi::CANCEL_SHUTDOWN);
@@ -256,7 +256,8 @@ pub async fn run_alone(script: Invocation) -> Result<i32, StartError> {
     Ok(process.status())
 }
 
-/// Runs `script` beside `neighbour`, which is PHP code, and looks for what changes. Returns the script's exit status.
+/// Runs `script` alternately with `neighbour`, which is PHP code, and records `changes`. Returns the script's exit
+/// status.
 pub async fn run(
     script: Invocation,
     neighbour: CString,

@@ -71,12 +71,13 @@ struct App {
     /// Requests that wait for a boot.
     waiting: Cell<usize>,
     rebooting: Cell<bool>,
-    /// How the last boot has ended.
+    /// Whether the last boot failed.
     boot_failed: Cell<bool>,
     rebooted: Notify,
 }
 
-/// A place among the requests in flight, on its way to one that has waited for it; goes to the next if that is gone.
+/// A place among the requests in flight, handed over to a queued request. Passes to the next one if that request is
+/// gone.
 struct Admission(Option<Rc<App>>);
 
 impl Admission {
@@ -96,7 +97,7 @@ impl Drop for Admission {
 
 /// The answer to a request.
 pub enum Answer {
-    /// PHP has not waited, or was not needed.
+    /// PHP did not park, or was not needed.
     Now(Response<ResponseBody>),
     /// Dropping the future tells PHP that the client has left.
     Later(Pin<Box<dyn Future<Output = Response<ResponseBody>>>>),
@@ -154,7 +155,7 @@ impl Coroutine {
         let declared = exchange.routes.take();
         let shown = declared
             .into_iter()
-            // What comes with other routes (OPTIONS for CORS) says nothing of itself.
+            // Routes that are added for other routes (OPTIONS for CORS) have no description.
             .filter(|route| !route.pattern.is_empty() && !route.about.is_empty());
         Ok(shown
             .map(|route| RouteInfo {
@@ -172,7 +173,7 @@ impl Coroutine {
         self.answer(request).wait().await
     }
 
-    /// Begins to answer a request here and now; is done with it if its PHP code waits for nothing.
+    /// Starts to answer a request immediately. The answer is complete on return if its PHP code does not park.
     #[must_use]
     #[inline]
     pub fn answer(&self, request: Request) -> Answer {
@@ -241,7 +242,7 @@ impl fmt::Debug for Answer {
     }
 }
 
-/// What a future gives that has nothing to wait for.
+/// The output of a future if it is ready at the first poll.
 fn at_once<F: Future>(future: F) -> Option<F::Output> {
     let mut context = Context::from_waker(Waker::noop());
     match pin!(future).poll(&mut context) {
@@ -341,7 +342,7 @@ impl App {
         self.in_flight.set(self.in_flight.get() - 1);
     }
 
-    /// What follows the end of PHP's work, but for its answer.
+    /// Cleans up after PHP's work has ended. The caller sends the answer.
     fn done(
         self: &Rc<Self>,
         version: &Rc<Version>,

@@ -1,7 +1,7 @@
-//! Applications that a script of the command line talks to: `csrc/app/in_process.c`.
+//! Applications that a command line script sends requests to: `csrc/app/in_process.c`.
 //!
-//! The script's task is parked while a fiber of its isolate answers, so both run on one thread and in one PHP, and what
-//! happens between request and response is what happens in a server: routes, validation, middleware, the return contract.
+//! The script's task is parked while a fiber of its isolate answers, so both run on one thread and in one PHP. A
+//! request is handled as in a server: routes, validation, middleware, the return contract.
 
 use std::{
     cell::RefCell,
@@ -36,15 +36,15 @@ use crate::{
     },
 };
 
-/// Bytes of a response that are kept.
+/// The most bytes of a response body; the rest is cut off.
 const MAX_BODY: usize = 256 << 20;
 
 thread_local! {
-    /// Of the script that runs.
+    /// The isolate of the running script.
     static ISOLATE: RefCell<Weak<Isolate>> = const { RefCell::new(Weak::new()) };
 }
 
-/// From now on the script of this isolate may have applications answer it.
+/// From now on the script of this isolate may send requests to applications.
 pub(crate) fn allow(isolate: &Rc<Isolate>) {
     ISOLATE.set(Rc::downgrade(isolate));
 }
@@ -104,7 +104,7 @@ impl Application {
             }
             exchange.finish();
         };
-        // Both at once: PHP may wait until what it has sent is taken.
+        // Concurrently: PHP may wait until the bytes that it has sent are read.
         let ((), answer) = tokio::join!(drive, async { collect(exchange.ready().await).await });
         answer
     }
@@ -134,7 +134,7 @@ async fn collect(response: Response<ResponseBody>) -> Captured {
     answer
 }
 
-/// The request, or what is wrong with it.
+/// The request, or a message that says why it is invalid.
 fn request(raw: &ffi::InProcessRequest) -> Result<Request, String> {
     // SAFETY: C passes texts that live for this call.
     let [method, target, head, body] =

@@ -1,4 +1,4 @@
-//! Looking into a running server: requests in flight, and files that its code has come from.
+//! Inspection of a running server: requests in flight, and the files of its code.
 
 use std::{
     cell::RefCell,
@@ -22,9 +22,9 @@ pub struct InFlight {
     pub method: String,
     /// Path and query string.
     pub uri: String,
-    /// Since it has come.
+    /// Time since it arrived.
     pub age: Duration,
-    /// The PHP function that waits and the line that has called it; empty where PHP has not begun.
+    /// The PHP function that waits and the line that called it; empty if PHP has not started.
     pub place: String,
 }
 
@@ -34,7 +34,7 @@ struct Entry {
 }
 
 thread_local! {
-    /// Tasks that were left before they were done. What runs through without a wait never gets here.
+    /// Tasks that were parked or pre-empted. A task that runs to its end without that is never listed.
     static DRIVEN: RefCell<Vec<Entry>> = const { RefCell::new(Vec::new()) };
     /// Files registered by `Surus\watch()`.
     static WATCHED: RefCell<BTreeSet<PathBuf>> = const { RefCell::new(BTreeSet::new()) };
@@ -69,7 +69,7 @@ impl Drop for Driven<'_> {
     }
 }
 
-/// Requests in flight, the oldest first, at most `limit`, and how many there are. On the event loop's stack.
+/// The number of requests in flight, and at most `limit` of them, the oldest first. On the event loop's stack.
 #[must_use]
 pub fn in_flight(limit: usize) -> (usize, Vec<InFlight>) {
     DRIVEN.with_borrow(|all| {
@@ -110,7 +110,7 @@ pub(crate) fn files(isolate: *mut ffi::Isolate) -> Vec<PathBuf> {
     list
 }
 
-/// What `Surus\watch()` was called with.
+/// The files that `Surus\watch()` was called with.
 #[must_use]
 pub fn watched() -> Vec<PathBuf> {
     WATCHED.with_borrow(|files| files.iter().cloned().collect())

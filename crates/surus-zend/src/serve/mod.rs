@@ -1,9 +1,9 @@
 //! The ways to serve: each turns a request into a response.
 //!
-//! `classic` and `coroutine` have what requests need: `admission` is the queue in front of them, `turns` shares the thread
-//! among those that compute, `watch` ends those that last too long, `stalls` finds calls that
-//! block the event loop, `refresh` and `coroutine` change versions, `inspect` looks into what
-//! runs. `command_line` runs scripts, and `in_process` the applications that they talk to.
+//! `classic` and `coroutine` run requests: `admission` is the queue in front of them, `turns` shares the thread among
+//! tasks that compute, `watch` ends requests that take too long, `stalls` finds calls that block the event loop, `refresh`
+//! and `coroutine` change versions, `inspect` reports what runs. `command_line` runs scripts, and `in_process` the
+//! applications that they talk to.
 
 mod admission;
 pub(crate) mod classic;

@@ -1,4 +1,4 @@
-//! Files that have changed are forgotten before a reload; the errors of a boot are kept for its report.
+//! Invalidates changed files before a reload, and collects the errors of a boot for its report.
 
 use std::{
     cell::RefCell,
@@ -21,12 +21,12 @@ use crate::{
 
 const STACK_SIZE: usize = 1024 * 1024;
 
-/// Of a boot's errors, bytes that are kept.
+/// The most bytes of a boot's errors that are kept.
 const KEPT: usize = 16 * 1024;
 
 impl Engine {
-    /// Makes OPcache forget each script whose file has changed since then, in Unix seconds, by its time or by that of
-    /// its inode, and this process what it knows of paths. For the worker that is the first to reload.
+    /// Invalidates each script in OPcache whose file or inode has changed since `since`, in Unix seconds, and clears
+    /// the realpath cache of this process. For the worker that is the first to reload.
     pub async fn refresh(&self, since: u64) -> Result<(), BootError> {
         let uri = http::Uri::try_from(format!("/?since={since}")).unwrap_or_default();
         let script = Script {
@@ -52,12 +52,12 @@ impl Engine {
 }
 
 thread_local! {
-    /// Boots under way, and the errors that they have logged.
+    /// Running boots, and the errors that they have logged.
     static BOOTS: RefCell<Vec<(*const Exchange, String)>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Keeps the errors that the boot of this exchange logs: if it fails they are its report, and are not in the log, too.
-/// Those of a boot that has not failed go to the log when this is dropped.
+/// Collects the errors that the boot of this exchange logs. If the boot fails, they are in its report and not in the
+/// log. Otherwise they go to the log when this is dropped.
 pub(crate) struct BootLog<'a>(&'a Exchange);
 
 impl<'a> BootLog<'a> {
@@ -66,7 +66,7 @@ impl<'a> BootLog<'a> {
         BootLog(exchange)
     }
 
-    /// Why `script` did not boot. `late`: its time, if that is over.
+    /// Why `script` did not boot. `late`: its time limit, if that was exceeded.
     pub(crate) fn error(&self, script: &Path, late: Option<Duration>) -> BootError {
         let log = self.take();
         let mut text = format!("{} did not boot", script.display());
@@ -102,7 +102,7 @@ impl Drop for BootLog<'_> {
     }
 }
 
-/// Keeps an error for the boot's report; false if it is none of a boot, or the report is long enough.
+/// Keeps an error for the boot's report; false if it is not an error of a boot, or the report is full.
 pub(crate) fn keep_boot_error(exchange: *const Exchange, line: &str) -> bool {
     BOOTS.with_borrow_mut(|boots| {
         let Some((_, log)) = boots.iter_mut().find(|(booting, _)| *booting == exchange) else {

@@ -1,8 +1,8 @@
-//! The self-test at start: two isolates at once, each of which must find its own state after it has waited.
+//! The self-test at start: two concurrent isolates, each of which must find its own state after it has parked.
 //!
-//! Where a PHP build or an extension breaks isolation in a way that the script can see, the server says what is shared
-//! and serves with processes instead, rather than mixing up requests later. Of extensions that nobody has read, the
-//! script knows no state; their variables are compared instead.
+//! Where a PHP build or an extension breaks isolation in a way that the script can see, the server logs what is shared
+//! and serves in process mode, rather than mixing up requests later. The script knows no state of unreviewed
+//! extensions; their variables are compared instead.
 
 use std::{ffi::CStr, path::PathBuf};
 
@@ -19,30 +19,30 @@ use crate::{
     serve::task::{Outcome, Task},
 };
 
-/// Part of the program: it needs no folder, and nothing of it can stay behind.
+/// Part of the binary: it needs no folder, and leaves no file behind.
 const SCRIPT: &[u8] = include_bytes!("self_test.php");
 /// `SURUS_SELF_TEST` of engine/self_test.c.
 const SCRIPT_NAME: &str = "/surus-self-test.php";
 
 const STACK_SIZE: usize = 1024 * 1024;
 
-/// What the self-test has found.
+/// The result of the self-test.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SelfTest {
-    /// Two requests at once do not see each other.
+    /// Two concurrent requests do not see each other's state.
     Isolated,
-    /// They share this, in words.
+    /// They share state; a description of it.
     Shares(String),
 }
 
 impl Engine {
-    /// Runs the self-test. Inside the runtime of a process that has forked, whose settings are its own from then on. Fails
-    /// where it cannot be run at all.
+    /// Runs the self-test, in the runtime of a forked process, since it changes the settings of the process. Fails if
+    /// it cannot be run at all.
     pub async fn self_test(&self) -> Result<SelfTest, BootError> {
         // SAFETY: PHP has started, and this process has no isolate yet; the text is static.
         unsafe { ffi::surus_prepare_self_test(SCRIPT.as_ptr().cast(), SCRIPT.len()) };
         let first = overlap().await?;
-        // Its data may change once, when the linker binds it or a cache is filled: watched from the second time on.
+        // The first run may change data once (lazy binding, a cache that is filled): only the second run is watched.
         // SAFETY: on the event loop's stack; PHP has started.
         if first != SelfTest::Isolated || !unsafe { ffi::surus_watch_extensions() } {
             return Ok(first);
@@ -61,7 +61,7 @@ impl Engine {
         }
     }
 
-    /// The loaded extensions that need a process for each request, and why. Those that nobody has read are among them.
+    /// The loaded extensions that need a process for each request, and why; unreviewed extensions included.
     #[must_use]
     pub fn extensions_for_processes(&self) -> Vec<(String, String)> {
         let mut found = Vec::new();
@@ -86,7 +86,7 @@ async fn overlap() -> Result<SelfTest, BootError> {
     Ok(shared.map_or(SelfTest::Isolated, SelfTest::Shares))
 }
 
-/// What the script found not to be its own any more.
+/// The state that the script found changed, or "isolated".
 async fn run(id: usize) -> Result<String, BootError> {
     let uri = http::Uri::try_from(format!("/?id={id}")).unwrap_or_default();
     let script = Script {

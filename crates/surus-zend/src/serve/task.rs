@@ -19,7 +19,7 @@ use crate::{
     serve::{inspect::Driven, stalls::Run, turns::Ticket, watch::Watch},
 };
 
-/// How often C code may call again for what it is refused where nobody can wait for it to stop.
+/// How often C code may repeat a refused call in [`Task::finish_now`], which cannot wait.
 const MAX_YIELDS: usize = 1000;
 
 pub(crate) struct Task {
@@ -27,25 +27,25 @@ pub(crate) struct Task {
     isolate: Rc<Isolate>,
 }
 
-/// How a piece of work has ended.
+/// How the work of a task has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
     Ok,
     /// A fatal error: the isolate takes no new requests.
     Fatal,
     Cancelled,
-    /// An uncaught exception; the isolate goes on.
+    /// An uncaught exception; the isolate can still be used.
     Exception,
     /// The stack is lost, and the isolate with it.
     Abandoned,
 }
 
-/// What one turn of PHP has led to.
+/// Why one turn of PHP has ended.
 pub(crate) enum Turn {
     Done(Outcome),
     Parked(Parked),
     Preempted,
-    /// It calls again and again for what it is refused.
+    /// It repeats a refused call again and again.
     Yielded,
 }
 
@@ -72,7 +72,7 @@ impl Task {
         &self.isolate
     }
 
-    /// Sets what the task does next. The caller keeps the exchange until the task is done.
+    /// Sets the next work of the task. The caller keeps the exchange until the task is done.
     pub(crate) fn assign(&self, work: i32, exchange: &Exchange) {
         // SAFETY: the task is idle.
         unsafe { ffi::surus_task_assign(self.raw, work, exchange.raw()) };
@@ -94,7 +94,7 @@ impl Task {
         };
         match event {
             ffi::PREEMPTED => {
-                // At once: other fibers of the isolate may be next.
+                // Immediately: other fibers of the isolate may run next.
                 self.isolate.hold(self.raw);
                 return Turn::Preempted;
             }
@@ -104,7 +104,7 @@ impl Task {
             }
             ffi::PARKED => {
                 self.isolate.release(self.raw);
-                // At once: another task may park before this one is waited for.
+                // Immediately: another task may park before this future is polled.
                 return Turn::Parked(take_parked());
             }
             _ => self.isolate.release(self.raw),
@@ -129,18 +129,18 @@ impl Task {
         })
     }
 
-    /// Runs assigned work that has not begun, when the isolate is free for it.
+    /// Waits until the isolate is free, then starts the assigned work and runs it to its end.
     pub(crate) async fn start(&self, exchange: &Exchange, limits: &AppLimits) -> Outcome {
         let mut watch = Watch::new(exchange, limits);
         if !self.wait_for_turn(&mut watch).await {
-            // It has missed its deadline, or its client has left, before it had a turn: then it never begins.
+            // Its deadline passed, or its client disconnected, before it could start: then it never starts.
             return Outcome::Cancelled;
         }
         let turn = self.resume();
         self.drive_watched(limits, &mut watch, turn).await
     }
 
-    /// Runs assigned work to its end here and now: what it would wait for is cut short.
+    /// Runs the assigned work to its end now. Its waits are interrupted.
     pub(crate) fn finish_now(&self) {
         let mut yields = 0;
         loop {
@@ -208,7 +208,7 @@ impl Task {
                     None
                 }
             };
-            // Who holds the isolate may stand in line behind it.
+            // The task that holds the isolate may be queued behind this ticket: then the ticket must not be kept.
             let turn_of_its_own = ticket.filter(|_| !self.isolate.is_held_from(self.raw));
             self.wait_for_turn(watch).await;
             turn = self.resume();
@@ -216,8 +216,8 @@ impl Task {
         }
     }
 
-    /// Waits until no other fiber holds the isolate nor waits for it since before. False when the request has been
-    /// cancelled meanwhile: then it goes on to its end, beside whoever holds it.
+    /// Waits until no other fiber holds the isolate or has waited for it longer. False if the request was cancelled
+    /// meanwhile: then it runs to its end although another fiber holds the isolate.
     async fn wait_for_turn(&self, watch: &mut Watch<'_>) -> bool {
         if !self.is_blocked() {
             return true;
@@ -233,7 +233,7 @@ impl Task {
         }
     }
 
-    /// Leaves its stack as it is, for good.
+    /// Abandons its stack.
     fn give_up(&self) -> Outcome {
         // SAFETY: pre-empted or yielded: nothing that lives on the stack is known to the event loop.
         unsafe { ffi::surus_task_give_up(self.raw) };
@@ -243,7 +243,7 @@ impl Task {
         Outcome::Abandoned
     }
 
-    /// Whether it was cancelled and does not go on in spite of it.
+    /// Whether it was cancelled and must end; false if it continues anyway (`ignore_user_abort`).
     pub(crate) fn is_ending(&self) -> bool {
         // SAFETY: the task is alive.
         unsafe { ffi::surus_task_is_ending(self.raw) }
@@ -269,14 +269,13 @@ fn note_given_up() {
     GIVING_UP.notify_one();
 }
 
-/// Whether an isolate of this process was given up: files, connections and locks that it had stay open until the process
-/// ends.
+/// Whether an isolate of this process was given up: its files, connections and locks stay open until the process ends.
 #[must_use]
 pub fn has_given_up() -> bool {
     GIVEN_UP.load(Ordering::Relaxed)
 }
 
-/// Returns once an isolate was given up. For one task of the process.
+/// Returns when an isolate was given up. Only one task of the process may wait for it.
 pub async fn giving_up() {
     GIVING_UP.notified().await;
 }

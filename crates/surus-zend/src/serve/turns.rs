@@ -1,9 +1,9 @@
 //! Turns of the thread for tasks that compute longer than a time slice: round robin, one after the other.
 //!
-//! Such tasks wait in a queue. Before the first of them goes on, the event loop runs once: sockets are polled, and every other
-//! task that is ready is resumed once, which is often all that it needs. So a short request waits for one or two time slices,
-//! however many tasks compute. Tasks that compute are not starved: for every two milliseconds that the others take they get
-//! one, and one time slice at least.
+//! Such tasks wait in a queue. Before the first of them resumes, the event loop runs once: sockets are polled, and
+//! every other ready task is resumed once, which is often all that it needs. So a short request waits for one or two
+//! time slices, however many tasks compute. Tasks that compute are not starved: for every two milliseconds that the
+//! others take they get one, and one time slice at least.
 
 use std::{
     cell::RefCell,
@@ -16,13 +16,13 @@ use crate::engine::queue::Queue;
 /// A task that comes back sooner than this counts as one that never left the queue.
 const AT_ONCE: Duration = Duration::from_millis(1);
 
-/// The most credit, however long another task had the thread, or the machine was stopped.
+/// The largest credit, however long another task had the thread, or the machine was stopped.
 const MOST_CREDIT: Duration = Duration::from_millis(100);
 
 #[derive(Default)]
 struct TurnQueue {
     waiting: Queue,
-    /// How long tasks of this queue may run before the event loop runs again.
+    /// The time that tasks of this queue may run before the event loop runs again.
     credit: Duration,
     /// The end of the last turn.
     ended: Option<Instant>,
@@ -32,11 +32,11 @@ thread_local! {
     static QUEUE: RefCell<TurnQueue> = RefCell::default();
 }
 
-/// A position in the queue, and then a turn. Dropping it ends both, and wakes the next task.
+/// A position in the queue, then a turn. Dropping it ends both, and wakes the next task.
 pub(crate) struct Ticket {
     number: u64,
     taken: Instant,
-    /// The beginning of its turn.
+    /// The start of its turn.
     begun: Option<Instant>,
 }
 
@@ -78,7 +78,7 @@ impl Ticket {
 
 impl Drop for Ticket {
     fn drop(&mut self) {
-        // A thread that ends has none.
+        // A thread that exits has no queue any more.
         let next = QUEUE.try_with(|queue| {
             let mut queue = queue.borrow_mut();
             if let Some(begun) = self.begun {
@@ -144,7 +144,7 @@ mod tests {
             for _ in 0..200 {
                 compute(&turns, Duration::from_micros(200));
             }
-            // At first all were new.
+            // Let all tasks start first.
             while turns.get() < 1000 {
                 yield_now().await;
             }
@@ -154,7 +154,7 @@ mod tests {
                 yield_now().await;
                 *passed = turns.get() - before;
             }
-            // More where the machine stood still meanwhile.
+            // The median: single values are larger if the machine was stopped meanwhile.
             all.sort_unstable();
             assert!(all[all.len() / 2] <= 2, "{all:?} turns");
         });

@@ -1,9 +1,9 @@
-//! The reasons to look after a request that runs or waits: its deadline, the slow log, a client that leaves.
+//! Watches a request that runs or waits: its deadline, the slow log, a client that disconnects.
 //!
-//! A request that has to end is asked twice at most: first its PHP code is unwound and may take [`UNWIND_TIME`] for its
-//! `finally` blocks, shutdown functions and destructors. Then nothing of it waits any more, and PHP code that still runs
-//! is a fatal error. What is left of it after another [`UNWIND_TIME`] (C code that tries the same call for ever) is given
-//! up together with its isolate.
+//! A request that must end is cancelled twice at most. First its PHP code is unwound and has [`UNWIND_TIME`] for its
+//! `finally` blocks, shutdown functions and destructors. Then it cannot park any more, and PHP code that still runs is
+//! a fatal error. If it still runs after another [`UNWIND_TIME`] (C code that tries the same call for ever), it is
+//! given up together with its isolate.
 
 use std::{
     future::{poll_fn, Future},
@@ -23,8 +23,8 @@ use crate::{
 };
 
 const UNWIND_TIME: Duration = Duration::from_secs(5);
-/// A deadline that falls into the end of a request whose client has left is looked at again after this time: the
-/// request may turn out to go on (`ignore_user_abort`).
+/// A deadline that passes while a request ends because its client has disconnected is checked again after this time:
+/// the request may continue (`ignore_user_abort`).
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
 pub(crate) struct Watch<'a> {
@@ -32,15 +32,15 @@ pub(crate) struct Watch<'a> {
     timeout: Option<Duration>,
     deadline: Option<Instant>,
     slow: Option<Instant>,
-    /// When a request that was asked to end must have ended.
+    /// When a cancelled request must have ended.
     grace: Option<Instant>,
     asked_twice: bool,
     given_up: bool,
-    /// Nobody has noticed yet that the client has left.
+    /// Whether to watch for a disconnect of the client: none was handled yet.
     client: bool,
 }
 
-/// Of a request that has ended without anybody looking at it: it waited for nothing that can be waited for elsewhere.
+/// Logs a slow request that has ended in its first turn: it never parked, so it was not watched.
 pub(crate) fn note_slow_end(exchange: &Exchange, limits: &AppLimits) {
     if limits
         .slow_log
@@ -85,7 +85,7 @@ impl<'a> Watch<'a> {
         self.exchange
     }
 
-    /// Polls until it is ready (true), or there is something to [`Watch::check`] (false).
+    /// Polls until `poll` is ready (true), or there is something to [`Watch::check`] (false).
     pub(crate) async fn wait(&self, mut poll: impl FnMut(&mut Context<'_>) -> Poll<()>) -> bool {
         let next = self.next();
         let mut alarm = pin!(async {
@@ -95,7 +95,7 @@ impl<'a> Watch<'a> {
             }
         });
         poll_fn(|cx| {
-            // What the request waits for comes first: what is ready in time has not timed out.
+            // `poll` comes first: a result that is ready in time has not timed out.
             if poll(cx).is_ready() {
                 return Poll::Ready(true);
             }
@@ -108,7 +108,7 @@ impl<'a> Watch<'a> {
         .await
     }
 
-    /// The request did not end whatever was done for it. Its stack must not be resumed.
+    /// The request did not end although it was cancelled twice. Its stack must not be resumed.
     pub(crate) fn has_given_up(&self) -> bool {
         self.given_up
     }
@@ -137,7 +137,7 @@ impl<'a> Watch<'a> {
         Poll::Pending
     }
 
-    /// Acts on what is due; true when PHP must be resumed for it.
+    /// Handles all events that are due; true if PHP must be resumed because of one.
     pub(crate) fn check(&mut self, task: &Task) -> bool {
         let now = Instant::now();
         self.check_slow(task, now);
@@ -155,7 +155,7 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// At the end of a request: one that was slow in a call that could not be left has not been looked at.
+    /// At the end of a request: logs one that was slow in a call that could not park, which no check has seen.
     pub(crate) fn check_end(&self) {
         if self.slow.is_some_and(|at| at <= Instant::now()) {
             note_slow(self.exchange);

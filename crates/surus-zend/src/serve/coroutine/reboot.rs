@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::{App, Version};
 
-/// For a boot, where requests have no time limit.
+/// The longest wait for a boot where requests have no time limit.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
 /// Counts a request that waits for a boot, until it is dropped.
@@ -29,8 +29,8 @@ impl Drop for Waiting<'_> {
 }
 
 impl App {
-    /// The version that takes requests; waits while it is being booted again. None when it does not boot, and when too
-    /// many requests wait already.
+    /// The version that takes requests; waits while the application boots again. None if the boot fails, or if too many
+    /// requests wait already.
     pub(super) async fn current(self: &Rc<Self>) -> Option<Rc<Version>> {
         let version = self.version.borrow().clone();
         if !version.retired.get() {
@@ -38,7 +38,8 @@ impl App {
         }
         let _waiting = Waiting::begin(self)?;
         let limit = self.limits.request_timeout.unwrap_or(LONGEST_WAIT);
-        // The first to wake may bring the new version down before the others have a turn: they wait for the next.
+        // The first request that wakes may crash the new version before the others run: then they wait for the next
+        // one.
         tokio::time::timeout(limit, async {
             loop {
                 let version = self.version.borrow().clone();
@@ -59,7 +60,7 @@ impl App {
         .unwrap_or(None)
     }
 
-    /// Boots the application anew while the isolate that failed goes on; that one ends with its last request.
+    /// Boots the application again while the failed isolate finishes its requests. It is freed after its last request.
     pub(super) fn retire(self: &Rc<Self>, version: &Rc<Version>) {
         if version.retired.replace(true) {
             return;
@@ -80,7 +81,7 @@ impl App {
             match Version::boot(&app.engine, &script, &app.limits).await {
                 Ok(version) => {
                     app.boot_failed.set(false);
-                    // A reload may have been quicker.
+                    // A reload may have replaced the version meanwhile.
                     if app.version.borrow().retired.get() {
                         app.version.replace(Rc::new(version));
                     }

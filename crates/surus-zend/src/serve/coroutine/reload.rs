@@ -1,4 +1,4 @@
-//! A new version of the application beside the one that serves.
+//! A new version of the application, booted while the old one serves.
 
 use std::{
     fmt,
@@ -24,7 +24,7 @@ impl fmt::Debug for Prepared {
 }
 
 impl Coroutine {
-    /// Boots `script` beside the version that serves. Must be run to its end.
+    /// Boots `script` while the current version serves. The future must be run to its end.
     pub async fn prepare(&self, script: &Path) -> Result<Prepared, BootError> {
         let version = Version::boot(&self.app.engine, script, &self.app.limits).await?;
         Ok(Prepared {
@@ -33,7 +33,7 @@ impl Coroutine {
         })
     }
 
-    /// From now on this version takes requests; the one before finishes its own.
+    /// From now on this version takes requests; the previous one finishes its own.
     pub fn commit(&self, prepared: Prepared) {
         *self.app.script.borrow_mut() = prepared.script;
         self.app.boot_failed.set(false);
@@ -43,7 +43,7 @@ impl Coroutine {
         self.app.rebooted.notify_waiters();
     }
 
-    /// The files that the version which serves has included so far.
+    /// The files that the current version has included so far.
     #[must_use]
     pub fn files(&self) -> Vec<PathBuf> {
         inspect::files(self.app.version.borrow().isolate.raw())

@@ -24,7 +24,7 @@ use crate::{
     },
 };
 
-/// As the engine's own fibers.
+/// As large as the stack of PHP's own fibers.
 pub(crate) const FIBER_STACK: usize = 2 * 1024 * 1024;
 const BOOT_STACK: usize = 8 * 1024 * 1024;
 
@@ -32,21 +32,21 @@ const BOOT_STACK: usize = 8 * 1024 * 1024;
 pub(super) struct Version {
     pub(super) isolate: Rc<Isolate>,
     pub(super) router: Option<Router>,
-    /// What routes take as input, if any does.
+    /// The inputs of routes, if any route has one.
     pub(super) inputs: Option<Rc<RouteInputs>>,
     pub(super) idle: RefCell<Vec<Task>>,
     /// No new requests: the isolate has seen a fatal error.
     pub(super) retired: Cell<bool>,
 }
 
-/// A boot that has taken so long, or half of its time, tells where it is.
+/// A boot that takes longer than this, or half of its time limit, logs a backtrace.
 const SLOW_BOOT: Duration = Duration::from_secs(10);
 
-/// The clock that notes a beginning is so coarse.
+/// Tolerance for the coarse clock that records the start of an exchange.
 const CLOCK: Duration = Duration::from_millis(20);
 
 impl Version {
-    /// A version that is to serve. It must not boot for ever: nobody would know, or wait for it any more.
+    /// A version that will serve. Its boot has a time limit: an endless boot would not be noticed.
     pub(super) async fn boot(
         engine: &Engine,
         script: &Path,
@@ -56,7 +56,7 @@ impl Version {
         Version::boot_within(limits.boot_timeout, script, limits, &exchange).await
     }
 
-    /// One that somebody at a terminal waits for.
+    /// A version for a command at a terminal, without a time limit.
     pub(super) async fn boot_with(
         script: &Path,
         limits: &AppLimits,
@@ -113,7 +113,7 @@ impl Version {
         }
     }
 
-    /// Finds the exchange's route; or gives the answer that needs no PHP.
+    /// Finds the exchange's route, or returns an answer that needs no PHP.
     pub(super) fn route(&self, exchange: &Exchange) -> Option<Response<ResponseBody>> {
         find_route(self.router.as_ref(), exchange)
     }
@@ -128,7 +128,7 @@ impl Drop for Version {
     }
 }
 
-/// Ends the request that a boot has left open. Nothing of it may wait: there is nobody to resume it.
+/// Ends the request that a boot has left open. It cannot park: nothing would resume it.
 fn unboot(isolate: &Rc<Isolate>) {
     if Rc::strong_count(isolate) > 1 {
         return;
