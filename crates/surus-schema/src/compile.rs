@@ -15,10 +15,10 @@ const DEFAULT_LIMITS: InputLimits = InputLimits {
     bytes: 1024 * 1024,
     depth: 32,
 };
-/// Reading and checking recurse; this many levels fit into any stack.
+/// Parsing and checking are recursive; this number of levels fits into any stack.
 const MAX_DEPTH: usize = 512;
 const MAX_BYTES: usize = 1 << 30;
-/// Bigger sets of patterns than this are mistakes.
+/// The largest size of a compiled pattern; a larger one is a mistake.
 const REGEX_BYTES: usize = 1024 * 1024;
 
 /// A description that cannot be compiled; the text names the place in the application's source.
@@ -185,7 +185,7 @@ fn compile_node(kind: &description::Type, classes: usize) -> Result<Node, String
                 .iter()
                 .map(|each| compile_node(each, classes))
                 .collect::<Result<Vec<_>, _>>()?;
-            // Text of a form is all a string could be: the narrower types are tried first.
+            // Text of a form always fits a string: the narrower types are tried first.
             nodes.sort_by_key(|node| breadth(&node.rules));
             Rules::Union(nodes)
         }
@@ -250,7 +250,7 @@ fn compile_pattern(pattern: &str) -> Result<Regex, String> {
         .size_limit(REGEX_BYTES)
         .build()
         .map_err(|error| {
-            // The last line says what is wrong; those before draw it.
+            // The last line names the error; the lines before mark its place.
             let error = error.to_string();
             let reason = error.lines().last().unwrap_or_default();
             format!("the pattern {pattern:?} cannot be used: {reason}")
@@ -273,7 +273,7 @@ fn check_range(range: &description::Range) -> Result<(), String> {
     }
 }
 
-/// Bounds of integers are integers; out of their range they do not bound.
+/// Rounds bounds of integers to integers; bounds outside of the range of integers have no effect.
 #[allow(clippy::cast_possible_truncation)]
 fn compile_integers(range: &description::Range) -> Result<Integers, String> {
     check_range(range)?;

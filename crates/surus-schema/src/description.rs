@@ -1,22 +1,22 @@
-//! What the PHP side says about the classes that input is hydrated to: `Surus\Schema\Describer` writes it as JSON.
+//! The PHP side's description of classes that input is hydrated to: `Surus\Schema\Describer` writes it as JSON.
 
 use serde::Deserialize;
 use serde_json::Value;
 
-/// A class and all that it refers to.
+/// A class and all classes that it refers to.
 #[derive(Debug, Deserialize)]
 pub struct Description {
     /// Index of the class that the input as a whole becomes.
     pub root: u16,
-    /// The others refer to them by their index.
+    /// Types refer to classes by their index.
     pub classes: Vec<Class>,
-    /// For bodies of this type only; bytes.
+    /// The most bytes of a body; only for this input.
     pub max_bytes: Option<usize>,
-    /// Levels of nesting.
+    /// The most levels of nesting.
     pub max_depth: Option<usize>,
 }
 
-/// What a type of the kind "object", "enum", "date" or "file" refers to.
+/// A class that a type of the kind "object", "enum", "date" or "file" refers to.
 #[derive(Debug, Deserialize)]
 pub struct Class {
     /// The name in documents, unique among the classes of an application.
@@ -24,12 +24,12 @@ pub struct Class {
     /// For documents.
     #[serde(default)]
     pub description: Option<String>,
-    /// What input becomes.
+    /// The PHP value that input becomes.
     #[serde(flatten)]
     pub kind: ClassKind,
 }
 
-/// What input becomes.
+/// The PHP value that input becomes.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum ClassKind {
@@ -37,7 +37,7 @@ pub enum ClassKind {
     Object {
         /// In the order of the constructor's parameters.
         properties: Vec<Property>,
-        /// Refuse what is not declared.
+        /// Refuse properties that are not declared.
         #[serde(default)]
         strict: bool,
         /// For documents.
@@ -46,7 +46,7 @@ pub enum ClassKind {
     },
     /// A case of an enum.
     Enum {
-        /// What stands for each case in input, in the order of declaration: all strings, or all integers.
+        /// The value of each case in input, in the order of declaration: all strings, or all integers.
         values: Vec<Value>,
     },
     /// A class whose constructor takes a date as text.
@@ -58,14 +58,14 @@ pub enum ClassKind {
 /// A parameter of a constructor.
 #[derive(Debug, Deserialize)]
 pub struct Property {
-    /// As it is called in input.
+    /// Its name in input.
     pub name: String,
-    /// What it takes.
+    /// Its type.
     #[serde(rename = "type")]
     pub kind: Type,
-    /// It has no default.
+    /// Whether it has no default.
     pub required: bool,
-    /// For documents; what is hydrated is PHP's own default.
+    /// For documents; PHP itself sets the default.
     #[serde(default)]
     pub default: Option<Value>,
     /// For documents.
@@ -82,13 +82,13 @@ pub struct Property {
     pub place: String,
 }
 
-/// What a value has to be.
+/// The type of a value.
 #[derive(Debug, Default, Deserialize)]
 pub struct Type {
-    /// Which values there are.
+    /// The allowed values.
     #[serde(flatten)]
     pub shape: Shape,
-    /// Null is one of them.
+    /// Whether null is allowed.
     #[serde(default)]
     pub nullable: bool,
     /// The application's own message for a rule, by the rule's name.
@@ -117,15 +117,15 @@ pub enum Shape {
     Number(Range),
     /// A text.
     String {
-        /// At least so long.
+        /// The smallest length.
         min_length: Option<usize>,
-        /// At most so long.
+        /// The largest length.
         max_length: Option<usize>,
         /// A regular expression, not anchored.
         pattern: Option<String>,
-        /// What it is a text of.
+        /// The format of the text.
         format: Option<Format>,
-        /// Of URLs.
+        /// The allowed schemes of URLs.
         #[serde(default)]
         schemes: Vec<String>,
     },
@@ -138,7 +138,7 @@ pub enum Shape {
     Date {
         /// Index of the [`ClassKind::Date`].
         class: u16,
-        /// How it is written.
+        /// Its format in input.
         format: Format,
     },
     /// An object.
@@ -150,64 +150,64 @@ pub enum Shape {
     File {
         /// Index of the [`ClassKind::File`].
         class: u16,
-        /// Bytes.
+        /// In bytes.
         min_bytes: Option<usize>,
-        /// Bytes.
+        /// In bytes.
         max_bytes: Option<usize>,
     },
-    /// Values one after the other.
+    /// A list of values.
     List {
-        /// Each of them.
+        /// The type of the items.
         items: Box<Type>,
-        /// At least so many.
+        /// The smallest number of items.
         min_items: Option<usize>,
-        /// At most so many.
+        /// The largest number of items.
         max_items: Option<usize>,
-        /// No two are equal.
+        /// Whether equal items are forbidden.
         #[serde(default)]
         unique: bool,
     },
     /// Values by name.
     Map {
-        /// Each of them.
+        /// The type of the items.
         items: Box<Type>,
-        /// At least so many.
+        /// The smallest number of items.
         min_items: Option<usize>,
-        /// At most so many.
+        /// The largest number of items.
         max_items: Option<usize>,
     },
     /// One of several.
     Union {
-        /// Those, in the order in which they are declared.
+        /// The alternatives, in the order of declaration.
         any: Vec<Type>,
     },
 }
 
-/// Which numbers there are.
+/// The allowed numbers.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Range {
-    /// This one or more.
+    /// The smallest number.
     pub minimum: Option<f64>,
-    /// This one or less.
+    /// The largest number.
     pub maximum: Option<f64>,
-    /// More than this one.
+    /// Numbers must be greater than this.
     pub exclusive_minimum: Option<f64>,
-    /// Less than this one.
+    /// Numbers must be less than this.
     pub exclusive_maximum: Option<f64>,
-    /// Without a rest.
+    /// Numbers must be multiples of this.
     pub multiple_of: Option<f64>,
 }
 
-/// As JSON Schema calls them.
+/// Formats of text, with the names of JSON Schema.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
 pub enum Format {
     /// An e-mail address.
     Email,
-    /// With hyphens, of any version.
+    /// A UUID with hyphens, of any version.
     Uuid,
-    /// An absolute one.
+    /// An absolute URL.
     Uri,
     /// RFC 3339's `full-date`.
     Date,
@@ -218,7 +218,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// JSON Schema's.
+    /// Its name in JSON Schema.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {

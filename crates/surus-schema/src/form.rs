@@ -1,13 +1,14 @@
-//! Forms and query strings: pairs of names and texts, nested by brackets as PHP's are.
+//! Forms and query strings: pairs of names and texts, nested by brackets as in PHP.
 //!
-//! `a[b]=1` is a member of an object, `a[]=1` an element of a list. A name that comes several times has several values:
-//! the schema decides whether they are a list, or the last one counts. What type a text has is the schema's to say.
+//! `a[b]=1` is a member of an object, `a[]=1` an element of a list. A name that is sent several times has several
+//! values: the schema decides whether they are a list, or the last one counts. The schema also decides the type of a
+//! text.
 
 use crate::input::{Cell, Kind};
 use crate::tree::{Tree, FILE_CELLS, IN_ARENA, IN_BODY};
 use crate::violation::Rejected;
 
-/// More fields than this are no form that a person has filled in (PHP's `max_input_vars`).
+/// The most fields of a form, as PHP's `max_input_vars`: nobody fills in more by hand.
 pub(crate) const MAX_FIELDS: usize = 1000;
 
 /// Parses `application/x-www-form-urlencoded` into `tree`, which is empty.
@@ -36,7 +37,7 @@ fn decode(text: &[u8]) -> Vec<u8> {
     out
 }
 
-/// A percent sign without two hexadecimal digits stands for itself, as in the URL standard.
+/// A percent sign without two hexadecimal digits is kept, as in the URL standard.
 fn decode_into(text: &[u8], out: &mut Vec<u8>) {
     let hex = |b: Option<&u8>| b.and_then(|&b| (b as char).to_digit(16));
     let mut i = 0;
@@ -65,7 +66,7 @@ enum Value {
     Map(Vec<(String, Value)>),
 }
 
-/// Fields as they come in, nested. Their texts are in the tree's arena.
+/// The fields so far, nested. Their texts are in the tree's arena.
 pub(crate) struct Fields {
     members: Vec<(String, Value)>,
     count: usize,
@@ -81,7 +82,7 @@ impl Fields {
         }
     }
 
-    /// Adds a field whose text is what the arena has from `start` on. `offset` is its place in the input.
+    /// Adds a field whose text is in the arena from `start` on. `offset` is its place in the input.
     pub(crate) fn add(
         &mut self,
         name: &[u8],
@@ -151,7 +152,7 @@ fn cell(kind: Kind, source: u8, start: usize, len: usize) -> Cell {
     }
 }
 
-/// `a[b][]` is `["a", "b", ""]`. What is not well-formed is a plain name.
+/// `a[b][]` is `["a", "b", ""]`. A malformed name is taken as a plain name.
 fn split_name(name: &str) -> Vec<&str> {
     let Some((first, mut rest)) = name.split_once('[').filter(|(first, _)| !first.is_empty())
     else {
@@ -212,7 +213,7 @@ fn insert(had: &mut Value, path: &[&str], value: Value) {
                 *had = Value::Map(members);
             }
         }
-        // Once a text, once an object: the last one counts.
+        // A text and an object have the same name: the last one counts.
         (had, _) => *had = fresh(path, value),
     }
 }

@@ -13,7 +13,8 @@ pub(crate) fn is(format: Format, text: &str, schemes: &[String]) -> bool {
     }
 }
 
-/// What mail servers of the Internet accept: a dot-atom of RFC 5321 at a host name with a dot, both in ASCII.
+/// An address that mail servers on the Internet accept: a dot-atom of RFC 5321 at a host name with a dot, both in
+/// ASCII.
 fn is_email(text: &str) -> bool {
     let Some((local, domain)) = text.rsplit_once('@') else {
         return false;
@@ -53,7 +54,7 @@ fn is_uuid(text: &str) -> bool {
         })
 }
 
-/// An absolute URL with a host (RFC 3986), of one of `schemes`; http and https without any.
+/// An absolute URL with a host (RFC 3986), with one of `schemes`, or http or https if there are none.
 fn is_url(text: &str, schemes: &[String]) -> bool {
     let Some((scheme, rest)) = text.split_once("://") else {
         return false;
@@ -100,7 +101,7 @@ fn is_host_and_port(text: &str) -> bool {
             || (port.bytes().all(|b| b.is_ascii_digit()) && port.parse::<u16>().is_ok()))
 }
 
-/// Characters that RFC 3986 has, and whole percent escapes.
+/// Only characters that RFC 3986 allows, and complete percent escapes.
 fn is_uri_text(text: &str) -> bool {
     let bytes = text.as_bytes();
     bytes.iter().enumerate().all(|(i, &b)| match b {
@@ -118,7 +119,7 @@ fn number(text: &str, from: std::ops::Range<usize>) -> Option<u32> {
     })
 }
 
-/// RFC 3339's full-date, and a day that there is.
+/// RFC 3339's full-date, of a day that exists.
 fn is_date(text: &str) -> bool {
     let bytes = text.as_bytes();
     if bytes.len() != 10 || bytes[4] != b'-' || bytes[7] != b'-' {
@@ -161,7 +162,7 @@ fn is_time(text: &str) -> bool {
         }
         at += 1 + digits;
     }
-    // 60 is a leap second, which is the last one of a day in UTC: PHP turns it into the next minute.
+    // 60 is a leap second, the last second of a day in UTC: PHP converts it to the next minute.
     hour < 24 && minute < 60 && second <= 60 && is_offset(&text[at..])
 }
 

@@ -1,5 +1,5 @@
-//! What parses bytes here, for the fuzzer (`fuzz/`) and its replay in the tests: any input is judged without a panic, and
-//! what is asserted holds for all of it.
+//! Parsers of this crate for the fuzzer (`fuzz/`) and its replay in the tests: no input causes a panic, and the
+//! assertions hold for every input.
 
 use bytes::Bytes;
 use serde_json::Value;
@@ -12,7 +12,7 @@ use crate::schema::Class;
 use crate::tree::{Tree, FILE_CELLS};
 use crate::{form, formats, json, multipart, openapi, problem, Schema};
 
-/// As deep as an application may allow.
+/// A depth that an application may allow.
 const DEPTH: usize = 64;
 
 /// A class of every kind of rule: strings, numbers, enums, lists, maps, objects, unions, dates.
@@ -22,7 +22,7 @@ thread_local! {
     static SCHEMA: Schema = Schema::compile(DESCRIPTION).expect("the description");
 }
 
-/// Agrees with another parser on what is JSON, where both have the same bounds.
+/// Our parser accepts the same JSON as another parser, where both have the same bounds.
 pub fn json(data: &[u8]) {
     let mut tree = Tree::default();
     let ours = json::parse(data, DEPTH, &mut tree).is_ok();
@@ -30,7 +30,7 @@ pub fn json(data: &[u8]) {
     match theirs {
         Ok(value) if depth(&value) < DEPTH => assert!(ours, "it is JSON"),
         Ok(_) => {}
-        // That parser knows no numbers beyond f64.
+        // That parser rejects numbers out of the range of f64.
         Err(error) => assert!(
             !ours || error.to_string().contains("out of range"),
             "{error}"
@@ -50,7 +50,7 @@ fn depth(value: &Value) -> usize {
     1 + deepest.unwrap_or(0)
 }
 
-/// Every container ends where it says; the index behind the value at `at`.
+/// Checks that every container ends at its `bits`; returns the index after the value at `at`.
 fn walk_tree(tree: &Tree, body: &[u8], at: usize) -> usize {
     let cell = &tree.cells[at];
     let mut next = at + 1;
@@ -85,7 +85,7 @@ fn walk_tree(tree: &Tree, body: &[u8], at: usize) -> usize {
     next
 }
 
-/// A form is read within its bounds.
+/// A form stays within its bounds.
 pub fn form(data: &[u8]) {
     let mut tree = Tree::default();
     if form::parse(data, DEPTH, &mut tree).is_ok() {
@@ -116,7 +116,7 @@ pub fn multipart(data: &[u8]) {
     }
 }
 
-/// The first byte chooses the format. Valid input is as the schema says, and errors can be told.
+/// The first byte selects the format. Valid input conforms to the schema, and errors can be written.
 pub fn validate(data: &[u8]) {
     let Some((&choice, body)) = data.split_first() else {
         return;
@@ -143,7 +143,7 @@ pub fn validate(data: &[u8]) {
     );
 }
 
-/// As the code that builds objects goes through it; the index behind the value at `at`.
+/// Reads input like the code that builds objects; returns the index after the value at `at`.
 fn walk_input(schema: &Schema, input: &Input, at: usize) -> usize {
     let cell = &input.cells()[at];
     let class = || &schema.classes[usize::from(cell.class)];
@@ -184,7 +184,7 @@ fn walk_input(schema: &Schema, input: &Input, at: usize) -> usize {
     next
 }
 
-/// Descriptions come from PHP, but a class of an application is behind each.
+/// Descriptions come from PHP, but their contents from classes of an application.
 pub fn description(data: &[u8]) {
     let Some(text) = text(data) else { return };
     if let Ok(schema) = Schema::compile(text) {
@@ -196,7 +196,7 @@ pub fn description(data: &[u8]) {
     let _ = openapi::build(text);
 }
 
-/// `Content-Type`, `Accept-Language` and texts of messages, a line each.
+/// `Content-Type`, `Accept-Language` and texts of messages, one per line.
 pub fn media(data: &[u8]) {
     let Some(text) = text(data) else { return };
     let mut lines = text.split('\n');
@@ -213,7 +213,7 @@ pub fn media(data: &[u8]) {
     let _ = messages.language(accept);
 }
 
-/// Formats are judged without a panic.
+/// Formats are checked without a panic.
 pub fn formats(data: &[u8]) {
     let Some(text) = text(data) else { return };
     let schemes = ["https".to_owned()];

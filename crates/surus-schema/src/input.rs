@@ -1,9 +1,9 @@
-//! Valid input, as the code that builds objects reads it.
+//! Valid input, for the code that builds objects.
 
 use crate::tree::IN_BODY;
 use bytes::Bytes;
 
-/// What a [`Cell`] is. The numbers are part of the contract with C (`surus_cell` in bridge.h).
+/// The kind of a [`Cell`]. The numbers are part of the contract with C (`surus_cell` in bridge.h).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Kind {
@@ -31,12 +31,12 @@ pub enum Kind {
     Default = 10,
     /// A text, as [`Kind::String`], that the constructor of `class` takes: a date.
     Parsed = 11,
-    /// Only while it is parsed: text of a form, whose type is what the schema says.
+    /// Only in a tree: text of a form, whose type the schema decides.
     Text = 12,
-    /// Only while it is parsed: values of a name that a form has several times.
+    /// Only in a tree: the values of a name that a form has several times.
     Many = 13,
     /// An uploaded file, of `class`: `len` bytes that begin at `bits` in the body. Two strings follow, the name and the
-    /// media type that the client says.
+    /// media type, as sent by the client.
     File = 14,
 }
 
@@ -46,17 +46,17 @@ impl Kind {
     }
 }
 
-/// One value, or the head of one that is followed by others.
+/// One value, or the head of a value whose parts follow.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Cell {
-    /// What it is: [`Kind`] says what the other fields are.
+    /// Its kind; [`Kind`] defines the other fields.
     pub kind: Kind,
-    /// Which bytes a text is of: 0 for the body, 1 for the arena.
+    /// Where a text is: 0 for the body, 1 for the arena.
     pub source: u8,
     /// Index in [`Description::classes`](crate::description::Description::classes).
     pub class: u16,
-    /// Bytes, or values that follow.
+    /// The number of bytes, or of values that follow.
     pub len: u32,
     /// A number, an offset in bytes, or the index of a case.
     pub bits: u64,
@@ -75,19 +75,19 @@ impl Input {
         Input { cells, body, arena }
     }
 
-    /// The values, in document order of the schema: never empty.
+    /// The values, in the order of the schema: never empty.
     #[must_use]
     pub fn cells(&self) -> &[Cell] {
         &self.cells
     }
 
-    /// Where texts with `source` 0 lie.
+    /// The bytes of texts with `source` 0.
     #[must_use]
     pub fn body(&self) -> &[u8] {
         &self.body
     }
 
-    /// Where texts with `source` 1 lie.
+    /// The bytes of texts with `source` 1.
     #[must_use]
     pub fn arena(&self) -> &[u8] {
         &self.arena
@@ -101,8 +101,7 @@ impl Input {
 }
 
 impl Cell {
-    /// Its text, which is in what the client sent, or beside it where it had to be decoded. Parsers admit valid UTF-8
-    /// only.
+    /// Its text, which is in the body, or in the arena if it had to be decoded. Parsers accept valid UTF-8 only.
     pub(crate) fn text<'a>(&self, body: &'a [u8], arena: &'a [u8]) -> &'a str {
         std::str::from_utf8(self.bytes(body, arena)).unwrap_or("")
     }

@@ -1,13 +1,13 @@
-//! A JSON parser (RFC 8259) straight into a [`Tree`].
+//! A JSON parser (RFC 8259) directly into a [`Tree`].
 //!
-//! Strings without escapes stay where they are. Numbers that are integers and fit are `i64`, others `f64`. Nothing is
-//! lenient: no comments, no trailing commas, no lone surrogates, no bytes that are not UTF-8.
+//! Strings without escapes are not copied. Integers that fit are `i64`, other numbers `f64`. The parser is strict: no
+//! comments, no trailing commas, no lone surrogates, no bytes that are not UTF-8.
 
 use crate::input::Kind;
 use crate::tree::Tree;
 use crate::violation::Rejected;
 
-/// A place in the text and what is wrong there.
+/// An error: its place in the text, and its description.
 struct Wrong(usize, &'static str);
 
 /// Parses all of `text` into `tree`, which is empty.
@@ -34,7 +34,7 @@ fn malformed(Wrong(offset, reason): Wrong) -> Rejected {
 const TOO_DEEP: &str = "nested too deep";
 const ENDED: &str = "the text ends too early";
 
-/// So many digits fit into an `i64`.
+/// Any number with this number of digits fits into an `i64`.
 const EXACT_DIGITS: usize = 18;
 
 /// Powers of ten, all of them exact.
@@ -231,7 +231,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// Digits, of which there is one at least, behind those of `before`; wrong if there are too many.
+    /// Reads at least one digit, and appends them to the number `before`; the result is wrong if there are too many.
     fn digits(&mut self, before: u64) -> Result<u64, Wrong> {
         let start = self.at;
         let mut number = before;
@@ -275,9 +275,11 @@ impl Parser<'_> {
         }
     }
 
-    /// Where what needs no decoding ends: at a quote, a backslash, a control character or the end of the text.
+    /// The end of the text that needs no decoding: at a quote, a backslash, a control character or the end of the
+    /// input.
     fn plain(&self) -> usize {
-        /// Set in each byte that the search ends at. A byte of a multi-byte character is above 0x7f and never one.
+        /// Has a bit set in each byte that ends the search. A byte of a multi-byte character is above 0x7f and never
+        /// does.
         fn special(word: u64) -> u64 {
             const LOW: u64 = 0x0101_0101_0101_0101;
             const HIGH: u64 = 0x8080_8080_8080_8080;
@@ -289,7 +291,7 @@ impl Parser<'_> {
         while let Some((eight, behind)) = rest.split_first_chunk() {
             let found = special(u64::from_le_bytes(*eight));
             if found != 0 {
-                // The lowest hit is exact; borrows make false ones only above it.
+                // The lowest hit is exact; borrows cause false hits only above it.
                 return self.text.len() - rest.len() + (found.trailing_zeros() / 8) as usize;
             }
             rest = behind;

@@ -1,4 +1,4 @@
-//! JSON Schema 2020-12 of what a description says.
+//! Writes descriptions as JSON Schema 2020-12.
 
 use serde_json::{json, Map, Value};
 
@@ -25,7 +25,7 @@ impl Schema {
     }
 }
 
-/// Writes the schemas of one description; `at` is where documents keep named ones.
+/// Writes the schemas of one description; `at` is the place of named schemas in the document.
 pub(crate) struct Writer<'a> {
     pub(crate) description: &'a Description,
     pub(crate) at: &'static str,
@@ -41,7 +41,7 @@ impl Writer<'_> {
         format!("{}{title}", self.at).into()
     }
 
-    /// By name; classes that are nothing but a format of text have none.
+    /// Schemas by name; classes for dates and files, which are just a format of text, have none.
     pub(crate) fn definitions(&self) -> Vec<(String, Value)> {
         let classes = self.description.classes.iter();
         classes
@@ -223,7 +223,7 @@ fn set_range(range: &Range, set: &mut impl FnMut(&str, Option<Value>)) {
     set("multipleOf", range.multiple_of.map(plain));
 }
 
-/// 3, not 3.0: bounds of numbers are mostly whole.
+/// Writes 3, not 3.0: most bounds of numbers are integers.
 #[allow(clippy::cast_possible_truncation)]
 pub(crate) fn plain(number: f64) -> Value {
     if number.fract() == 0.0 && number.abs() < 1e15 {

@@ -7,15 +7,15 @@
 //!                                                                  └─────► violations ──► problem+json
 //! ```
 //!
-//! - [`description`]: what the PHP side says about a class; `compile`: from there to a [`schema`], which reads input
-//! - `tree`: parsed input in one flat vector; `json`, `form`, `multipart`: who fills it
-//! - `check`: a tree against a schema; `formats`: e-mail addresses, URLs, dates and their like
-//! - [`input`]: what a class is built from, laid out for C
-//! - [`violation`], [`messages`], [`problem`]: what is wrong, in the client's language, as problem+json
-//! - `media`, `weights`: media types, and what a client likes best
+//! - [`description`]: the PHP side's description of a class; `compile`: turns it into a [`schema`], which reads input
+//! - `tree`: parsed input in one flat vector; `json`, `form`, `multipart`: its parsers
+//! - `check`: checks a tree against a schema; `formats`: e-mail addresses, URLs, dates and similar formats
+//! - [`input`]: valid values to build objects from, laid out for C
+//! - [`violation`], [`messages`], [`problem`]: errors, in the client's language, as problem+json
+//! - `media`, `weights`: media types, and the preferences of a client
 //! - `json_schema`, [`openapi`], [`page`]: documents
 //!
-//! No I/O, no unsafe code, and nothing here knows PHP's engine.
+//! No I/O, no unsafe code, and no dependency on PHP's engine.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]

@@ -1,23 +1,23 @@
-//! Which format a body has.
+//! The format of a body.
 
-/// How a body, or a query string, is to be read.
+/// The format of a body or a query string.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Media {
-    /// `application/json`, or what ends in `+json`.
+    /// `application/json`, or a type that ends in `+json`.
     Json,
     /// `application/x-www-form-urlencoded`, or a query string.
     Form,
     /// `multipart/form-data` (RFC 7578).
     Multipart {
-        /// What stands between the parts (RFC 2046, 5.1.1).
+        /// The separator of the parts (RFC 2046, 5.1.1).
         boundary: String,
     },
 }
 
-/// Which media types a body may have.
+/// The media types that a body may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Accepts {
-    /// `application/json` and what ends in `+json`.
+    /// `application/json` and types that end in `+json`.
     pub json: bool,
     /// `application/x-www-form-urlencoded` and `multipart/form-data`.
     pub form: bool,
@@ -36,8 +36,8 @@ impl Accepts {
         }
     }
 
-    /// What a `Content-Type` header means, or None if it is not accepted. JSON is UTF-8 (RFC 8259): another charset is
-    /// not JSON.
+    /// The format that a `Content-Type` header names, or None if it is not accepted. JSON is UTF-8 (RFC 8259): another
+    /// charset is not JSON.
     #[must_use]
     pub fn media(self, content_type: Option<&str>) -> Option<Media> {
         let content_type = content_type?;
@@ -66,7 +66,7 @@ impl Accepts {
     }
 }
 
-/// `application/merge-patch+json` and its like.
+/// `application/merge-patch+json` and similar types.
 fn is_json_suffix(essence: &str) -> bool {
     essence
         .len()
@@ -95,7 +95,7 @@ pub(crate) fn parameter(text: &str, wanted: &str) -> Option<String> {
     }
 }
 
-/// What stands before the closing quote, and what follows it.
+/// The text before the closing quote, and the text after it.
 fn unquote(text: &str) -> Option<(String, &str)> {
     let mut value = String::new();
     let mut characters = text.char_indices();

@@ -1,4 +1,4 @@
-//! What violations say, in the client's language.
+//! Messages of violations, in the client's language.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::violation::Violation;
 use crate::weights::weighted;
 
-/// English, which is built in. `{name}` is a parameter of the violation.
+/// The built-in English messages. `{name}` is a parameter of the violation.
 const ENGLISH: [(&str, &str); 26] = [
     ("type", "must be of type {expected}, not {actual}"),
     ("required", "is required"),
@@ -54,7 +54,7 @@ pub struct Messages {
 }
 
 impl Messages {
-    /// Adds what the application says: `{"de": {"required": "fehlt"}}`.
+    /// Adds messages of the application: `{"de": {"required": "fehlt"}}`.
     pub fn add(&mut self, json: &str) -> Result<(), String> {
         let added: HashMap<String, HashMap<String, String>> =
             serde_json::from_str(json).map_err(|error| format!("messages: {error}"))?;
@@ -65,7 +65,7 @@ impl Messages {
         Ok(())
     }
 
-    /// The best language that there are messages in for an `Accept-Language` header; "en" without one.
+    /// The best language with messages for an `Accept-Language` header; "en" if there is none.
     #[must_use]
     pub fn language(&self, accept: Option<&str>) -> &str {
         let mut wanted: Vec<(&str, u16)> = weighted(accept.unwrap_or(""))
@@ -79,11 +79,11 @@ impl Messages {
                 if let Some((known, _)) = self.languages.get_key_value(part) {
                     return known;
                 }
-                // Any language is one that everything is said in.
+                // English has all messages, and "*" accepts any language.
                 if part == "en" || part == "*" {
                     return "en";
                 }
-                // de-at is understood by who reads de.
+                // Fall back from de-at to de.
                 match part.rsplit_once('-') {
                     Some((shorter, _)) => part = shorter,
                     None => break,
@@ -93,7 +93,7 @@ impl Messages {
         "en"
     }
 
-    /// What `violation` says in `language`.
+    /// The message of `violation` in `language`.
     #[must_use]
     pub fn text(&self, language: &str, violation: &Violation) -> String {
         if let Some(message) = &violation.message {

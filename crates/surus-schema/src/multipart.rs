@@ -7,7 +7,7 @@ use crate::media::parameter;
 use crate::tree::Tree;
 use crate::violation::Rejected;
 
-/// Of the head of a part; bytes.
+/// The most bytes of the head of a part.
 const MAX_HEAD: usize = 8 * 1024;
 
 /// Parses into `tree`, which is empty.
@@ -22,7 +22,7 @@ pub(crate) fn parse(
     let delimiter = format!("\r\n--{boundary}");
     let delimiter = Finder::new(&delimiter);
     let end_of_head = Finder::new(b"\r\n\r\n");
-    // The first delimiter may stand at the very beginning, without a line break before it.
+    // The first delimiter may be at the very beginning, without a line break before it.
     let mut at = if body.starts_with(&delimiter.needle()[2..]) {
         delimiter.needle().len() - 2
     } else {
@@ -58,7 +58,7 @@ pub(crate) fn parse(
                     tree.arena.extend_from_slice(text);
                     fields.add(part.name.as_bytes(), start, content, tree)?;
                 }
-                // What browsers send where no file was chosen.
+                // Browsers send this if no file was chosen.
                 Some((file, _)) if file.is_empty() && text.is_empty() => {}
                 Some((file, media_type)) => {
                     let place = (content, text.len());
@@ -70,10 +70,10 @@ pub(crate) fn parse(
     }
 }
 
-/// What the head of a part says.
+/// The parsed head of a part.
 struct Part {
     name: String,
-    /// Its name on the client's disk, without folders, and its media type as the client sees it.
+    /// Its name on the client's disk, without folders, and its media type, as sent by the client.
     file: Option<(String, String)>,
 }
 
@@ -103,7 +103,7 @@ impl Part {
     }
 }
 
-/// Where `wanted`, which is not empty, begins from `at` on.
+/// The position of the first `wanted`, which is not empty, from `at` on.
 fn find(body: &[u8], at: usize, wanted: &Finder) -> Option<usize> {
     Some(at + wanted.find(body.get(at..)?)?)
 }

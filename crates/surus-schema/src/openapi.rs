@@ -6,11 +6,11 @@ use serde_json::{json, Map, Value};
 use crate::description::{Class, ClassKind, Description};
 use crate::json_schema::Writer;
 
-/// Where an OpenAPI document keeps named schemas.
+/// The place of named schemas in an OpenAPI document.
 const COMPONENTS: &str = "#/components/schemas/";
 const PROBLEM: &str = "application/problem+json";
 
-/// What `Surus\Schema\OpenApi` says about an application.
+/// The description of an application by `Surus\Schema\OpenApi`.
 #[derive(Debug, Deserialize)]
 struct Application {
     /// OpenAPI's Info object.
@@ -18,7 +18,7 @@ struct Application {
     #[serde(default)]
     servers: Vec<Value>,
     routes: Vec<Route>,
-    /// Of what handlers return, by name.
+    /// Schemas of values that handlers return, by name.
     #[serde(default)]
     schemas: Map<String, Value>,
     /// Security schemes, by name.
@@ -29,7 +29,7 @@ struct Application {
 #[derive(Debug, Deserialize)]
 struct Route {
     methods: Vec<String>,
-    /// In OpenAPI's notation.
+    /// In the notation of OpenAPI.
     path: String,
     id: String,
     summary: Option<String>,
@@ -79,7 +79,7 @@ pub fn build(text: &str) -> Result<String, String> {
                 operation["operationId"] = id.into();
             }
             let path = paths.entry(route.path.clone()).or_insert_with(|| json!({}));
-            // The first of two routes with the same path is the one that is found.
+            // Of two routes with the same path, the router finds the first one.
             if let Some(path) = path.as_object_mut() {
                 path.entry(method.to_ascii_lowercase()).or_insert(operation);
             }
@@ -139,7 +139,7 @@ fn operation(route: &Route, schemas: &mut Map<String, Value>) -> Value {
         };
         let mut definitions = writer.definitions();
         if input.from == "query" {
-            // Its properties are parameters: the class itself is no schema of the document.
+            // Its properties are parameters: the document has no schema for the class itself.
             definitions.retain(|(title, _)| *title != input.title());
             parameters.extend(query_parameters(input, &writer));
         } else {
@@ -182,12 +182,12 @@ fn operation(route: &Route, schemas: &mut Map<String, Value>) -> Value {
 }
 
 impl Route {
-    /// Values of the request that are read for an argument each.
+    /// Whether it has arguments that are read from single values of the request.
     fn has_scalars(&self) -> bool {
         self.parameters.iter().any(|each| each["in"] != "path")
     }
 
-    /// Whether requests may be refused for what they bring.
+    /// Whether requests may be refused because of their input or credentials.
     fn refuses(&self) -> bool {
         !self.inputs.is_empty() || self.has_scalars() || self.unauthorized
     }
@@ -207,7 +207,7 @@ fn request_body(input: &RouteInput, writer: &Writer<'_>) -> Value {
         content.insert("application/json".into(), schema.clone());
     }
     if input.form {
-        // Only this one carries files.
+        // Only multipart/form-data can contain files.
         let files = |class: &Class| matches!(class.kind, ClassKind::File);
         if !input.schema.classes.iter().any(files) {
             content.insert("application/x-www-form-urlencoded".into(), schema.clone());
@@ -251,7 +251,7 @@ fn refuse(responses: &mut Map<String, Value>, status: &str, description: &str) {
     });
 }
 
-/// What `problem.rs` writes.
+/// The schema of the answers of `problem.rs`.
 fn problem() -> Value {
     json!({
         "description": "What is wrong with a request (RFC 9457).",

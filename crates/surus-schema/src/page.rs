@@ -1,5 +1,5 @@
 //! The page that shows an OpenAPI document to people.
 
-/// HTML without anything from elsewhere; it reads the document that the `document` attribute of its body names, relative
-/// to itself.
+/// HTML without external resources; it reads the document that the `document` attribute of its body names, relative to
+/// its own URL.
 pub const PAGE: &str = include_str!("page.html");

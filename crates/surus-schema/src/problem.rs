@@ -8,8 +8,8 @@ use crate::Messages;
 /// Where the input came from, as OpenAPI calls it: "body" or "query".
 pub type InputSource = &'static str;
 
-/// The status and the JSON text of the answer to input of one place or several: what each of them breaks, or what keeps one
-/// of them from being read at all.
+/// The status and the JSON text of the answer to input from one or more sources: all violations, or the error because
+/// of which a source could not be read.
 #[must_use]
 pub fn answer(
     rejected: &[(Rejected, InputSource)],

@@ -1,4 +1,4 @@
-//! A description, compiled to what is quick to check.
+//! A description, compiled to a form that is quick to check.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,13 +16,13 @@ use crate::{form, json, multipart, Media};
 /// Bounds of one input.
 #[derive(Clone, Copy, Debug)]
 pub struct InputLimits {
-    /// Of the body or the query string.
+    /// Length of the body or the query string.
     pub bytes: usize,
     /// Levels of lists and objects.
     pub depth: usize,
 }
 
-/// What one input has to be.
+/// The schema of one input.
 #[derive(Debug)]
 pub struct Schema {
     pub(crate) description: Description,
@@ -109,7 +109,7 @@ pub(crate) struct Lists {
 }
 
 impl Schema {
-    /// What its class says, or the defaults: 1 MiB and 32 levels.
+    /// The limits of its class, or the defaults: 1 MiB and 32 levels.
     #[must_use]
     pub fn limits(&self) -> InputLimits {
         self.limits
@@ -151,7 +151,7 @@ impl Schema {
         parse: impl FnOnce(&[u8], &mut Tree) -> Result<(), Rejected>,
     ) -> Result<Input, Rejected> {
         thread_local! {
-            /// The tree is gone once it was checked: its memory is used again.
+            /// A tree is not needed after its check: its memory is reused.
             static TREE: std::cell::RefCell<Tree> = std::cell::RefCell::default();
         }
         /// A tree that grew larger than this is not kept.

@@ -1,25 +1,25 @@
 //! Parsed input: one flat vector of cells in document order.
 //!
-//! A container's cell is followed by those of what is in it. Its `bits` are the index behind its last one, so that it
-//! can be stepped over; its `len` counts elements or members. A member is a key (a string) and its value.
+//! A container's cell is followed by the cells of its contents. Its `bits` are the index after the last of them, so
+//! that it can be skipped; its `len` counts elements or members. A member is a key (a string) and its value.
 
 use crate::input::{Cell, Kind};
 
-/// Where the bytes of a text are.
+/// Values of [`Cell::source`]: where the bytes of a text are.
 pub(crate) const IN_BODY: u8 = 0;
 pub(crate) const IN_ARENA: u8 = 1;
 
-/// An uploaded file, its name and its type.
+/// The number of cells of an uploaded file: content, name and type.
 pub(crate) const FILE_CELLS: usize = 3;
 
-/// Parsed input. Its texts lie in the body it was parsed from, or in the arena where they had to be decoded.
+/// Parsed input. Its texts are in the body that it was parsed from, or in the arena if they had to be decoded.
 #[derive(Debug, Default)]
 pub(crate) struct Tree {
     pub(crate) cells: Vec<Cell>,
     pub(crate) arena: Vec<u8>,
 }
 
-/// A place that grew over the bound on a body is not reached: bodies and the arena are shorter than 4 GB.
+/// The conversion cannot fail: bodies and the arena are shorter than 4 GB.
 fn offset(at: usize) -> u32 {
     u32::try_from(at).unwrap_or(u32::MAX)
 }
@@ -51,7 +51,7 @@ impl Tree {
         });
     }
 
-    /// A text that was appended to the arena, where it began at `at`.
+    /// A text that was appended to the arena from `at` on.
     pub(crate) fn decoded(&mut self, kind: Kind, at: usize) {
         self.cells.push(Cell {
             kind,
@@ -62,7 +62,7 @@ impl Tree {
         });
     }
 
-    /// Opens a container; [`Tree::close`] takes what it returns.
+    /// Opens a container; [`Tree::close`] takes the returned index.
     pub(crate) fn open(&mut self, kind: Kind) -> usize {
         self.scalar(kind, 0);
         self.cells.len() - 1
@@ -75,7 +75,7 @@ impl Tree {
         cell.bits = end;
     }
 
-    /// The index behind the value at `at`.
+    /// The index after the value at `at`.
     pub(crate) fn after(&self, at: usize) -> usize {
         let cell = &self.cells[at];
         if cell.kind.is_container() {
@@ -94,8 +94,8 @@ impl Tree {
 }
 
 impl Tree {
-    /// Appends a form of the value at `at` that equal values share: 1 and 1.0 are equal, and so are objects whose
-    /// members come in another order.
+    /// Appends the canonical form of the value at `at`, which is the same for equal values: 1 and 1.0 are equal, and so
+    /// are objects whose members have a different order.
     pub(crate) fn canonical(&self, body: &[u8], at: usize, form: &mut Vec<u8>) {
         let cell = &self.cells[at];
         match cell.kind {

@@ -1,67 +1,67 @@
-//! What is wrong with input.
+//! Errors in input.
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-/// What a violation says at most, so that an answer is not much longer than what caused it.
+/// The most violations in an answer, so that it is not much longer than the request.
 pub const MAX_VIOLATIONS: usize = 100;
 
-/// One rule that one value breaks.
+/// A rule that a value violates.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Violation {
     /// JSON pointer (RFC 6901) to the value; "" is all of the input.
     pub pointer: String,
-    /// JSON Schema's keyword where it has one: "minLength", "required", "type".
+    /// The keyword of JSON Schema if there is one: "minLength", "required", "type".
     pub rule: Cow<'static, str>,
-    /// What a message may refer to as `{min}`.
+    /// Values that a message may refer to, as `{min}`.
     pub parameters: Vec<(Cow<'static, str>, Value)>,
     /// The application's own message, not translated.
     pub message: Option<Arc<str>>,
 }
 
-/// Why there is no [`crate::Input`].
+/// Why input was rejected.
 #[derive(Debug, PartialEq)]
 pub enum Rejected {
     /// Not the format it claims to be. 400.
     Malformed {
         /// Bytes before the place.
         offset: usize,
-        /// What is wrong there.
+        /// The error.
         reason: &'static str,
     },
-    /// More levels than the schema takes. 400.
+    /// More levels than the schema allows. 400.
     TooDeep {
         /// Bytes before the place.
         offset: usize,
     },
     /// More fields than a form may have. 400.
     TooManyFields,
-    /// Longer than the schema takes. 413.
+    /// Longer than the schema allows. 413.
     TooLarge {
-        /// Bytes that it takes.
+        /// The most bytes.
         limit: usize,
     },
     /// A media type that is not accepted here. 415.
     WrongType {
-        /// Those that are, separated by commas.
+        /// Accepted media types, separated by commas.
         accepted: &'static str,
     },
-    /// Well-formed, and against the schema. 422.
+    /// Well-formed, but violates the schema. 422.
     Invalid {
         /// In the order of the input.
         violations: Vec<Violation>,
-        /// There are more than [`MAX_VIOLATIONS`].
+        /// Whether there are more than [`MAX_VIOLATIONS`].
         truncated: bool,
     },
 }
 
 impl Rejected {
-    /// What rules written in PHP have found: a JSON list of `{"pointer", "rule", "message"?, "parameters"?}`.
+    /// Violations of rules written in PHP: a JSON list of `{"pointer", "rule", "message"?, "parameters"?}`.
     ///
     /// # Errors
-    /// If it is no such list.
+    /// If it is not such a list.
     pub fn by_rules(json: &str) -> Result<Rejected, String> {
         #[derive(serde::Deserialize)]
         struct Found {

@@ -1,6 +1,6 @@
 //! Lists with weights, as in `Accept` and `Accept-Language` (RFC 9110, section 12.4.2).
 
-/// Items and their weights in thousandths, in the order of the list; what is malformed weighs nothing.
+/// Items and their weights in thousandths, in the order of the list; a malformed weight is 0.
 pub fn weighted(list: &str) -> impl Iterator<Item = (&str, u16)> {
     split(list, ',').map(|item| {
         let mut parts = split(item, ';').map(str::trim);
@@ -13,7 +13,8 @@ pub fn weighted(list: &str) -> impl Iterator<Item = (&str, u16)> {
     })
 }
 
-/// Not where the separator is part of a quoted string (RFC 9110, section 5.6.4). One that has no end goes on to the end.
+/// Splits at the separator, but not inside a quoted string (RFC 9110, section 5.6.4). One without a closing quote
+/// extends to the end of the text.
 fn split(text: &str, separator: char) -> impl Iterator<Item = &str> {
     let (mut is_quoted, mut is_escaped) = (false, false);
     text.split(move |each| {
@@ -30,7 +31,7 @@ fn split(text: &str, separator: char) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Of `0.5`. More than three decimals are more than HTTP knows: they are cut off.
+/// Parses a weight as `0.5`. HTTP allows three decimals: more are cut off.
 fn thousandths(text: &str) -> u16 {
     let (whole, decimals) = text.split_once('.').unwrap_or((text, ""));
     let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());

@@ -29,7 +29,7 @@ impl Str {
     }
 
     /// # Safety
-    /// The bytes must outlive `'a`; C promises that for the time of a call.
+    /// The bytes must outlive `'a`; C guarantees that for the duration of a call.
     pub(crate) unsafe fn bytes<'a>(self) -> &'a [u8] {
         if self.len == 0 {
             return &[];
@@ -57,7 +57,7 @@ pub(crate) struct RequestInfo {
 pub(crate) type ResolverCall =
     unsafe extern "C" fn(*mut c_void, *const c_char, c_int, c_int, *mut c_uchar, c_int) -> c_int;
 
-/// `surus_resolver`: what a resolver's state says of how to ask.
+/// `surus_resolver`: the settings in a resolver's state.
 #[repr(C)]
 pub(crate) struct Resolver {
     pub(crate) retrans: c_int,
@@ -67,13 +67,13 @@ pub(crate) struct Resolver {
     pub(crate) servers: [[u8; 16]; 3],
 }
 
-/// `surus_work`: what a task does next.
+/// `surus_work`: the next work of a task.
 pub(crate) type Work = c_int;
-/// `surus_event`: why a task has left its stack.
+/// `surus_event`: why a task has returned to the event loop.
 pub(crate) type Event = c_int;
 /// `surus_outcome`: how the work of a task has ended.
 pub(crate) type Outcome = c_int;
-/// `surus_cancel`: why a request is to end.
+/// `surus_cancel`: why a request must end.
 pub(crate) type Cancel = c_int;
 
 pub(crate) const RUN_CLASSIC: c_int = 1;
@@ -210,7 +210,7 @@ extern "C" {
     pub(crate) fn surus_redis_waits_in_vain(descriptor: c_int) -> bool;
 }
 
-/// `surus_in_process_request`: what a script asks of its application.
+/// `surus_in_process_request`: the request of a script to its application.
 #[repr(C)]
 pub(crate) struct InProcessRequest {
     pub(crate) method: Str,
@@ -257,24 +257,24 @@ pub(crate) struct Route {
     pub(crate) index: i64,
 }
 
-/// `surus_input`: the cells of validated input, and where their texts lie.
+/// `surus_input`: the cells of validated input, and the memory of their texts.
 #[repr(C)]
 pub(crate) struct Input {
     pub(crate) cells: *const surus_schema::Cell,
     pub(crate) text: [*const c_char; 2],
 }
 
-/// How often state was swapped since the process began: none is while the same isolate, or the same fiber, goes on.
+/// How often state was swapped since the process started: never while the same isolate, or the same fiber, runs.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Swaps {
     /// Isolates that were entered.
     pub isolates: u64,
-    /// Fibers whose state was put aside.
+    /// Fibers whose state was saved.
     pub fibers: u64,
 }
 
-/// As much of a message as there is room for, with a NUL behind it.
+/// Writes the part of a message that fits, with a NUL after it.
 pub(crate) fn write_message(to: &mut [u8], message: &str) {
     if let Some(room) = to.len().checked_sub(1) {
         let length = message.len().min(room);

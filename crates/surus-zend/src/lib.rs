@@ -4,8 +4,8 @@
 //!  - `ffi` — what Rust calls of `csrc/bridge.h`, which is the whole contract with C
 //!  - `high` — gives Surus's own files descriptors above those of PHP
 //!  - `shared` — memory shared by the master and its workers: token buckets, and the cache of applications
-//!  - `engine` — PHP of this process: started once, before any fork; isolates, which are whole PHPs; the PHP classes that
-//!    are part of the binary
+//!  - `engine` — PHP of this process: started once, before any fork; isolates, which are complete PHPs; the PHP classes
+//!    in the binary
 //!  - `blocking` — libc calls that would block, as futures
 //!  - `body` — response bytes on their way to the client, uploads on their way to PHP
 //!  - `router` — from a request to a route of an application

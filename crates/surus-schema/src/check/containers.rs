@@ -1,4 +1,4 @@
-//! Values that hold others: objects, lists, maps.
+//! Values that contain others: objects, lists, maps.
 
 use super::{parameter, Checker, Step};
 use crate::input::Kind;
@@ -29,7 +29,7 @@ impl<'a> Checker<'a> {
         self.places.resize(base + fields.len(), 0);
         let end = tree.after(at);
         let mut key = at + 1;
-        // Most clients send properties in one order, and it is often that of the declaration.
+        // Most clients send properties in a fixed order, which is often that of the declaration.
         let mut expected = 0;
         while key < end {
             let name = &tree.cells[key];
@@ -45,7 +45,7 @@ impl<'a> Checker<'a> {
                     }
                     self.places[base + field] = u32::try_from(value).unwrap_or(0);
                 }
-                // A file that the class does not declare is the request's.
+                // Files that the class does not declare are available from the request.
                 None if *strict && tree.cells[value].kind != Kind::File => {
                     self.path.push(Step::Name(self.text(name)));
                     self.violate(None, "additionalProperties", Vec::new());
@@ -78,7 +78,8 @@ impl<'a> Checker<'a> {
         self.push(Kind::Object, class, count, 0);
     }
 
-    /// As many clients send objects: each member is the property that the class has at its place. `key` is the first one's.
+    /// Whether the members are in the order of the properties, as many clients send them. `key` is that of the first
+    /// one.
     fn is_in_order(&self, fields: &[Field], key: usize) -> bool {
         let tree = self.tree;
         let mut key = key;
@@ -112,7 +113,7 @@ impl<'a> Checker<'a> {
                     self.unique(node, at);
                 }
             }
-            // One value of a name that may come several times. An empty one is none.
+            // A single value of a name that may be sent several times. An empty one does not count.
             Kind::Text => {
                 let given = u32::from(cell.len > 0);
                 self.push(Kind::List, 0, given, 0);
@@ -173,7 +174,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// A value of which nothing is declared: it is taken as it is, unless there are files in it.
+    /// A value without a declared type: it is copied, unless it contains files.
     pub(super) fn anything(&mut self, node: &Node, at: usize) {
         let cells = &self.tree.cells[at..self.tree.after(at)];
         if cells.iter().any(|cell| cell.kind == Kind::File) {
@@ -183,7 +184,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Nobody has said what would become of them.
+    /// Refuses the files in the value: no type is declared for them.
     fn refuse_files(&mut self, node: &Node, at: usize) {
         let tree = self.tree;
         let cell = &tree.cells[at];
@@ -211,7 +212,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Without files. Returns the index behind the value.
+    /// Copies a value without files. Returns the index after it.
     fn copy(&mut self, at: usize) -> usize {
         let tree = self.tree;
         let cell = &tree.cells[at];

@@ -1,7 +1,7 @@
-//! A parsed tree against a schema.
+//! Checks a parsed tree against a schema.
 //!
-//! What is valid is written out in the order of the constructors' parameters; what is not becomes violations. All of
-//! them are found, up to a bound.
+//! Valid values are written out in the order of the constructors' parameters; invalid ones become violations. All
+//! violations are found, up to a bound.
 
 mod containers;
 mod union;
@@ -25,13 +25,13 @@ pub(crate) struct Checker<'a> {
     violations: Vec<Violation>,
     truncated: bool,
     path: Vec<Step<'a>>,
-    /// Where the value of each property of the objects around is; 0 is none, which no property can have.
+    /// The index of the value of each property, for all enclosing objects; 0, which is the root's index, is none.
     places: Vec<u32>,
-    /// Values that may still be checked: alternatives within alternatives would else multiply.
+    /// The number of values that may still be checked: otherwise nested alternatives would multiply.
     budget: usize,
 }
 
-/// How often a value is checked on average, at most.
+/// The most checks per value, on average.
 const CHECKS_PER_VALUE: usize = 16;
 
 #[derive(Clone, Copy)]
@@ -99,7 +99,7 @@ impl<'a> Checker<'a> {
         });
     }
 
-    // ---- what is wrong
+    // ---- violations
 
     #[cold]
     #[inline(never)]
@@ -155,7 +155,7 @@ impl<'a> Checker<'a> {
         let mut at = at;
         let mut cell = &tree.cells[at];
         if cell.kind == Kind::Many && !matches!(node.rules, Rules::List(_) | Rules::Union(_)) {
-            // A name that a form has several times means its last value, as in PHP, where files are apart from texts.
+            // If a form has a name several times, the last value counts, as in PHP; files and texts are separate.
             let is_file = matches!(node.rules, Rules::File(_));
             let end = tree.after(at);
             at += 1;
@@ -169,7 +169,7 @@ impl<'a> Checker<'a> {
             cell = &tree.cells[at];
         }
         if node.nullable {
-            // What is left empty in a form is no value, except where "" is one.
+            // An empty field of a form is null, except where "" is a valid value.
             let empty = cell.kind == Kind::Text
                 && cell.len == 0
                 && !matches!(

@@ -1,4 +1,4 @@
-//! Values that may be one of several things.
+//! Values with several alternatives.
 
 use serde_json::Value;
 
@@ -8,11 +8,11 @@ use crate::schema::{Node, Rules};
 use crate::violation::Violation;
 
 impl<'a> Checker<'a> {
-    /// The first alternative that the value fits is what it is. If there is none, what is wrong with the one that is
-    /// most likely meant says more than that none fits.
+    /// Takes the first alternative that the value fits. If there is none, reports the violations of the alternative
+    /// that is most likely meant, since they are more helpful than "none fits".
     pub(super) fn union(&mut self, node: &'a Node, any: &'a [Node], at: usize) {
         let kind = self.tree.cells[at].kind;
-        // 1.0 is an integer, unless it may stay a number.
+        // 1.0 is an integer, unless there is an alternative for numbers.
         let as_number =
             kind == Kind::Number && any.iter().any(|n| matches!(n.rules, Rules::Number(_)));
         let (out, before, truncated) = (self.out.len(), self.violations.len(), self.truncated);
@@ -56,12 +56,12 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// How deep a violation's value is.
+/// The depth of a violation's value.
 fn level(violation: &Violation) -> usize {
     violation.pointer.matches('/').count()
 }
 
-/// Whether a violation tells that the object is another one than that whose properties these would be.
+/// Whether a violation indicates that the object is not of this class at all.
 fn is_other(violation: &Violation, depth: usize) -> bool {
     level(violation) == depth + 1
         && matches!(

@@ -1,4 +1,4 @@
-//! Values that hold no others.
+//! Values that contain no others.
 
 use serde_json::{json, Value};
 
@@ -39,7 +39,7 @@ impl Checker<'_> {
             return self.wrong_type(node, "string", cell);
         }
         let before = self.violations.len();
-        // A character has one to four bytes: most texts need not be counted.
+        // A character has one to four bytes: for most texts no characters must be counted.
         let length = cell.len as usize;
         if length > rules.max || length < rules.min.saturating_mul(4) {
             let count = characters(cell.bytes(self.body, &self.tree.arena));
@@ -203,7 +203,7 @@ impl Checker<'_> {
     }
 }
 
-/// Bytes that begin a character.
+/// Counts the bytes that begin a character.
 fn characters(text: &[u8]) -> usize {
     text.iter().filter(|&&byte| byte & 0xc0 != 0x80).count()
 }

@@ -1,7 +1,7 @@
-//! A call that would wait, made of calls that do not: ask, park until the descriptor is ready, ask again.
+//! A blocking call, built from non-blocking calls: try, park until the descriptor is ready, try again.
 //!
-//! To be ready promises nothing. Two requests, two threads or two processes may wait for one message; all are woken, and
-//! who comes late has to wait again. A real call that waits would then hold up everybody on this thread.
+//! Readiness is no guarantee. Two requests, two threads or two processes may wait for one message; all are woken, and
+//! those that come late must wait again. A blocking call would then block every task of this thread.
 
 use std::{
     cell::Cell,
@@ -24,11 +24,11 @@ pub(super) struct Asking {
     fd: RawFd,
     read: bool,
     before: c_int,
-    /// Known once an answer was not complete.
+    /// Whether the real call waits. Set when an attempt was incomplete.
     waits: Option<bool>,
-    /// The end of `SO_RCVTIMEO` or `SO_SNDTIMEO`, which are for the whole call; known once it has waited.
+    /// The end of `SO_RCVTIMEO` or `SO_SNDTIMEO`, which are for the whole call; set at the first wait.
     until: Option<Option<Instant>>,
-    /// It has waited and got nothing since.
+    /// It has waited and made no progress since.
     in_vain: bool,
     cut: bool,
 }
@@ -58,7 +58,7 @@ impl Asking {
         *self.waits.get_or_insert_with(|| !is_nonblocking(self.fd))
     }
 
-    /// After a failed attempt: whether to try again, because something may have come. If not, errno is the call's.
+    /// After a failed attempt: waits, and returns whether to try again. If not, errno is that of the call.
     pub(super) fn wait(&mut self) -> bool {
         errno() == libc::EAGAIN && self.is_to_wait() && self.park(libc::EAGAIN)
     }
@@ -71,8 +71,8 @@ impl Asking {
         }
     }
 
-    /// Waits until the descriptor is ready, or severed: then an attempt says what it says of such a one. False, with errno
-    /// set, when the call must return.
+    /// Waits until the descriptor is ready, or severed: then the next attempt returns what it returns for an ended
+    /// connection. False, with errno set, if the call must return.
     pub(super) fn park(&mut self, at_timeout: c_int) -> bool {
         if self.cut {
             set_errno(libc::ECONNABORTED);
@@ -83,8 +83,8 @@ impl Asking {
             set_errno(at_timeout);
             return false;
         }
-        // Ready, and yet it would wait: what it waits for has no readiness (the queue of a Unix datagram socket that is not
-        // connected, the backlog of a Unix socket).
+        // Ready, but the call would still wait: poll does not report what it waits for (the queue of an unconnected
+        // Unix datagram socket, the backlog of a Unix socket).
         let is_of_no_use = std::mem::replace(&mut self.in_vain, true) && self.is_ready();
         let (fd, read) = (self.fd, self.read);
         let waited = park_on(async {
@@ -109,7 +109,7 @@ impl Asking {
         }
     }
 
-    /// Of what its socket gives the whole call.
+    /// The rest of the socket's timeout, which is for the whole call.
     fn left(&mut self) -> Option<Duration> {
         let option = if self.read {
             libc::SO_RCVTIMEO
@@ -122,7 +122,7 @@ impl Asking {
         until.map(|until| until.saturating_duration_since(Instant::now()))
     }
 
-    /// A part has been done.
+    /// An attempt made progress.
     pub(super) fn has_got_on(&mut self) {
         self.in_vain = false;
     }
@@ -136,37 +136,37 @@ impl Asking {
         state(self.fd, wanted) != 0
     }
 
-    /// The call has succeeded: errno is what it was before.
+    /// The call has succeeded: restores errno.
     pub(super) fn succeed(&self, result: isize) -> isize {
         set_errno(self.before);
         result
     }
 }
 
-/// Calls that did not want to wait and got nothing, one after another without a wait in between, from which on each
-/// lets others run: the library asks in a loop. OpenLDAP does while a server does not answer to TLS.
+/// After this number of failed non-blocking calls without a wait in between, each further one lets other tasks run: the
+/// library polls in a loop, as OpenLDAP does while a server does not answer to TLS.
 const BUSY: u32 = 1000;
 
 thread_local! {
     static IN_VAIN: Cell<u32> = const { Cell::new(0) };
 }
 
-/// The answer to a call that does not wait has been that there is nothing.
+/// Counts a non-blocking call that got nothing.
 fn let_others_run() {
     let count = IN_VAIN.get() + 1;
     IN_VAIN.set(count);
     if count > BUSY && can_park() {
-        // Refused if the request is to end; then who goes on asking is given up.
+        // Refused if the request must end; code that still polls is then given up.
         let _ = park_on(pause(None));
     }
 }
 
-/// The running request waits for something.
+/// The running request has waited.
 pub(super) fn has_waited() {
     IN_VAIN.set(0);
 }
 
-/// Which of these events, or of errors and hang-ups, a descriptor has.
+/// Which of these events a descriptor has, errors and hang-ups included.
 pub(super) fn state(fd: RawFd, events: i16) -> i16 {
     type Poll = unsafe extern "C" fn(*mut libc::pollfd, libc::nfds_t, c_int) -> c_int;
     let poll = real!(poll: Poll);
@@ -175,12 +175,12 @@ pub(super) fn state(fd: RawFd, events: i16) -> i16 {
         events,
         revents: 0,
     };
-    // SAFETY: one structure; asks without waiting.
+    // SAFETY: one structure; does not wait.
     unsafe { poll(&mut state, 1, 0) };
     state.revents
 }
 
-/// Makes one attempt after another. For calls that do all or nothing.
+/// Repeats the attempt until it succeeds or must not be repeated. For calls that do all or nothing.
 pub(super) fn until_done(mut asking: Asking, mut attempt: impl FnMut() -> isize) -> isize {
     loop {
         let result = attempt();
@@ -193,8 +193,8 @@ pub(super) fn until_done(mut asking: Asking, mut attempt: impl FnMut() -> isize)
     }
 }
 
-/// Sends `size` bytes: `attempt` is told how many are gone, and how many more are, as a call that waits goes on until
-/// all are. What was sent before an error counts, as in the kernel.
+/// Sends `size` bytes: `attempt` gets the number of bytes already sent, and returns how many more were. Repeats until
+/// all are sent if the call waits. Bytes that were sent before an error are returned, as in the kernel.
 pub(super) fn until_sent(fd: RawFd, size: usize, mut attempt: impl FnMut(usize) -> isize) -> isize {
     let mut asking = Asking::to_write(fd);
     let mut done = 0;
@@ -216,8 +216,8 @@ pub(super) fn until_sent(fd: RawFd, size: usize, mut attempt: impl FnMut(usize) 
     asking.succeed(done as isize)
 }
 
-/// Calls `call` while a descriptor is `O_NONBLOCK`, for functions that have no flag of their own for that. The rest of
-/// this thread does not see it.
+/// Calls `call` while a descriptor is `O_NONBLOCK`, for functions without a flag for that. Other tasks of this thread
+/// do not see it.
 pub(super) fn at_once<T>(fd: RawFd, call: impl FnOnce() -> T) -> T {
     // SAFETY: a plain system call.
     let flags = unsafe { libc::fcntl(fd, libc::F_GETFL) };

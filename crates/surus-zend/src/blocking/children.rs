@@ -1,7 +1,7 @@
-//! `waitpid` and `pclose`: the end of programs that PHP has started (`proc_close()`, `pclose()`, `mail()`).
+//! `waitpid` and `pclose`: wait for the end of programs that PHP has started (`proc_close()`, `pclose()`, `mail()`).
 //!
-//! A child is told apart by its number, and no other request waits for it. To wait for whichever child comes first is
-//! libc's own (`pcntl_wait()`): it would take other requests' children.
+//! A child is identified by its pid, and no other request waits for it. A wait for any child (`pcntl_wait()`) is passed
+//! to libc: it would take other requests' children.
 
 use std::{
     ffi::{c_int, c_void},
@@ -43,14 +43,14 @@ unsafe extern "C" fn waitpid(pid: libc::pid_t, status: *mut c_int, options: c_in
         // SAFETY: the caller's arguments.
         return unsafe { real(pid, status, options) };
     }
-    // SAFETY: the caller's arguments; asks without waiting.
+    // SAFETY: the caller's arguments; does not wait.
     let ask = || unsafe { real(pid, status, libc::WNOHANG) };
     let before = errno();
     let now = ask();
     if now != 0 {
         return now;
     }
-    // Without descriptors left it is asked again and again.
+    // If there are no descriptors left, it is polled.
     let ended = descriptor_of(pid).ok();
     loop {
         let waited = match &ended {
@@ -68,7 +68,7 @@ unsafe extern "C" fn waitpid(pid: libc::pid_t, status: *mut c_int, options: c_in
             return now;
         }
     }
-    // Nobody asks again. It goes on, as it would without its parent, and leaves no zombie.
+    // PHP does not wait for it any more. The child continues to run, and is reaped at its end.
     tokio::spawn(async move {
         // SAFETY: a child that nobody else waits for any more.
         while unsafe { wait_pid()(pid, null_mut(), libc::WNOHANG) } == 0 {
@@ -83,10 +83,10 @@ unsafe extern "C" fn waitpid(pid: libc::pid_t, status: *mut c_int, options: c_in
     -1
 }
 
-/// A stream of libc's that its user has given up.
+/// A stream of libc that its user does not use any more.
 struct Stream(*mut c_void);
 
-// SAFETY: whoever closes a stream has it alone.
+// SAFETY: nothing else uses a stream while it is closed.
 unsafe impl Send for Stream {}
 
 impl Stream {
@@ -106,8 +106,8 @@ unsafe extern "C" fn pclose(stream: *mut c_void) -> c_int {
         return unsafe { real(stream) };
     }
     let stream = Stream(stream);
-    // libc writes what is left, closes and waits in calls of its own. Only it knows the number of the child.
-    // SAFETY: the caller has given the stream up; the helper thread ends it, also after this request.
+    // libc flushes, closes and waits with internal calls. Only libc knows the pid of the child.
+    // SAFETY: the caller does not use the stream any more; the helper thread closes it, even after this request.
     match on_helper(move || (unsafe { stream.close(real) }, errno())) {
         Ok((result, error)) => {
             if result < 0 {

@@ -30,7 +30,7 @@ unsafe extern "C" fn connect(
     let mut asking = Asking::to_write(fd);
     let mut began = false;
     loop {
-        // SAFETY: the caller's arguments; asks without waiting.
+        // SAFETY: the caller's arguments; does not wait.
         let mut result = at_once(fd, || unsafe { real(fd, address, size) });
         if result != 0 && began && errno() == libc::EISCONN {
             result = 0;
@@ -70,8 +70,8 @@ unsafe extern "C" fn connect(
     }
 }
 
-/// A second connect() says what came of the first one, and leaves the socket as a call that has waited does: after a
-/// refusal it can be tried again. Others would begin anew.
+/// Whether a second connect() returns the result of the first one, and leaves the socket as a blocking call does: after
+/// a refusal it can be tried again. Other protocols would start a new attempt.
 fn tells_by_connect(fd: RawFd) -> bool {
     option(fd, libc::SOL_SOCKET, libc::SO_PROTOCOL) == Some(libc::IPPROTO_TCP)
 }
@@ -106,7 +106,7 @@ unsafe extern "C" fn accept4(
     accept_with(fd, attempt)
 }
 
-/// Somebody else may accept who has come: another request, or a process that shares the socket.
+/// Another request, or a process that shares the socket, may accept the connection first.
 fn accept_with(fd: RawFd, attempt: impl Fn() -> c_int) -> c_int {
     if !can_park() || is_nonblocking(fd) {
         return attempt();

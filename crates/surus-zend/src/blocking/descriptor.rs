@@ -1,16 +1,16 @@
-//! What a descriptor is and whether a call on it would wait.
+//! The kind of a descriptor, and whether a call on it would wait.
 
 use std::{ffi::c_int, mem::MaybeUninit, os::fd::RawFd, time::Duration};
 
-/// What may make a call wait for others' sake.
+/// Kinds of descriptors on which a call may wait for a peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Socket,
     /// Or a FIFO.
     Pipe,
-    /// The kernel's, without a file: `eventfd`, `timerfd`, `inotify`.
+    /// Descriptors of the kernel without a file: `eventfd`, `timerfd`, `inotify`.
     Events,
-    /// Files and terminals do not concern us.
+    /// Files and terminals, which are not hooked.
     Other,
 }
 
@@ -31,12 +31,12 @@ pub(super) fn kind_of(fd: RawFd) -> Kind {
     }
 }
 
-/// A stream of bytes, of which a call may get a part.
+/// Whether it is a stream of bytes, of which a call may return a part.
 pub(super) fn is_byte_stream(fd: RawFd) -> bool {
     option(fd, libc::SOL_SOCKET, libc::SO_TYPE) == Some(libc::SOCK_STREAM)
 }
 
-/// An option of a socket that is a number.
+/// The value of a numeric socket option.
 pub(super) fn option(fd: RawFd, level: c_int, name: c_int) -> Option<c_int> {
     let mut value: c_int = 0;
     let mut size = size_of::<c_int>() as libc::socklen_t;
@@ -82,7 +82,7 @@ pub(crate) fn socket_timeout(fd: RawFd, option: c_int) -> Option<Duration> {
 pub(super) struct Vectors<'a>(&'a [libc::iovec]);
 
 impl Vectors<'_> {
-    /// What the kernel takes in one call (`IOV_MAX`); it refuses others.
+    /// Whether the kernel accepts this number of buffers (`IOV_MAX`); it refuses others.
     pub(super) fn is_usual(list: *const libc::iovec, count: c_int) -> bool {
         !list.is_null() && (1..=1024).contains(&count)
     }
@@ -97,14 +97,14 @@ impl Vectors<'_> {
         Vectors(unsafe { std::slice::from_raw_parts(list, count) })
     }
 
-    /// Of all of them, in bytes.
+    /// The size of all buffers together, in bytes.
     pub(super) fn size(&self) -> usize {
         self.0
             .iter()
             .fold(0, |size, each| size.saturating_add(each.iov_len))
     }
 
-    /// What is left behind the first `done` bytes, without empty ones.
+    /// The buffers after the first `done` bytes, without empty ones.
     pub(super) fn behind(&self, mut done: usize) -> Vec<libc::iovec> {
         let mut rest = Vec::with_capacity(self.0.len());
         for each in self.0 {

@@ -1,7 +1,7 @@
 //! Waiting for locks of C libraries that another request of this thread holds: `csrc/task/locks.c` has the hooks.
 //!
-//! Such a call cannot fail, so the wait goes on when its request is to end. Who holds the lock is told to end as well when
-//! it takes too long, and gives it back.
+//! Such a call cannot fail, so the wait continues even if its request must end. The request that holds the lock is
+//! cancelled as well when it takes too long, and then releases it.
 
 use std::pin::pin;
 
@@ -11,11 +11,11 @@ use super::{Waiting, PARKED};
 use crate::ffi;
 
 thread_local! {
-    /// Some lock that somebody waits for may have become free.
+    /// Notified when a lock that a task waits for may be free.
     static RELEASED: Notify = const { Notify::const_new() };
 }
 
-/// Returns when something was released, or the request was told to end: the caller looks again.
+/// Returns when a lock was released, or the request was cancelled: the caller checks again.
 #[no_mangle]
 extern "C" fn surus_rs_wait_for_lock() {
     RELEASED.with(|released| {
@@ -29,8 +29,8 @@ extern "C" fn surus_rs_wait_for_lock() {
         PARKED.set(Some(unsafe {
             std::mem::transmute::<*mut Waiting<'_>, *mut Waiting<'static>>(pointer)
         }));
-        // SAFETY: the caller has asked whether the engine may be left. A parked task is always resumed, or its stack is
-        // given up, whose waiting future then is not polled again: what `Notify` knows of it stays where it is.
+        // SAFETY: the caller has checked that the task may park. A parked task is always resumed before its stack is freed
+        // (`Task::drive_watched`): the future leaves the list of `Notify` when it is dropped below.
         unsafe { ffi::surus_park_for_lock() };
         PARKED.set(None);
     });

@@ -1,13 +1,13 @@
-//! Calls that go to a helper thread as a whole, because libc waits in system calls of its own, which no hook sees.
+//! Calls that run on a helper thread as a whole, because libc waits in internal system calls, which no hook sees.
 //!
-//! The thread sees copies of the arguments and nothing of PHP.
+//! The thread gets copies of the arguments and does not access PHP.
 
 use std::{ffi::c_uint, mem::MaybeUninit, ptr::null_mut};
 
 use super::{park_on, Cancelled};
 use crate::ffi;
 
-/// Does `work` on a helper thread and parks until it is done. If the request is to end first, the work goes on and its
+/// Does `work` on a helper thread and parks until it is done. If the request must end first, the work continues and its
 /// result is dropped.
 pub(crate) fn on_helper<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
@@ -19,12 +19,12 @@ pub(crate) fn on_helper<T: Send + 'static>(
     });
     match park_on(helper) {
         Ok(Ok(result)) => Ok(result),
-        // The event loop ends, or the request is to.
+        // The event loop ends, or the request must end.
         Ok(Err(_)) | Err(_) => Err(Cancelled),
     }
 }
 
-/// libc looks into the environment, which requests change: nothing of it is freed meanwhile.
+/// While this exists, libc may read the environment: nothing that requests remove from it is freed.
 pub(crate) struct EnvironmentRead(c_uint);
 
 impl EnvironmentRead {
@@ -41,7 +41,7 @@ impl Drop for EnvironmentRead {
     }
 }
 
-/// Signals are for the thread that runs PHP.
+/// Only the thread that runs PHP handles signals.
 pub(crate) fn block_signals() {
     let mut all = MaybeUninit::<libc::sigset_t>::uninit();
     // SAFETY: the set is filled before it is used.

@@ -1,5 +1,4 @@
-//! `gethostbyname_r` and `getnameinfo`: names and addresses of hosts as PHP's own functions ask for them, on a helper
-//! thread.
+//! `gethostbyname_r` and `getnameinfo`, with which PHP's own functions look up hosts, on a helper thread.
 
 use std::{
     ffi::{c_char, c_int, CStr, CString},
@@ -36,9 +35,9 @@ type NameInfo = unsafe extern "C" fn(
     c_int,
 ) -> c_int;
 
-/// netdb.h's, for a lookup that may be tried again.
+/// `TRY_AGAIN` of netdb.h: the lookup may be repeated.
 const TRY_AGAIN: c_int = 2;
-/// No host is known under more names, or has more addresses, than fit here.
+/// More bytes than the names and addresses of any host need.
 const LARGEST_ANSWER: usize = 1 << 20;
 
 /// A host, as plain bytes.
@@ -104,7 +103,7 @@ fn ask_by_name(real: ByName, name: &CStr) -> LookupResult {
         let mut buffer = vec![0 as c_char; room];
         let mut host = MaybeUninit::<hostent>::uninit();
         let (mut found, mut host_error) = (null_mut(), 0);
-        // SAFETY: a string and places of the sizes that libc asks for.
+        // SAFETY: a string and places of the sizes that libc requires.
         let result = unsafe {
             real(
                 name.as_ptr(),
@@ -163,7 +162,7 @@ unsafe fn list(first: *mut *mut c_char) -> impl Iterator<Item = *mut c_char> {
         .take_while(|it| !it.is_null())
 }
 
-/// Writes a host as libc does: the structure, and what it points to in `buffer`. False where that is too short.
+/// Writes a host as libc does: the structure, and the data that it points to in `buffer`. False if that is too short.
 ///
 /// # Safety
 /// `host` and `size` bytes at `buffer` are writable.
@@ -176,8 +175,8 @@ unsafe fn store(known: &Host, host: *mut hostent, buffer: *mut c_char, size: usi
     if start + pointers * size_of::<*mut c_char>() + bytes > size {
         return false;
     }
-    // SAFETY: all that is written was counted above and fits: first the two lists, then what they point to. Addresses
-    // come before strings, so that they are aligned.
+    // SAFETY: everything that is written was counted above and fits: first the two lists, then the data that they point
+    // to. Addresses come before strings, so that they are aligned.
     unsafe {
         let aliases = buffer.add(start).cast::<*mut c_char>();
         let addresses = aliases.add(known.aliases.len() + 1);

@@ -1,5 +1,5 @@
-//! Places in a line: one request waits until another one of its isolate calls it, or its time is over. Who is next is for
-//! PHP code to say (`Surus\Pool`).
+//! Tickets for a queue: a request waits until another request of its isolate calls its ticket, or until a timeout. PHP
+//! code decides which ticket is next (`Surus\Pool`).
 
 use std::{
     cell::{Cell, RefCell},
@@ -26,7 +26,7 @@ extern "C" fn surus_rs_ticket() -> u64 {
     ticket
 }
 
-/// 1: it was called; 0: it was not in time, or its request is to end; -1: nothing may wait here.
+/// 1: it was called; 0: timeout, or its request must end; -1: parking is impossible here.
 #[no_mangle]
 extern "C" fn surus_rs_wait_for_call(ticket: u64, seconds: f64) -> c_int {
     let place = PLACES.with_borrow(|places| places.get(&ticket).cloned());
@@ -46,7 +46,7 @@ extern "C" fn surus_rs_wait_for_call(ticket: u64, seconds: f64) -> c_int {
     result
 }
 
-/// Before it waits counts, too.
+/// A call before the wait counts, too.
 #[no_mangle]
 extern "C" fn surus_rs_call_ticket(ticket: u64) {
     PLACES.with_borrow(|places| {

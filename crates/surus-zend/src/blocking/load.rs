@@ -1,5 +1,5 @@
 //! `dlopen`: PHP loads extensions with `RTLD_DEEPBIND`, which would hide the executable's symbols from them and from
-//! all that they pull in. Without the flag they find ours.
+//! their dependencies. Without the flag they find our hooks.
 
 use std::ffi::{c_char, c_int, c_void};
 

@@ -1,9 +1,9 @@
-//! `flock`: sessions in files, and PHP's own `flock()` and `LOCK_EX`. And the waiting of `fcntl(F_SETLKW)`, whose hook is in
-//! `csrc/hidden/opcache_locks.c`: libraries that lock files.
+//! `flock`: sessions in files, and PHP's own `flock()` and `LOCK_EX`. Also the wait of `fcntl(F_SETLKW)` by libraries
+//! that lock files, whose hook is in `csrc/hidden/opcache_locks.c`.
 //!
-//! Who holds the lock may be a parked request of this very thread: to wait for it in the kernel would be to wait for
-//! ever. Nothing tells when a lock becomes free, so a parked task asks again, at growing intervals.
-//! (POSIX locks by `fcntl` are the process's: requests of one process never wait for each other there.)
+//! The lock may be held by a parked request of this thread: a wait in the kernel would never end. Nothing notifies when
+//! a lock becomes free, so a parked task tries again at growing intervals. (POSIX locks by `fcntl` belong to the
+//! process: requests of one process never wait for each other there.)
 
 use std::{
     ffi::{c_int, c_uint},
@@ -36,12 +36,12 @@ unsafe extern "C" fn flock(fd: c_int, operation: c_int) -> c_int {
             break;
         }
     }
-    // Not EINTR: callers would try again, and the request is to end.
+    // Not EINTR: callers would try again, but the request must end.
     set_errno(libc::ENOLCK);
     -1
 }
 
-/// Between two tries; false when the request is to end.
+/// Waits between two tries; false if the request must end.
 fn nap(tries: u32) -> bool {
     let delay = FIRST_DELAY * 2u32.pow(tries.min(8));
     park_on(tokio::time::sleep(delay.min(LONGEST_DELAY))).is_ok()

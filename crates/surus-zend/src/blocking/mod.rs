@@ -1,13 +1,13 @@
 //! libc calls that would block, as futures.
 //!
-//! The executable exports functions of libc's names, so libphp, libpq, libcurl and every extension call ours. Called
-//! on a PHP stack that may be left, they park the task until the call would not block; anywhere else they are libc's.
-//! They only wait where the call would have waited (`O_NONBLOCK`, `MSG_DONTWAIT`, `SO_RCVTIMEO` are respected), and a
-//! hook may always refuse and call the real function: it never fails on its own account.
+//! The executable exports functions with libc's names, so libphp, libpq, libcurl and every extension call ours. On a
+//! PHP stack that may park, they park the task until the call would not block; anywhere else they call libc's. They
+//! only wait where the call would have waited (`O_NONBLOCK`, `MSG_DONTWAIT`, `SO_RCVTIMEO` are respected), and a hook
+//! may always refuse and call the real function: a hook adds no failures of its own.
 //!
 //! Layout: [`park_on`] turns any future into a blocking call · `real` finds libc's functions · `ready` waits for
-//! descriptors · `asking` makes a call that waits of calls that do not · `sever` ends what a wait was cut off on · the rest
-//! are the hooks by family. `csrc/os/*.c` have those of process state.
+//! descriptors · `asking` builds a blocking call from non-blocking calls · `sever` ends connections whose wait was
+//! interrupted · the rest are the hooks by family. `csrc/os/*.c` have the hooks for process state.
 
 mod asking;
 mod children;
@@ -41,14 +41,14 @@ use std::{
 
 use crate::ffi;
 
-/// The request was cancelled while it waited: return an error to PHP at once.
+/// The request was cancelled while it waited: return an error to PHP immediately.
 #[derive(Debug)]
 pub(crate) struct Cancelled;
 
 type Waiting<'a> = dyn Future<Output = ()> + 'a;
 
 thread_local! {
-    /// What the task that has just parked waits for. It lives on the parked stack.
+    /// The future that the task that has just parked waits for. It is on the parked stack.
     static PARKED: Cell<Option<*mut Waiting<'static>>> = const { Cell::new(None) };
 }
 
@@ -60,25 +60,25 @@ impl Parked {
         let Some(waiting) = self.0 else {
             return Poll::Ready(());
         };
-        // SAFETY: the future is pinned on the parked stack, which does not run or go away before its task is resumed,
-        // and then this value is gone: `Task::wait_parked` drops it before the resume.
+        // SAFETY: the future is pinned on the parked stack, which does not run and is not freed before its task is
+        // resumed. This value is dropped before the resume, as in `Task::drive_watched`.
         unsafe { Pin::new_unchecked(&mut *waiting) }.poll(cx)
     }
 }
 
-/// What the task that has just parked waits for.
+/// The future that the task that has just parked waits for.
 pub(crate) fn take_parked() -> Parked {
     Parked(PARKED.take())
 }
 
-/// Whether the caller stands on a PHP stack that may be left now.
+/// Whether the caller is on a PHP stack that may park now.
 pub(crate) fn can_park() -> bool {
     // SAFETY: reads the engine's state; callable anywhere.
     unsafe { ffi::surus_can_park() }
 }
 
-/// Parks the PHP stack we are on until `future` is ready. Where that is not possible, the future is dropped and the
-/// call counts as cancelled: ask [`can_park`] first.
+/// Parks the current PHP stack until `future` is ready. If that is impossible, the future is dropped and the call
+/// counts as cancelled: check [`can_park`] first.
 pub(crate) fn park_on<F: Future>(future: F) -> Result<F::Output, Cancelled> {
     if !can_park() {
         return Err(Cancelled);
@@ -99,10 +99,10 @@ pub(crate) fn park_on<F: Future>(future: F) -> Result<F::Output, Cancelled> {
             PARKED.set(Some(unsafe {
                 std::mem::transmute::<*mut Waiting<'_>, *mut Waiting<'static>>(pointer)
             }));
-            // SAFETY: `can_park` said yes. Nothing with a destructor is lost: a parked task is always resumed.
+            // SAFETY: `can_park` was true. Nothing with a destructor is lost: a parked task is always resumed.
             let why = unsafe { ffi::surus_park() };
             PARKED.set(None);
-            // Neither done nor cancelled: the client has left, and the script does not mind. It goes on waiting.
+            // Neither done nor cancelled: the client disconnected and the script ignores that. Continue to wait.
             if done.get() || why != ffi::CANCEL_NONE {
                 break why != ffi::CANCEL_NONE;
             }

@@ -28,7 +28,7 @@ unsafe extern "C" fn poll(fds: *mut libc::pollfd, count: libc::nfds_t, timeout: 
         .ok()
         .map(|ms| Instant::now() + Duration::from_millis(ms));
     loop {
-        // SAFETY: the caller's arguments; asks without waiting.
+        // SAFETY: the caller's arguments; does not wait.
         let now = unsafe { real(fds, count, 0) };
         if now != 0 {
             if now > 0 {
@@ -50,7 +50,7 @@ unsafe extern "C" fn poll(fds: *mut libc::pollfd, count: libc::nfds_t, timeout: 
         if let [one] = set {
             // SAFETY: reads the engine's state.
             if one.events & libc::POLLIN != 0 && unsafe { ffi::surus_redis_waits_in_vain(one.fd) } {
-                // Its end is what the driver reads.
+                // The driver then reads the end of the connection.
                 if sever(one.fd) {
                     continue;
                 }
@@ -69,7 +69,7 @@ unsafe extern "C" fn poll(fds: *mut libc::pollfd, count: libc::nfds_t, timeout: 
         });
         if waited.is_err() {
             if sever_all(set.iter().map(|p| p.fd).filter(|fd| *fd >= 0)) {
-                // SAFETY: the caller's arguments; asks without waiting, and finds that the connection has ended.
+                // SAFETY: the caller's arguments; does not wait, and finds that the connection has ended.
                 let now = unsafe { real(fds, count, 0) };
                 if now != 0 {
                     return now;
@@ -117,7 +117,7 @@ unsafe extern "C" fn select(
     // SAFETY: reads the engine's state.
     if unsafe { ffi::surus_select_is_refused() } {
         for set in [read, write, except] {
-            // SAFETY: NULL or a set, as libc asks.
+            // SAFETY: NULL or a set, as libc requires.
             if let Some(set) = unsafe { set.as_mut() } {
                 // SAFETY: a set that is there.
                 unsafe { libc::FD_ZERO(set) };
@@ -125,9 +125,9 @@ unsafe extern "C" fn select(
         }
         return 0;
     }
-    // SAFETY: NULL or a timeval, as libc asks.
+    // SAFETY: NULL or a timeval, as libc requires.
     let limit = unsafe { timeout.as_ref() };
-    // Nothing to wait for, or a time that is refused.
+    // A timeout of zero, or an invalid one.
     let at_once =
         |t: &libc::timeval| t.tv_sec < 0 || t.tv_usec < 0 || (t.tv_sec == 0 && t.tv_usec == 0);
     if limit.is_some_and(at_once) || !can_park() {
@@ -140,7 +140,7 @@ unsafe extern "C" fn select(
             + Duration::from_secs(t.tv_sec as u64)
             + Duration::from_micros(t.tv_usec as u64)
     });
-    // SAFETY: each is NULL or a set, as libc asks. select overwrites them; the wanted ones are kept.
+    // SAFETY: each is NULL or a set, as libc requires. Copied, since select overwrites them.
     let wanted = unsafe {
         (
             read.as_ref().copied(),
@@ -153,7 +153,7 @@ unsafe extern "C" fn select(
             tv_sec: 0,
             tv_usec: 0,
         };
-        // SAFETY: the caller's sets, filled with what was asked; asks without waiting.
+        // SAFETY: the caller's sets, with the requested descriptors; does not wait.
         let result = unsafe { real(count, read, write, except, &mut now) };
         let left = until.map(|until| until.saturating_duration_since(Instant::now()));
         if result != 0 || left == Some(Duration::ZERO) {
@@ -192,7 +192,7 @@ unsafe extern "C" fn select(
         let waited = park_on(ready_or_pause(descriptors(), left));
         if waited.is_err() {
             if sever_all(descriptors().map(|(fd, ..)| fd)) {
-                // SAFETY: the caller's sets, filled with what was asked; asks without waiting, and finds that the
+                // SAFETY: the caller's sets, with the requested descriptors; does not wait, and finds that the
                 // connection has ended.
                 let now = unsafe { real(count, read, write, except, &mut now) };
                 if now != 0 {

@@ -1,6 +1,7 @@
-//! `getaddrinfo`: who connects to a name. glibc asks name servers with calls of its own: on a helper thread.
+//! `getaddrinfo`, for connections to a name. glibc queries name servers with internal calls: so it runs on a helper
+//! thread.
 //!
-//! (libcurl has a resolver of its own kind, and waits for it in `poll`.)
+//! (libcurl has its own resolver, and waits for it in `poll`.)
 
 use std::{
     ffi::{c_char, c_int, CStr, CString},
@@ -25,7 +26,7 @@ type Lookup = unsafe extern "C" fn(
     *mut *mut addrinfo,
 ) -> c_int;
 
-/// What a caller wants to be told: the fields of `hints` that count.
+/// The fields of the caller's `hints` that are used.
 #[derive(Clone, Copy)]
 struct Hints {
     flags: c_int,
@@ -34,14 +35,14 @@ struct Hints {
     protocol: c_int,
 }
 
-/// An answer; its list is freed unless somebody takes it.
+/// An answer; its list is freed unless it is taken.
 struct LookupResult {
     result: c_int,
     errno: c_int,
     list: *mut addrinfo,
 }
 
-// SAFETY: the list is memory of libc's, which belongs to who holds it, whatever the thread.
+// SAFETY: the list is memory of libc, owned by this value, on any thread.
 unsafe impl Send for LookupResult {}
 
 impl Drop for LookupResult {
@@ -63,7 +64,7 @@ unsafe extern "C" fn getaddrinfo(
     let real = real!(getaddrinfo: Lookup);
     // SAFETY: the caller's arguments: a string or NULL.
     if node.is_null() || is_address(unsafe { CStr::from_ptr(node) }) || !can_park() {
-        // Libraries call from threads of their own.
+        // Libraries call this from their own threads.
         let _reading = EnvironmentRead::begin();
         // SAFETY: the caller's arguments.
         return unsafe { real(node, service, hints, list) };
@@ -92,7 +93,7 @@ unsafe extern "C" fn getaddrinfo(
     }
 }
 
-/// What needs no name server.
+/// Whether it is an IP address, which needs no name server.
 pub(super) fn is_address(node: &CStr) -> bool {
     node.to_str()
         .is_ok_and(|text| text.parse::<IpAddr>().is_ok())

@@ -1,9 +1,8 @@
-//! Waiting for a partner that nothing else tells of: System V semaphores and message queues, and the other end of a FIFO
-//! (`csrc/os/fifo.c`).
+//! Waiting for a partner without a descriptor to watch: System V semaphores and message queues, and the other end of a
+//! FIFO (`csrc/os/fifo.c`).
 //!
-//! The partner may be a parked request of this very thread: to wait for it in the kernel would be to wait for ever. So a
-//! parked task tries again: at once when a request of this process has done something of the kind, else at growing
-//! intervals.
+//! The partner may be a parked request of this thread: a wait in the kernel would never end. So a parked task tries
+//! again: immediately when a request of this thread has made such a call, otherwise at growing intervals.
 
 use std::{
     ffi::{c_int, c_long, c_uint, c_ushort, c_void},
@@ -17,19 +16,19 @@ use super::{
     real::{errno, real, set_errno},
 };
 
-/// Intervals between two tries: partners in other processes are rarely awaited for less, and longer ones cost nothing.
+/// Intervals between two tries: waits for other processes are rarely shorter, and the longest interval costs nothing.
 const FIRST_DELAY: Duration = Duration::from_millis(1);
 const LONGEST_DELAY: Duration = Duration::from_millis(20);
 
-/// More operations in one call than any caller has; they are left to the kernel.
+/// The most operations in one call that are handled here; no caller has more. Others are passed to the kernel.
 const MOST_OPERATIONS: usize = 16;
 
 thread_local! {
     static CHANGED: Notify = const { Notify::const_new() };
 }
 
-/// Calls `attempt` until it succeeds, or fails with another error than `busy`. -1 with errno set when the request is to
-/// end.
+/// Calls `attempt` until it succeeds, or fails with another error than `busy`. `None` with errno set if the request
+/// must end.
 fn until_done<T: Copy + Into<i64>>(busy: c_int, attempt: impl Fn() -> T) -> Option<T> {
     let before = errno();
     for tries in 0.. {
@@ -46,12 +45,12 @@ fn until_done<T: Copy + Into<i64>>(busy: c_int, attempt: impl Fn() -> T) -> Opti
             break;
         }
     }
-    // Not EINTR: callers would try again, and the request is to end.
+    // Not EINTR: callers would try again, but the request must end.
     set_errno(libc::ECANCELED);
     None
 }
 
-/// Between two tries; false when the request is to end.
+/// Waits between two tries; false if the request must end.
 #[no_mangle]
 extern "C" fn surus_rs_nap_for_partner(tries: c_uint) -> bool {
     let delay = FIRST_DELAY * 2u32.pow(tries.min(8));
@@ -83,7 +82,7 @@ unsafe extern "C" fn semop(set: c_int, operations: *mut libc::sembuf, count: usi
     }
     // SAFETY: semop takes `count` structures.
     let wanted = unsafe { std::slice::from_raw_parts(operations, count) };
-    // One that must not wait decides for all of them.
+    // If one operation must not wait, the call does not wait.
     if wanted
         .iter()
         .any(|each| c_int::from(each.sem_flg) & libc::IPC_NOWAIT != 0)
@@ -117,7 +116,7 @@ unsafe extern "C" fn msgrcv(
         return unsafe { real(queue, message, size, kind, flags) };
     }
     until_done(libc::ENOMSG, || {
-        // SAFETY: the caller's arguments; asks without waiting.
+        // SAFETY: the caller's arguments; does not wait.
         unsafe { real(queue, message, size, kind, flags | libc::IPC_NOWAIT) as i64 }
     })
     .unwrap_or(-1) as isize
@@ -136,7 +135,7 @@ unsafe extern "C" fn msgsnd(
         return unsafe { real(queue, message, size, flags) };
     }
     until_done(libc::EAGAIN, || {
-        // SAFETY: the caller's arguments; asks without waiting.
+        // SAFETY: the caller's arguments; does not wait.
         unsafe { real(queue, message, size, flags | libc::IPC_NOWAIT) }
     })
     .unwrap_or(-1)

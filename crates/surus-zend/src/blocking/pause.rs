@@ -1,4 +1,4 @@
-//! Waiting for what the event loop knows nothing of: others run for a while, and the caller looks again.
+//! Waiting for events that the event loop cannot watch: other tasks run for a while, and the caller checks again.
 
 use std::{ffi::c_uint, time::Duration};
 
@@ -6,7 +6,7 @@ use super::park_on;
 
 const LONGEST: Duration = Duration::from_millis(10);
 
-/// Lets others run for one to ten milliseconds, the longer the more `tries` there were. False: the request is to end.
+/// Lets other tasks run for one to ten milliseconds, longer after more `tries`. False: the request must end.
 pub(crate) fn pause(tries: u32) -> bool {
     let time = Duration::from_millis(u64::from(tries) + 1).min(LONGEST);
     park_on(tokio::time::sleep(time)).is_ok()

@@ -12,7 +12,7 @@ use tokio::io::{unix::AsyncFd, Interest};
 
 use crate::high;
 
-/// A descriptor of PHP's, or a copy of it where the event loop already watches the original.
+/// A descriptor of PHP, or a duplicate if the event loop already watches the original.
 enum Watched {
     Borrowed(RawFd),
     Copy(OwnedFd),
@@ -44,7 +44,7 @@ impl Registration {
             interest = Interest::READABLE | Interest::WRITABLE;
         }
         interest |= Interest::PRIORITY;
-        // SAFETY: PHP keeps the descriptor open while it waits in a call on it, and the registration ends with the wait.
+        // SAFETY: PHP keeps the descriptor open while a call on it waits, and the registration ends with the wait.
         let watched = unsafe { AsyncFd::register_with_interest(Watched::Borrowed(fd), interest) };
         let fd = match watched {
             Ok(fd) => fd,
@@ -83,15 +83,15 @@ impl Registration {
     }
 }
 
-/// How a wait has ended.
+/// The result of a wait.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Waited {
     Ready,
     TimedOut,
 }
 
-/// Waits until one of the descriptors is ready, `(descriptor, for reading, for writing)`. Fails where one cannot be
-/// watched (a regular file, a closed descriptor): then the caller asks the kernel itself.
+/// Waits until one of the descriptors is ready, `(descriptor, for reading, for writing)`. Fails if one cannot be
+/// watched (a regular file, a closed descriptor): then the caller polls the kernel itself.
 async fn any_ready(
     descriptors: impl Iterator<Item = (RawFd, bool, bool)>,
     timeout: Option<Duration>,
@@ -119,15 +119,15 @@ async fn any_ready(
     Ok(Waited::Ready)
 }
 
-/// The interval at which descriptors that the event loop cannot watch are asked again.
+/// The interval at which descriptors that the event loop cannot watch are polled.
 const ASK_AGAIN: Duration = Duration::from_millis(5);
 
-/// Until it is time to ask again where nothing tells.
+/// Waits until it is time to poll again, where there is no notification.
 pub(crate) async fn pause(left: Option<Duration>) {
     tokio::time::sleep(left.map_or(ASK_AGAIN, |left| left.min(ASK_AGAIN))).await;
 }
 
-/// [`any_ready`]; where a descriptor cannot be watched, a pause: one may be ready then.
+/// [`any_ready`], or a pause if a descriptor cannot be watched: afterwards one may be ready.
 pub(crate) async fn ready_or_pause(
     descriptors: impl Iterator<Item = (RawFd, bool, bool)>,
     left: Option<Duration>,

@@ -1,4 +1,4 @@
-//! libc's own functions behind ours.
+//! The functions of libc that our hooks replace.
 
 use std::{
     ffi::{c_int, CStr},
@@ -19,7 +19,7 @@ impl Real {
         }
     }
 
-    /// The next definition of the name behind the executable's.
+    /// The next definition of the name after the executable's.
     pub(crate) fn address(&self) -> *mut libc::c_void {
         let mut address = self.address.load(Ordering::Relaxed);
         if address.is_null() {

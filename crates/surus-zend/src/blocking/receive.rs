@@ -16,15 +16,15 @@ use super::{
     real::{errno, real, set_errno},
 };
 
-/// Whether the real call never waits. (Unix sockets know no `MSG_ERRQUEUE`.)
+/// Whether the real call never waits. (Unix sockets ignore `MSG_ERRQUEUE`.)
 fn is_at_once(fd: RawFd, flags: c_int) -> bool {
     let is_unix = || option(fd, libc::SOL_SOCKET, libc::SO_DOMAIN) == Some(libc::AF_UNIX);
     flags & (libc::MSG_DONTWAIT | libc::MSG_OOB) != 0
         || (flags & libc::MSG_ERRQUEUE != 0 && !is_unix())
 }
 
-/// Receives up to `size` bytes; `attempt`, which gets the flags, is told how many have come: with `MSG_WAITALL` a stream
-/// waits for all of them, or the end.
+/// Receives up to `size` bytes; `attempt` gets the number of bytes received so far, and the flags. With `MSG_WAITALL` a
+/// stream waits for all of them, or the end.
 pub(super) fn until_received(
     fd: RawFd,
     flags: c_int,
@@ -43,12 +43,12 @@ pub(super) fn until_received(
             Ok(count) => {
                 done = if peeks { count } else { done + count };
                 asking.has_got_on();
-                // An error is the next call's, if this one has got something.
+                // If this call has received bytes, the next one returns the error.
                 let over = libc::POLLERR | libc::POLLHUP | if peeks { libc::POLLRDHUP } else { 0 };
                 if count == 0 || done >= size || !asking.waits() || state(fd, over) & over != 0 {
                     break;
                 }
-                // Ready it is: with what has been seen.
+                // A peek leaves bytes in the socket, so it is always ready: pause instead.
                 if peeks && park_on(pause(None)).is_err() {
                     break;
                 }
@@ -69,7 +69,7 @@ unsafe extern "C" fn recv(fd: c_int, buffer: *mut c_void, size: usize, flags: c_
         return unsafe { real(fd, buffer, size, flags) };
     }
     until_received(fd, flags, size, |done, flags| {
-        // SAFETY: inside of the caller's buffer; asks without waiting.
+        // SAFETY: inside of the caller's buffer; does not wait.
         unsafe { real(fd, buffer.byte_add(done), size - done, flags) }
     })
 }
@@ -115,7 +115,7 @@ unsafe extern "C" fn recvfrom(
             0 => (from, from_size),
             _ => (null_mut(), null_mut()), // it has been told
         };
-        // SAFETY: inside of the caller's buffer, and its place for the address; asks without waiting.
+        // SAFETY: inside of the caller's buffer, and its place for the address; does not wait.
         unsafe {
             real(
                 fd,
@@ -153,14 +153,15 @@ unsafe extern "C" fn recvmsg(fd: c_int, message: *mut libc::msghdr, flags: c_int
         // SAFETY: the caller's arguments.
         return unsafe { real(fd, message, flags) };
     }
-    // SAFETY: a message, as libc asks, with so many buffers. The kernel writes into it only where something has come.
+    // SAFETY: a message with `msg_iovlen` buffers, as libc requires. The kernel changes it only if it receives
+    // something.
     let buffers = unsafe { Vectors::new((*message).msg_iov, (*message).msg_iovlen) };
     let size = buffers.size();
     // SAFETY: as above.
     let (room, name_room) = unsafe { ((*message).msg_controllen, (*message).msg_namelen) };
     until_received(fd, flags, size, |done, flags| {
         if done == 0 {
-            // SAFETY: the caller's arguments; asks without waiting. Where it peeks, this is not the first time.
+            // SAFETY: the caller's arguments; does not wait. The lengths are reset, since a peek repeats this call.
             return unsafe {
                 (*message).msg_controllen = room;
                 (*message).msg_namelen = name_room;
@@ -181,7 +182,7 @@ unsafe extern "C" fn recvmsg(fd: c_int, message: *mut libc::msghdr, flags: c_int
             msg_controllen: room,
             ..first
         };
-        // SAFETY: the rest of the caller's buffers, and its room for control data, which is unused; asks without waiting.
+        // SAFETY: the rest of the caller's buffers, and its room for control data, which is unused; does not wait.
         let count = unsafe { real(fd, &mut next, flags) };
         if count >= 0 {
             // SAFETY: the caller's message.
@@ -200,12 +201,12 @@ pub(super) fn read_socket(fd: RawFd, buffers: &Vectors) -> isize {
     let mut all = buffers.behind(0);
     until_received(fd, 0, buffers.size(), |_, flags| {
         let mut message = message_of(&mut all);
-        // SAFETY: the caller's buffers; asks without waiting.
+        // SAFETY: the caller's buffers; does not wait.
         unsafe { real(fd, &mut message, flags) }
     })
 }
 
-/// Without an address and control data.
+/// A message without address and control data.
 pub(super) fn message_of(buffers: &mut [libc::iovec]) -> libc::msghdr {
     libc::msghdr {
         msg_name: null_mut(),
@@ -234,7 +235,7 @@ unsafe extern "C" fn recvmmsg(
         // SAFETY: the caller's arguments.
         return unsafe { real(fd, messages, count, flags, timeout) };
     }
-    // SAFETY: NULL or a time, as libc asks. It is looked at between messages only.
+    // SAFETY: NULL or a time, as libc requires. It is checked between messages only.
     let until = unsafe { timeout.as_ref() }.map(|time| {
         let time = Duration::new(time.tv_sec as u64, time.tv_nsec as u32);
         Instant::now() + time

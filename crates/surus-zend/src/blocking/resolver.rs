@@ -1,6 +1,7 @@
-//! `res_nsearch`: what PHP's `dns_get_record()`, `checkdnsrr()` and `getmxrr()` ask name servers with, on a helper thread.
+//! `res_nsearch`, with which PHP's `dns_get_record()`, `checkdnsrr()` and `getmxrr()` query name servers, on a helper
+//! thread.
 //!
-//! A resolver's state has sockets and a place in lists of libc's: the thread makes one of its own, with the caller's
+//! A resolver's state has sockets and is in lists of libc: the thread makes a state of its own, with the caller's
 //! settings (`csrc/os/resolver.c`).
 
 use std::{
@@ -16,7 +17,7 @@ use super::{
 };
 use crate::ffi;
 
-/// netdb.h's, for a lookup that may be tried again.
+/// `TRY_AGAIN` of netdb.h: the lookup may be repeated.
 const TRY_AGAIN: c_int = 2;
 
 #[no_mangle]

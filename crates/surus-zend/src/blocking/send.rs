@@ -22,7 +22,7 @@ unsafe extern "C" fn send(fd: c_int, buffer: *const c_void, size: usize, flags: 
         return unsafe { real(fd, buffer, size, flags) };
     }
     until_sent(fd, size, |done| {
-        // SAFETY: inside of the caller's buffer; asks without waiting.
+        // SAFETY: inside of the caller's buffer; does not wait.
         unsafe {
             real(
                 fd,
@@ -59,7 +59,7 @@ unsafe extern "C" fn sendto(
     }
     until_sent(fd, size, |done| {
         let flags = flags | libc::MSG_DONTWAIT;
-        // SAFETY: inside of the caller's buffer, and its address; asks without waiting.
+        // SAFETY: inside of the caller's buffer, and its address; does not wait.
         unsafe { real(fd, buffer.byte_add(done), size - done, flags, to, to_size) }
     })
 }
@@ -73,7 +73,7 @@ unsafe extern "C" fn sendmsg(fd: c_int, message: *const libc::msghdr, flags: c_i
         // SAFETY: the caller's arguments.
         return unsafe { real(fd, message, flags) };
     }
-    // SAFETY: a message, as libc asks, with so many buffers.
+    // SAFETY: a message with `msg_iovlen` buffers, as libc requires.
     let (first, buffers) = unsafe {
         let first = *message;
         (first, Vectors::new(first.msg_iov, first.msg_iovlen))
@@ -81,10 +81,10 @@ unsafe extern "C" fn sendmsg(fd: c_int, message: *const libc::msghdr, flags: c_i
     until_sent(fd, buffers.size(), |done| {
         let flags = flags | libc::MSG_DONTWAIT;
         if done == 0 {
-            // SAFETY: the caller's arguments; asks without waiting.
+            // SAFETY: the caller's arguments; does not wait.
             return unsafe { real(fd, message, flags) };
         }
-        // Descriptors go with the first byte.
+        // Descriptors were sent with the first byte.
         let mut rest = buffers.behind(done);
         let next = libc::msghdr {
             msg_iov: rest.as_mut_ptr(),
@@ -93,7 +93,7 @@ unsafe extern "C" fn sendmsg(fd: c_int, message: *const libc::msghdr, flags: c_i
             msg_controllen: 0,
             ..first
         };
-        // SAFETY: the rest of the caller's buffers; asks without waiting.
+        // SAFETY: the rest of the caller's buffers; does not wait.
         unsafe { real(fd, &next, flags) }
     })
 }
@@ -104,7 +104,7 @@ pub(super) fn write_socket(fd: RawFd, buffers: &Vectors) -> isize {
     until_sent(fd, buffers.size(), |done| {
         let mut rest = buffers.behind(done);
         let message = message_of(&mut rest);
-        // SAFETY: the rest of the caller's buffers, which are only read; asks without waiting.
+        // SAFETY: the rest of the caller's buffers, which are only read; does not wait.
         unsafe { real(fd, &message, libc::MSG_DONTWAIT) }
     })
 }

@@ -1,16 +1,16 @@
-//! What becomes of a descriptor whose wait was cut off: the conversation on it is over for everybody.
+//! Ends the connection of a descriptor whose wait was interrupted, for all its users.
 //!
-//! A question was asked and its answer is still to come. Whoever used the connection next would take it for the answer to
-//! a question of his own. So the connection ends here, whatever its protocol, and what has come already is thrown away:
-//! its driver sees what it sees when a server goes away.
+//! A query was sent and its response is still to come. The next user of the connection would take it for the response
+//! to another query. So the connection is closed here, whatever its protocol, and received bytes are discarded: its
+//! driver sees the same as when a server disconnects.
 //!
-//! | descriptor | when a wait on it is cut off |
+//! | descriptor | when a wait on it is interrupted |
 //! |---|---|
 //! | connected stream socket, also one that is still connecting | shut down |
-//! | socket pair (`socketpair(2)`): both ends are this process's or its child's; libraries wake themselves with them | left |
-//! | listening socket, datagrams | left: each connection, each datagram stands for itself |
-//! | pipe, FIFO | left: one direction, no questions; a program's ends with its process |
-//! | anything else (files, `eventfd`, `signalfd`, …) | left |
+//! | socket pair (`socketpair(2)`): both ends are of this process or a child; libraries wake up with it | unchanged |
+//! | listening socket, datagrams | unchanged: each connection, each datagram is independent |
+//! | pipe, FIFO | unchanged: one direction, no queries; that of a program ends with its process |
+//! | anything else (files, `eventfd`, `signalfd`, …) | unchanged |
 
 use std::{ffi::c_int, mem::MaybeUninit, os::fd::RawFd};
 
@@ -20,7 +20,7 @@ use super::{
 };
 use crate::ffi;
 
-/// Ends the conversation on a descriptor; true if it was one. `errno` stays.
+/// Ends the conversation on a descriptor; true if it had one. `errno` is unchanged.
 pub(crate) fn sever(fd: RawFd) -> bool {
     let before = errno();
     let is_one = is_conversation(fd);
@@ -46,18 +46,18 @@ extern "C" fn surus_rs_is_conversation(fd: c_int) -> bool {
     is_one
 }
 
-/// Severs each of them; true if there was one.
+/// Severs each of them; true if one had a conversation.
 pub(crate) fn sever_all(descriptors: impl Iterator<Item = RawFd>) -> bool {
     descriptors.filter(|fd| sever(*fd)).count() > 0
 }
 
-/// Whether a request that is about to end begins something new, in the call that was cut off: a library tries again.
+/// Whether the running request must end, so that the interrupted call must not start anything new: libraries try again.
 pub(crate) fn is_over() -> bool {
-    // SAFETY: on a PHP stack it looks at the task, elsewhere there is none.
+    // SAFETY: on a PHP stack it reads the task; elsewhere there is none.
     unsafe { ffi::surus_is_over() }
 }
 
-/// A stream that leads to somebody who answers.
+/// Whether it is a stream to a peer that answers.
 pub(crate) fn is_conversation(fd: RawFd) -> bool {
     let kind = option(fd, libc::SOL_SOCKET, libc::SO_TYPE);
     matches!(kind, Some(libc::SOCK_STREAM | libc::SOCK_SEQPACKET))
@@ -65,18 +65,18 @@ pub(crate) fn is_conversation(fd: RawFd) -> bool {
         && !is_pair(fd)
 }
 
-/// What had come before: a stream is read to its end even if it is shut down.
+/// Discards received bytes: they could still be read after a shutdown.
 fn discard(fd: RawFd) {
     type Recv = unsafe extern "C" fn(c_int, *mut libc::c_void, usize, c_int) -> isize;
     let recv = real!(recv: Recv);
     let mut room = [MaybeUninit::<u8>::uninit(); 16 * 1024];
-    // SAFETY: `room` has room for that many bytes, which nobody reads.
+    // SAFETY: `room` has room for this number of bytes, which nobody reads.
     while unsafe { recv(fd, room.as_mut_ptr().cast(), room.len(), libc::MSG_DONTWAIT) } > 0 {}
 }
 
 type NameOf = unsafe extern "C" fn(c_int, *mut libc::sockaddr, *mut libc::socklen_t) -> c_int;
 
-/// A Unix socket without a name on either side: no server has made it.
+/// Whether it is a Unix socket without a name on either side: no server has created it.
 fn is_pair(fd: RawFd) -> bool {
     let unnamed = |name_of: NameOf| {
         let mut address = MaybeUninit::<libc::sockaddr_storage>::zeroed();
@@ -118,7 +118,7 @@ mod tests {
         far.write_all(b"an answer that has come")?;
         near.peek(&mut [0])?;
         assert!(sever(near.as_raw_fd()));
-        // The other side may learn of it at once or a little later.
+        // The other side may notice it immediately or a little later.
         let _ = far.write_all(b"an answer that is late");
         let mut text = Vec::new();
         let _ = near.read_to_end(&mut text);

@@ -7,7 +7,7 @@ use std::{
 
 use super::{can_park, park_on, real::real};
 
-/// Sleeps; gives back what is left when the request was cancelled.
+/// Sleeps; returns the remaining time if the request was cancelled.
 fn sleep_for(time: Duration) -> Result<(), Duration> {
     let until = Instant::now() + time;
     match park_on(tokio::time::sleep_until(until.into())) {
@@ -68,7 +68,7 @@ unsafe extern "C" fn usleep(micros: libc::useconds_t) -> c_int {
 
 #[no_mangle]
 unsafe extern "C" fn nanosleep(time: *const libc::timespec, left: *mut libc::timespec) -> c_int {
-    // SAFETY: the caller passes a timespec, as libc asks.
+    // SAFETY: the caller passes a timespec, as libc requires.
     let wanted = unsafe { time.as_ref() }.and_then(duration);
     let Some(wanted) = wanted.filter(|_| can_park()) else {
         let nanosleep = real!(nanosleep: unsafe extern "C" fn(*const libc::timespec, *mut libc::timespec) -> c_int);
@@ -93,7 +93,7 @@ unsafe extern "C" fn clock_nanosleep(
     time: *const libc::timespec,
     left: *mut libc::timespec,
 ) -> c_int {
-    // SAFETY: the caller passes a timespec, as libc asks.
+    // SAFETY: the caller passes a timespec, as libc requires.
     let mut wanted = unsafe { time.as_ref() }.and_then(duration);
     if flags & libc::TIMER_ABSTIME != 0 {
         let mut now = libc::timespec {

@@ -1,5 +1,5 @@
-//! `read`, `readv`, `write`, `writev` on sockets and on what has two ends or tells of events: pipes, FIFOs, descriptors of
-//! the kernel's without a file (`eventfd`, `inotify`). A regular file waits for its disk.
+//! `read`, `readv`, `write`, `writev` on sockets, pipes, FIFOs, and descriptors of the kernel without a file
+//! (`eventfd`, `inotify`). Calls on regular files block until the disk has done its work.
 
 use std::{
     ffi::{c_int, c_void},
@@ -17,7 +17,7 @@ use super::{
 
 type ReadMany = unsafe extern "C" fn(c_int, *const libc::iovec, c_int) -> isize;
 
-/// What the kernel says that cannot read or write such a descriptor without waiting, or where it is forbidden to ask.
+/// Whether errno says that the kernel cannot read or write such a descriptor without waiting, or forbids the call.
 fn is_unable() -> bool {
     matches!(
         errno(),
@@ -25,7 +25,7 @@ fn is_unable() -> bool {
     )
 }
 
-/// Without waiting. Linux can be told so for pipes since 6.4.
+/// Reads without waiting. Linux supports the flag for pipes since 6.4.
 fn read_once(fd: RawFd, buffers: &[libc::iovec]) -> isize {
     let count = buffers.len() as c_int;
     // SAFETY: buffers of the caller's.
@@ -42,7 +42,7 @@ fn read_once_by_flag(fd: RawFd, buffers: &[libc::iovec]) -> isize {
         set_errno(libc::EAGAIN);
         return -1;
     }
-    // Another process may read what was there.
+    // Non-blocking: another process may read the bytes first.
     // SAFETY: buffers of the caller's.
     at_once(fd, || unsafe {
         real(fd, buffers.as_ptr(), buffers.len() as c_int)
@@ -54,7 +54,7 @@ fn read_some(fd: RawFd, buffers: &Vectors) -> isize {
     until_done(Asking::to_read(fd), || read_once(fd, &all))
 }
 
-/// What a pipe with any room takes without waiting (PIPE_BUF).
+/// The number of bytes that a writable pipe accepts without waiting (PIPE_BUF).
 const PIECE: usize = 4096;
 
 fn write_once(fd: RawFd, buffers: &[libc::iovec]) -> isize {
@@ -67,7 +67,7 @@ fn write_once(fd: RawFd, buffers: &[libc::iovec]) -> isize {
     now
 }
 
-/// Not by a flag: standard error is also others', who would see it.
+/// Does not set `O_NONBLOCK`: other processes share standard error, and would see the flag.
 fn write_piece(fd: RawFd, buffers: &[libc::iovec]) -> isize {
     let real = real!(write: unsafe extern "C" fn(c_int, *const c_void, usize) -> isize);
     if state(fd, libc::POLLOUT) == 0 {
@@ -111,7 +111,7 @@ unsafe extern "C" fn __read_chk(fd: c_int, buffer: *mut c_void, size: usize, roo
 #[no_mangle]
 unsafe extern "C" fn readv(fd: c_int, list: *const libc::iovec, count: c_int) -> isize {
     if Vectors::is_usual(list, count) && can_park() {
-        // SAFETY: so many buffers, as libc asks.
+        // SAFETY: `count` buffers, as libc requires.
         let buffers = unsafe { Vectors::new(list, count as usize) };
         match kind_of(fd) {
             Kind::Socket if buffers.size() > 0 => return read_socket(fd, &buffers),
@@ -124,7 +124,7 @@ unsafe extern "C" fn readv(fd: c_int, list: *const libc::iovec, count: c_int) ->
     unsafe { real(fd, list, count) }
 }
 
-/// What `write` does on a descriptor that may be full; `None`: it is another one, and the call is libc's.
+/// What `write` does on a descriptor that may be full; `None`: it is another kind, and the call is passed to libc.
 fn write_waiting(fd: RawFd, buffers: &Vectors) -> Option<isize> {
     if buffers.size() == 0 {
         return None;
@@ -138,7 +138,7 @@ fn write_waiting(fd: RawFd, buffers: &Vectors) -> Option<isize> {
     }
 }
 
-/// `write`: `hand_over` stands before it.
+/// `write`, except for the special call of `hand_over`, which has the hook.
 ///
 /// # Safety
 /// The arguments are those of write(2).
@@ -162,7 +162,7 @@ pub(crate) unsafe fn write_any(fd: c_int, buffer: *const c_void, size: usize) ->
 #[no_mangle]
 unsafe extern "C" fn writev(fd: c_int, list: *const libc::iovec, count: c_int) -> isize {
     if Vectors::is_usual(list, count) && can_park() {
-        // SAFETY: so many buffers, as libc asks, which are only read.
+        // SAFETY: `count` buffers, as libc requires, which are only read.
         let buffers = unsafe { Vectors::new(list, count as usize) };
         if let Some(result) = write_waiting(fd, &buffers) {
             return result;

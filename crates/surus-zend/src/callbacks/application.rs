@@ -1,4 +1,4 @@
-//! What an application declares while it boots, and what the server has for it.
+//! Declarations of an application while it boots, and services of the server for it.
 
 use std::{cell::RefCell, ffi::c_void};
 

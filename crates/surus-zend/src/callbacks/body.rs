@@ -1,4 +1,4 @@
-//! Bytes of the request's body for PHP, waited for where they have not come.
+//! Bytes of the request's body for PHP; waits until they arrive.
 
 use std::{
     ffi::{c_char, c_void},
@@ -16,10 +16,10 @@ use crate::{
     ffi::Str,
 };
 
-/// Where PHP wants bytes.
+/// The buffer of PHP for bytes.
 ///
 /// # Safety
-/// There is room for `size` bytes, which nobody else looks at meanwhile.
+/// There is room for `size` bytes, which nobody else accesses meanwhile.
 unsafe fn room<'a>(buffer: *mut c_char, size: usize) -> &'a mut [u8] {
     // SAFETY: the caller's promise.
     unsafe { std::slice::from_raw_parts_mut(buffer.cast(), size) }
@@ -36,7 +36,7 @@ unsafe extern "C" fn surus_rs_read_body(
     if exchange.is_at_block() {
         let _ = park_on(yield_now());
     }
-    // A stream says by waiting that others are to have their turn: it has to be asked from the event loop.
+    // A stream may be pending only to let other tasks run: it must be polled from the event loop.
     if !exchange.is_at_stream() || !can_park() {
         let mut context = Context::from_waker(Waker::noop());
         if let Poll::Ready(size) = exchange.poll_body(&mut context, buffer) {
@@ -46,7 +46,7 @@ unsafe extern "C" fn surus_rs_read_body(
     park_on(poll_fn(|cx| exchange.poll_body(cx, buffer))).unwrap_or(0)
 }
 
-/// Waits for the rest of a body, which is to be read as a whole, where PHP does not keep it meanwhile.
+/// Receives the rest of a body that will be read as a whole, without using PHP's memory for it.
 #[no_mangle]
 unsafe extern "C" fn surus_rs_collect_body(raw: *mut c_void) {
     // SAFETY: as above.

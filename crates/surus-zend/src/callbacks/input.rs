@@ -1,4 +1,4 @@
-//! Validated input is handed over.
+//! Passes validated input to PHP.
 
 use std::{
     cell::RefCell,
@@ -54,7 +54,7 @@ unsafe extern "C" fn surus_rs_add_messages(raw: *mut c_void, json: Str) -> bool 
 
 #[no_mangle]
 unsafe extern "C" fn surus_rs_input(raw: *mut c_void, slot: u32, to: *mut Input) -> bool {
-    // SAFETY: as above. What the pointers lead to belongs to the exchange and does not change any more.
+    // SAFETY: as above. The memory behind the pointers belongs to the exchange and does not change any more.
     unsafe {
         let found = Exchange::from_raw(raw).input(slot);
         if let Some(input) = found {

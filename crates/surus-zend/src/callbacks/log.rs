@@ -1,4 +1,4 @@
-//! Lines for the server's log: PHP's own (their target is "php") and those that applications write ("app").
+//! Lines for the server's log: those of PHP (their target is "php") and those of applications ("app").
 
 use std::ffi::{c_int, c_void};
 
@@ -39,7 +39,7 @@ extern "C" fn surus_rs_log_enabled(severity: c_int) -> bool {
     }
 }
 
-/// `level` is PSR-3's name, of which tracing has fewer; `context` is a JSON object.
+/// `level` is the name of a PSR-3 level, since tracing has fewer levels; `context` is a JSON object.
 macro_rules! write_line {
     ($level:expr, $entry:expr, $request:expr) => {
         event!(
@@ -54,7 +54,7 @@ macro_rules! write_line {
     };
 }
 
-/// What a client has sent must not look like other lines of the log.
+/// Escapes control characters: text from a client must not look like other lines of the log.
 fn one_line(message: &str) -> String {
     let mut line = String::with_capacity(message.len());
     for c in message.chars() {

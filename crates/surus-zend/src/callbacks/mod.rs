@@ -1,5 +1,5 @@
-//! The `surus_rs_*` functions of `csrc/bridge.h`: what C calls on a PHP stack. What has to do with one part of the server
-//! only is there: [`crate::serve`], [`crate::shared`], [`crate::blocking`].
+//! The `surus_rs_*` functions of `csrc/bridge.h`, which C calls on a PHP stack. Those for a single part of the server
+//! are in that part: [`crate::serve`], [`crate::shared`], [`crate::blocking`].
 //!
 //! None of them calls back into Zend, so no `longjmp` can cross them. None holds a borrow of an exchange while it
 //! parks. A panic would abort the process at the `extern "C"` boundary; they do not panic.

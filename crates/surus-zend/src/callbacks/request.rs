@@ -1,4 +1,4 @@
-//! What C asks of a request.
+//! Data of a request for C.
 
 use std::ffi::c_void;
 

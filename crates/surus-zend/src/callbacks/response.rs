@@ -1,4 +1,4 @@
-//! What PHP answers. Its bytes wait where the client does not take them.
+//! The response of PHP. PHP waits if the client does not read its bytes.
 
 use std::{
     ffi::{c_char, c_int, c_void},

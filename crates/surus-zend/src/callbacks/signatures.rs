@@ -1,4 +1,4 @@
-//! Signatures of JSON Web Tokens (RFC 7518, 3), for `Surus\Auth\Key`: ring does the work, and reads the keys.
+//! Signatures of JSON Web Tokens (RFC 7518, 3), for `Surus\Auth\Key`: ring signs, verifies and parses the keys.
 
 use std::cell::RefCell;
 
@@ -14,8 +14,8 @@ use ring::{
 
 use crate::ffi::Str;
 
-/// `first` and `second` are a secret and nothing, a modulus and an exponent, coordinates of a point (the second of Ed25519 is
-/// nothing): numbers with the highest byte first.
+/// `first` and `second` are a secret and empty, a modulus and an exponent, or the coordinates of a point (for Ed25519
+/// the second is empty): big-endian numbers.
 fn verifies(algorithm: &[u8], first: &[u8], second: &[u8], text: &[u8], signature: &[u8]) -> bool {
     match algorithm {
         b"HS256" => {
@@ -42,7 +42,7 @@ fn verifies(algorithm: &[u8], first: &[u8], second: &[u8], text: &[u8], signatur
     }
 }
 
-/// `key` is a secret, or a private key in PKCS #8. `None`: it is none for this algorithm.
+/// `key` is a secret, or a private key in PKCS #8. `None`: it is not a key for this algorithm.
 fn sign(algorithm: &[u8], key: &[u8], text: &[u8]) -> Option<Vec<u8>> {
     let random = SystemRandom::new();
     match algorithm {

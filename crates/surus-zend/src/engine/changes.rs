@@ -1,4 +1,4 @@
-//! For tests: which bytes of PHP and of the libraries behind it change while PHP runs, though no isolate has its own.
+//! For tests: finds bytes of PHP and its libraries that change while PHP runs, but that isolates share.
 
 use std::{
     ffi::{CStr, CString},
@@ -8,15 +8,15 @@ use std::{
 
 use crate::{engine::process::StartError, ffi};
 
-/// The writable data of all libraries is watched, for as long as the process lives.
+/// Watches the writable data of all libraries until the process ends.
 #[derive(Debug)]
 pub struct Changes {
     path: CString,
 }
 
 impl Changes {
-    /// Once PHP has started. What changes is added to the file in the end, a line each: object, address in it, length
-    /// in bytes, and the script.
+    /// Call it after PHP has started. At the end, a line is added to the file for each change: object, address in it,
+    /// length in bytes, and the script.
     pub fn watch(path: PathBuf) -> Result<Changes, StartError> {
         let path = CString::new(path.into_os_string().into_vec())
             .map_err(|error| StartError(error.to_string()))?;
@@ -28,10 +28,10 @@ impl Changes {
         }
     }
 
-    /// What has changed since the last look.
+    /// Records the changes since the last call.
     pub(crate) fn look(&self) {
         // SAFETY: reads variables of this process; the only other threads are helpers that may write some of them
-        // meanwhile, each byte of which is then seen as it was or as it is.
+        // meanwhile: then each byte has its old or its new value.
         unsafe { ffi::surus_changes_look() }
     }
 

@@ -16,33 +16,33 @@ use crate::{
     ffi,
 };
 
-/// Owns an isolate. Tasks of it hold a reference, so that it outlives them.
+/// Owns an isolate. Its tasks hold a reference, so that it outlives them.
 pub(crate) struct Isolate {
     raw: *mut ffi::Isolate,
     /// False after a failure that left its heap in an unknown state.
     clean: Cell<bool>,
-    /// A fiber that computes holds its isolate until it parks or ends.
+    /// The fiber that was pre-empted: it holds the isolate until it parks or ends.
     holder: Cell<*mut ffi::Task>,
-    /// Those that wait until nobody holds it. Who comes later goes behind them.
+    /// Tasks that wait until no task holds the isolate. Later tasks join the end of the queue.
     waiting: RefCell<Queue>,
     made: Instant,
     /// Requests that it has served.
     served: Cell<u64>,
 }
 
-/// When an isolate has done enough and is replaced by a new one. The default is never.
+/// Limits at which an isolate is replaced by a new one. The default is never.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct IsolateLimits {
-    /// That it has served.
+    /// Requests that it has served.
     pub requests: Option<u64>,
-    /// Bytes that it has taken from the system.
+    /// Bytes that it has allocated from the system.
     pub memory: Option<u64>,
-    /// Since it was made.
+    /// Time since it was created.
     pub age: Option<Duration>,
 }
 
 impl IsolateLimits {
-    /// Between two requests.
+    /// Whether the isolate has reached a limit. Between two requests.
     pub(crate) fn are_passed_by(&self, isolate: &Isolate) -> bool {
         self.requests
             .is_some_and(|limit| isolate.served.get() >= limit)
@@ -87,12 +87,12 @@ impl Isolate {
         self.clean.get()
     }
 
-    /// Whether another task than `task` was interrupted while it computed.
+    /// Whether another task than `task` was pre-empted and holds the isolate.
     pub(crate) fn is_held_from(&self, task: *mut ffi::Task) -> bool {
         !self.holder.get().is_null() && self.holder.get() != task
     }
 
-    /// Whether `task` has to wait for others; not if it holds the isolate.
+    /// Whether `task` must wait for other tasks; false if it holds the isolate.
     pub(crate) fn is_closed_to(&self, task: *mut ffi::Task) -> bool {
         match self.holder.get() {
             holder if holder.is_null() => !self.waiting.borrow().is_empty(),
@@ -100,7 +100,7 @@ impl Isolate {
         }
     }
 
-    /// Keeps it for `task`, which was interrupted while it computed; unless it was itself let in beside a holder, to end.
+    /// Lets `task`, which was pre-empted, hold the isolate; unless another task holds it and `task` only runs to end.
     pub(crate) fn hold(&self, task: *mut ffi::Task) {
         if self.holder.get().is_null() {
             self.holder.set(task);
@@ -143,25 +143,25 @@ impl Isolate {
 
 impl Drop for Isolate {
     fn drop(&mut self) {
-        // SAFETY: the last task is gone, and we are on the event loop's stack.
+        // SAFETY: the last task is freed, and we are on the event loop's stack.
         unsafe { ffi::surus_isolate_free(self.raw, self.clean.get()) };
     }
 }
 
-/// A place among those that wait for an isolate which a task holds. Dropping it lets the next one look.
+/// A position in the queue for an isolate that a task holds. Dropping it wakes the first task of the queue.
 pub(crate) struct Waiting<'a> {
     isolate: &'a Isolate,
     number: u64,
 }
 
 impl<'a> Waiting<'a> {
-    /// The last place.
+    /// Joins the end of the queue.
     pub(crate) fn begin(isolate: &'a Isolate) -> Self {
         let number = isolate.waiting.borrow_mut().join();
         Waiting { isolate, number }
     }
 
-    /// Ready when it is the first one and nobody holds the isolate.
+    /// Ready if it is the first one and no task holds the isolate.
     pub(crate) fn poll(&self, cx: &mut Context<'_>) -> Poll<()> {
         let free = self.isolate.holder.get().is_null();
         let mut waiting = self.isolate.waiting.borrow_mut();
@@ -176,16 +176,16 @@ impl Drop for Waiting<'_> {
     }
 }
 
-/// What isolates cost, measured in this process.
+/// Costs of isolates, measured in this process.
 #[derive(Debug, Clone)]
 pub struct Internals {
     /// Such as "8.2.29".
     pub php_version: String,
-    /// To make one.
+    /// Time to create one.
     pub isolate_new: Duration,
-    /// Of resident memory, for an idle one.
+    /// Bytes of resident memory of an idle one.
     pub isolate_bytes: usize,
-    /// To leave one for another.
+    /// Time to switch from one to another.
     pub isolate_switch: Duration,
 }
 

@@ -20,7 +20,7 @@ pub fn php_sources() -> impl Iterator<Item = (&'static str, &'static str)> {
         .map(|(_, file, source)| (file.trim_start_matches("surus:"), *source))
 }
 
-/// What is native, as declarations without code.
+/// Native classes and functions, as declarations without code.
 pub const NATIVE_STUBS: &str = include_str!("../../stubs/http.stub.php");
 
 #[cfg(test)]

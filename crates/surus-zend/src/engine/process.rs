@@ -16,19 +16,19 @@ use crate::ffi::{self, Swaps};
 /// Settings for all of PHP.
 #[derive(Debug, Clone, Default)]
 pub struct EngineConfig {
-    /// php.ini settings that win over the files.
+    /// php.ini settings that override those of the files.
     pub ini: Vec<(String, String)>,
     /// Show errors in responses.
     pub dev: bool,
-    /// `SERVER_NAME`; else the address that a request came to.
+    /// `SERVER_NAME`; by default the local address of a request.
     pub server_name: Option<String>,
-    /// Bytes of the cache that all workers share; 0 for none.
+    /// Size in bytes of the cache that all workers share; 0 for none.
     pub cache: usize,
-    /// `NAME=value` each: the environment of the processes that run PHP; else the one that this process has.
+    /// The environment of the processes that run PHP, as `NAME=value`; by default that of this process.
     pub environment: Option<Vec<CString>>,
 }
 
-/// The server's name as it is configured: what a client says is in `HTTP_HOST`.
+/// The configured name of the server; the name that a client sends is in `HTTP_HOST`.
 static SERVER_NAME: OnceLock<String> = OnceLock::new();
 
 /// Before any fork.
@@ -39,7 +39,7 @@ fn set_server_name(name: Option<&str>) {
     }
 }
 
-/// `SERVER_NAME`, where the configuration says it.
+/// `SERVER_NAME`, if it is configured.
 pub(crate) fn server_name() -> Option<&'static str> {
     SERVER_NAME.get().map(String::as_str)
 }
@@ -74,7 +74,7 @@ pub struct Engine {
     pub(crate) dev: bool,
 }
 
-/// What the processes that run PHP take for their environment.
+/// The environment for the processes that run PHP.
 static ENVIRONMENT: OnceLock<Vec<CString>> = OnceLock::new();
 
 static STARTED: AtomicBool = AtomicBool::new(false);
@@ -127,8 +127,8 @@ impl Engine {
         }
     }
 
-    /// For tests, before [`Engine::start`]: PHP's blocks of memory come from malloc, where tools see errors in them, and
-    /// a block that another isolate than its own frees ends the process. Slow.
+    /// For tests, before [`Engine::start`]: PHP allocates with malloc, so that tools can check its memory, and the
+    /// process aborts if an isolate frees a block of another one. Slow.
     pub fn check_heaps() {
         assert!(!STARTED.load(Ordering::SeqCst), "PHP has been started");
         // SAFETY: sets a flag that is read when an isolate is made.
@@ -141,8 +141,8 @@ impl Engine {
         unsafe { ffi::surus_count_swaps() }
     }
 
-    /// How many persistent connections to one database the requests of an application have open at a time, in this
-    /// process; 0: as many as they want. And how long a request waits for the next one to be free.
+    /// Limits the persistent connections to one database that an application has open in this process; 0: no limit.
+    /// `timeout`: the longest time that a request waits for a free one.
     pub fn limit_persistent_connections(&self, max: usize, timeout: Duration) {
         let max = c_uint::try_from(max).unwrap_or(0);
         // SAFETY: two numbers, on the thread that PHP belongs to: an engine is not `Send`.
@@ -159,8 +159,8 @@ impl Engine {
         if let Some(entries) = ENVIRONMENT.get() {
             let entries = entries.iter().map(|entry| entry.as_ptr().cast_mut());
             let entries: Vec<_> = entries.chain([null_mut()]).collect();
-            // SAFETY: the list ends with NULL and is never freed, nor are the strings of a static, which nobody writes to:
-            // what changes an environment copies it. This process has no isolates yet.
+            // SAFETY: the list ends with NULL and is never freed, nor are the strings of a static, which nobody writes
+            // to: an environment is copied before it is changed. This process has no isolates yet.
             unsafe { ffi::surus_environment_set(entries.leak().as_mut_ptr()) };
         }
     }
@@ -175,10 +175,10 @@ fn ini_text(config: &EngineConfig) -> Result<String, StartError> {
         ("log_errors", "1"),
         ("opcache.enable", "1"),
         ("opcache.jit", "off"),
-        // Isolates hold OPcache's usage lock for as long as they live; it must not kill the process for that.
+        // Isolates hold OPcache's usage lock all their life; OPcache must not kill the process for that.
         ("opcache.force_restart_timeout", "0"),
     ];
-    // A change is to be seen at once.
+    // Changes of files take effect immediately.
     let ours_too = [("opcache.revalidate_freq", "0")]
         .into_iter()
         .take(usize::from(config.dev));

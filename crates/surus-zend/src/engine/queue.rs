@@ -1,14 +1,14 @@
-//! Tasks that wait one behind the other. Only the first one is ever woken.
+//! A queue of waiting tasks. Only the first one is ever woken.
 
 use std::{
     collections::VecDeque,
     task::{Context, Poll, Waker},
 };
 
-/// In the order in which they came.
+/// Tasks in order of arrival.
 #[derive(Default)]
 pub(crate) struct Queue {
-    /// Their numbers, and whom to wake.
+    /// Their numbers and wakers.
     waiting: VecDeque<(u64, Option<Waker>)>,
     next: u64,
 }
@@ -18,7 +18,7 @@ impl Queue {
         self.waiting.is_empty()
     }
 
-    /// The last place. It is to be left.
+    /// Joins the end of the queue. The caller must [`Queue::leave`] it.
     pub(crate) fn join(&mut self) -> u64 {
         let number = self.next;
         self.next += 1;
@@ -26,7 +26,7 @@ impl Queue {
         number
     }
 
-    /// Ready when `number` is the first one and what they wait for is `free`.
+    /// Ready if `number` is the first one and the resource of the queue is `free`.
     pub(crate) fn poll(&mut self, number: u64, free: bool, cx: &mut Context<'_>) -> Poll<()> {
         let place = self.waiting.iter().position(|it| it.0 == number);
         let Some(at) = place.filter(|at| *at > 0 || !free) else {
@@ -40,7 +40,7 @@ impl Queue {
         self.waiting.retain(|it| it.0 != number);
     }
 
-    /// Whom to wake so that the first one looks again, once nothing of this is borrowed.
+    /// The waker of the first task, to be woken when the queue is no longer borrowed.
     pub(crate) fn take_first(&mut self) -> Option<Waker> {
         self.waiting.front_mut().and_then(|it| it.1.take())
     }

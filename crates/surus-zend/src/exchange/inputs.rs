@@ -71,7 +71,7 @@ pub(crate) struct Inputs {
     broken: RefCell<Vec<(Rejected, problem::InputSource)>>,
     /// Set instead of `read` on a guarded route, or made from `broken` on demand.
     refused: OnceCell<Refusal>,
-    /// For violations that PHP finds.
+    /// The inputs of the application, to answer violations that PHP finds.
     of: Option<Rc<RouteInputs>>,
     /// At boot: the application must pass its OpenAPI document.
     wants_openapi: Cell<bool>,
@@ -89,7 +89,7 @@ struct OfRoute {
 /// The inputs of each route of an application.
 #[derive(Debug)]
 pub(crate) struct RouteInputs {
-    /// By route; most have none.
+    /// Inputs by index of the route; most have none.
     routes: Vec<OfRoute>,
     messages: Messages,
 }

@@ -238,7 +238,8 @@ impl ServerVariables {
     }
 }
 
-/// As for nginx and Apache: `X_Forwarded_For` is another header than `X-Forwarded-For`, but would be the same variable.
+/// Names without underscores only, as with nginx and Apache: `X_Forwarded_For` would set the variable of
+/// `X-Forwarded-For`, which is another header.
 fn names_a_variable(header: &str) -> bool {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
     header.bytes().all(allowed)

@@ -1,4 +1,4 @@
-//! What a route asks for beside its path and method.
+//! Conditions of a route in addition to its path and method.
 
 use std::rc::Rc;
 
@@ -7,14 +7,14 @@ use regex::Regex;
 
 use super::matcher;
 
-/// Both parts have to hold.
+/// Both parts must hold.
 #[derive(Debug, Default)]
 pub(super) struct Condition {
     pub(super) host: Option<Host>,
     headers: Vec<(HeaderName, Option<String>)>,
 }
 
-/// `api.example.com`, `{tenant}.example.com`: a parameter is one label, or what its constraint says.
+/// `api.example.com`, `{tenant}.example.com`: a parameter matches one label, or its constraint.
 #[derive(Debug)]
 pub(super) struct Host {
     regex: Regex,
@@ -22,7 +22,7 @@ pub(super) struct Host {
 }
 
 impl Condition {
-    /// `headers` are lines `name` or `name: value`; one whose value is given has to be that, or a list with it.
+    /// `headers` are lines `name` or `name: value`; with a value, the header must be that, or a list with it.
     pub(super) fn new(host: &str, headers: &str) -> Result<Condition, String> {
         let mut condition = Condition::default();
         if !host.is_empty() {
@@ -41,7 +41,7 @@ impl Condition {
         Ok(condition)
     }
 
-    /// The host's parameters, if everything holds.
+    /// The host's parameters, if all conditions hold.
     pub(super) fn check(&self, host: Option<&str>, headers: &HeaderMap) -> Option<Vec<String>> {
         for (name, wanted) in &self.headers {
             let mut values = headers.get_all(name).iter();
@@ -60,7 +60,7 @@ impl Condition {
     }
 }
 
-/// Whether a header is the value, or a list with it; parameters behind a semicolon do not count.
+/// Whether a header is the value, or a list with it; parameters after a semicolon are ignored.
 fn has(header: &str, wanted: &str) -> bool {
     header.eq_ignore_ascii_case(wanted)
         || header.split(',').any(|item| {
@@ -107,7 +107,7 @@ impl Host {
     }
 }
 
-/// Text of a host's name, as an expression for it. Names are compared without a port.
+/// Text of a host name, escaped for a regular expression. Names are compared without a port.
 fn literal(text: &str) -> Result<String, String> {
     let in_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
     let in_address = |c: char| c.is_ascii_hexdigit() || matches!(c, '[' | ']' | ':' | '.');

@@ -1,5 +1,5 @@
-//! What parses bytes here, for the fuzzer (`fuzz/`) and its replay in the tests: any input is judged without a panic, and
-//! what is asserted holds for all of it.
+//! Parsers of this module for the fuzzer (`fuzz/`) and its replay in the tests: no input causes a panic, and the
+//! assertions hold for every input.
 
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
 
@@ -42,7 +42,7 @@ fn declared(index: usize, pattern: &str, host: &str, headers: &str) -> Declared 
     }
 }
 
-/// Patterns, one a line; the last one is also taken for a path.
+/// Patterns, one per line; the last one is also used as a path.
 pub(crate) fn patterns(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else {
         return;
@@ -64,7 +64,7 @@ pub(crate) fn patterns(data: &[u8]) {
     }
 }
 
-/// A path, a host and a header, a line each.
+/// A path, a host and a header, one per line.
 pub(crate) fn paths(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else {
         return;
@@ -79,7 +79,7 @@ pub(crate) fn paths(data: &[u8]) {
     ROUTER.with(|router| find(router, path, host, &headers));
 }
 
-/// A host's pattern, conditions on headers, a host and a header's value, a line each.
+/// The pattern of a host, conditions on headers, a host and the value of a header, one per line.
 pub(crate) fn conditions(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else {
         return;
@@ -98,7 +98,7 @@ pub(crate) fn conditions(data: &[u8]) {
 }
 
 fn find(router: &Router, path: &str, host: Option<&str>, headers: &HeaderMap) {
-    // As they come out of a request that the edge has let through.
+    // As in a request that the edge has accepted.
     let Ok(uri) = path.parse::<Uri>() else { return };
     if host.is_some_and(|host| host.bytes().any(|byte| !byte.is_ascii_graphic())) {
         return;

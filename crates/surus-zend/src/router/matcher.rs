@@ -1,13 +1,13 @@
-//! What one segment of a path may be.
+//! Matches one segment of a path.
 
 use std::borrow::Cow;
 
 use regex::Regex;
 
-/// A segment with one parameter or more; decoded text is compared.
+/// A segment with at least one parameter; matches decoded text.
 #[derive(Debug)]
 pub(super) struct Matcher {
-    /// The pattern without its names: equal texts match the same segments, so they share a node of the tree.
+    /// The pattern without its names: equal shapes match the same segments, so they share a node of the tree.
     pub(super) shape: String,
     kind: Kind,
 }
@@ -18,13 +18,13 @@ enum Kind {
     Int,
     Slug,
     Uuid,
-    /// A constraint of the application's own.
+    /// A regular expression of the application.
     Whole(Regex),
-    /// Text and parameters in one segment: as many groups as parameters.
+    /// Text and parameters in one segment, with a group for each parameter.
     Mixed(Regex),
 }
 
-/// A part of a segment, as it was written.
+/// A part of a segment of a pattern.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Piece {
     Text(String),
@@ -59,7 +59,7 @@ impl Matcher {
         Ok(Matcher { shape, kind })
     }
 
-    /// Nodes are tried in this order: what says more comes first.
+    /// Nodes are tried in this order: the most specific first.
     pub(super) fn rank(&self) -> u8 {
         match self.kind {
             Kind::Int | Kind::Uuid => 0,
@@ -103,7 +103,7 @@ pub(super) fn shape(piece: &Piece) -> String {
     }
 }
 
-/// A constraint as a regular expression without groups that count.
+/// A constraint as a regular expression without capture groups.
 pub(super) fn expression(constraint: &str) -> Result<String, String> {
     Ok(match constraint {
         "int" => "-?[0-9]{1,19}".to_owned(),
@@ -124,7 +124,7 @@ pub(super) fn expression(constraint: &str) -> Result<String, String> {
     })
 }
 
-/// The whole text has to match. Linear in its length, whatever the expression.
+/// The expression must match the whole text. Takes linear time, whatever the expression.
 pub(super) fn compile(expression: &str) -> Result<Regex, String> {
     Regex::new(&format!("^(?s:{expression})$")).map_err(|error| error.to_string())
 }

@@ -1,8 +1,8 @@
 //! Routes of an application, matched before PHP is entered.
 //!
-//! A tree of segments: text leads to the next node by hash, parameters are tried in the order of how much they say.
-//! Where a branch ends without the method or a condition, the search goes back, so a special route never hides a general
-//! one. A path without parameters is found with one look-up, however many routes there are.
+//! A tree of segments: text selects the next node by hash, parameters are tried from the most to the least specific. If
+//! a branch has no endpoint for the method or fails a condition, the search backtracks, so a specific route never hides
+//! a general one. A path without parameters is found with one look-up, however many routes there are.
 
 mod condition;
 #[cfg(any(test, fuzzing))]
@@ -14,7 +14,7 @@ mod pattern;
 use std::{borrow::Cow, rc::Rc};
 
 use http::{HeaderMap, Method};
-// Clients choose what is looked up, but not what is in the maps: no collision can be made.
+// Clients choose the keys of look-ups, but not those in the maps: they cannot cause collisions.
 use rustc_hash::FxHashMap;
 
 use condition::Condition;
@@ -24,12 +24,12 @@ use pattern::Segment;
 /// A route as the application declares it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Declared {
-    /// Separated by commas, or "*" for those without a route of their own. Without a pattern: "404" or "405" for the
-    /// route that answers what no other does.
+    /// Separated by commas; "*" for all methods without a route of their own. Without a pattern: "404" or "405" for the
+    /// route that answers requests that no other route takes.
     pub(crate) methods: String,
     pub(crate) pattern: String,
     pub(crate) host: String,
-    /// One `name` or `name: value` a line.
+    /// A line `name` or `name: value` for each.
     pub(crate) headers: String,
     /// For people: its name and handler.
     pub(crate) about: String,
@@ -38,7 +38,7 @@ pub(crate) struct Declared {
     pub(crate) index: i64,
 }
 
-/// What is matched of a request.
+/// The parts of a request that are matched.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Target<'a> {
     pub(crate) method: &'a Method,
@@ -47,7 +47,7 @@ pub(crate) struct Target<'a> {
     pub(crate) headers: &'a HeaderMap,
 }
 
-/// What a request line leads to.
+/// The result of a search.
 #[derive(Debug)]
 pub(crate) enum Match {
     Found {
@@ -61,7 +61,7 @@ pub(crate) enum Match {
         /// The route that answers in this case.
         index: Option<i64>,
     },
-    /// The path is a route's but for a slash at its end.
+    /// There is a route for the path with, or without, a slash at its end.
     Redirect {
         path: String,
     },
@@ -69,7 +69,7 @@ pub(crate) enum Match {
     Malformed,
 }
 
-/// What a path ends with.
+/// A route at the end of a path.
 #[derive(Debug)]
 struct Endpoint {
     methods: Vec<String>,
@@ -93,23 +93,23 @@ pub(crate) struct Router {
     plain: FxHashMap<Box<str>, Vec<Endpoint>>,
     not_found: Option<i64>,
     not_allowed: Option<i64>,
-    /// Some route asks for a host or a header.
+    /// Whether a route has a condition on the host or a header.
     has_conditions: bool,
 }
 
 const ANY: &str = "*";
 
-/// What routes take, by the shape of their path, method and conditions: no two take the same.
+/// Routes by the shape of their path, method and conditions: these must be unique.
 type Known<'r> = FxHashMap<(String, &'r str, &'r str, &'r str), &'r Declared>;
 
-/// What is wrong with a pattern, if something is.
+/// The error in a pattern, if it has one.
 #[cfg(not(fuzzing))]
 pub(crate) fn pattern_error(pattern: &str) -> Option<String> {
     pattern::parse(pattern).err()
 }
 
 impl Router {
-    /// The error names the pattern that is wrong, and where it is declared.
+    /// The error names the invalid pattern, and where it is declared.
     pub(crate) fn new(routes: &[Declared]) -> Result<Router, String> {
         let mut router = Router::default();
         let mut known = FxHashMap::default();
@@ -171,7 +171,7 @@ impl Router {
         Ok(())
     }
 
-    /// Whether [`Target::host`] and [`Target::headers`] are looked at.
+    /// Whether [`Target::host`] and [`Target::headers`] are used.
     pub(crate) fn has_conditions(&self) -> bool {
         self.has_conditions
     }
@@ -210,7 +210,7 @@ impl Router {
         }
     }
 
-    /// The path with a slash at its end, or without the one it has, if that is a route's.
+    /// The path with a slash added to or removed from its end, if there is a route for that.
     fn other_slash(&self, target: &Target<'_>) -> Option<String> {
         let path = match target.path.strip_suffix('/') {
             Some(path) => path.to_owned(),
@@ -231,7 +231,7 @@ impl Router {
     }
 }
 
-/// The path that only these segments match.
+/// The path that these segments match, if they have no parameters.
 fn plain(segments: &[Segment]) -> Option<Box<str>> {
     let mut path = String::new();
     for segment in segments {
@@ -245,7 +245,7 @@ fn plain(segments: &[Segment]) -> Option<Box<str>> {
     (!path.contains('%')).then(|| path.into())
 }
 
-/// Those with a condition first: they say more.
+/// Inserts an endpoint; those with a condition come first, since they are more specific.
 fn insert(ends: &mut Vec<Endpoint>, endpoint: Endpoint) {
     let at = match endpoint.condition {
         None => ends.len(),
@@ -255,7 +255,7 @@ fn insert(ends: &mut Vec<Endpoint>, endpoint: Endpoint) {
 }
 
 impl Node {
-    /// Where a path of these segments ends; makes the way to it.
+    /// The endpoints of a path with these segments; creates the nodes that are missing.
     fn ends(&mut self, segments: Vec<Segment>) -> &mut Vec<Endpoint> {
         let mut node = self;
         for segment in segments {
@@ -314,7 +314,7 @@ impl Node {
     }
 }
 
-/// The entry of this matcher; made at its place if there is none.
+/// The index of this matcher's entry; inserts it at its rank if there is none.
 fn position<T: Default>(entries: &mut Vec<(Matcher, T)>, matcher: Matcher) -> usize {
     if let Some(at) = entries.iter().position(|(m, _)| m.shape == matcher.shape) {
         return at;
@@ -325,7 +325,7 @@ fn position<T: Default>(entries: &mut Vec<(Matcher, T)>, matcher: Matcher) -> us
     at
 }
 
-/// The endpoint for the method, of those whose conditions hold; the methods of the others are noted.
+/// The endpoint for the method whose condition holds. Without one, adds the methods of such endpoints to `allow`.
 fn choose(
     ends: &[Endpoint],
     target: &Target<'_>,

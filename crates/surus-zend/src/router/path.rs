@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 /// The decoded segments; an encoded slash stays inside its segment. None if the path does not start with a slash, is
-/// wrongly encoded, not UTF-8, or has a NUL byte, which no file name and no text has.
+/// encoded incorrectly, is not UTF-8, or has a NUL byte, which is invalid in file names and texts.
 pub(super) fn segments(path: &str) -> Option<Vec<Cow<'_, str>>> {
     path.strip_prefix('/')?.split('/').map(decode).collect()
 }
@@ -29,7 +29,7 @@ fn decode(segment: &str) -> Option<Cow<'_, str>> {
     String::from_utf8(decoded).ok().map(Cow::Owned)
 }
 
-/// Whether a decoded segment leads out of a folder. One with an encoded slash may hide such a step.
+/// Whether a decoded segment has a step `.` or `..`, which may be hidden behind an encoded slash.
 pub(super) fn climbs(segment: &str) -> bool {
     segment
         .split(['/', '\\'])

@@ -14,16 +14,16 @@ pub(super) struct Pattern {
 pub(super) enum Segment {
     Text(Box<str>),
     Dynamic(Matcher),
-    /// All that follows.
+    /// All remaining segments.
     Rest(Matcher),
 }
 
-/// A path as it was written.
+/// A parsed pattern.
 #[derive(Debug)]
 pub(super) struct Parsed {
-    /// The longest one first; each leaves out one optional segment more.
+    /// The longest one first; each omits one more optional segment.
     pub(super) variants: Vec<Pattern>,
-    /// Of the parameters, in order. A shorter variant has the first ones.
+    /// The names of the parameters, in order. A shorter variant has the first ones.
     pub(super) names: Vec<Rc<str>>,
     /// The path without its names: two with the same shape match the same requests.
     pub(super) shape: String,
@@ -86,7 +86,7 @@ pub(super) fn parse(pattern: &str) -> Result<Parsed, String> {
     })
 }
 
-/// Mistakes that would make a pattern that nothing matches: it is compared with the decoded path.
+/// Finds mistakes that would make a pattern match nothing: it is compared with the decoded path.
 fn check_text(path: &str) -> Result<(), String> {
     let mut depth = 0usize;
     let bytes = path.as_bytes();
@@ -114,7 +114,7 @@ fn check_text(path: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// At slashes that are not inside braces.
+/// Splits at slashes that are not inside braces.
 fn split(path: &str) -> Result<Vec<&str>, String> {
     let (mut depth, mut begin) = (0usize, 0);
     let mut parts = Vec::new();
@@ -176,7 +176,7 @@ fn segment(text: &str, names: &mut Vec<Rc<str>>) -> Result<Draft, String> {
     Ok(draft)
 }
 
-/// `name`, `name?` or `name*`, and a constraint behind a colon.
+/// `name`, `name?` or `name*`, optionally with a constraint after a colon.
 fn parameter(inside: &str, draft: &mut Draft, names: &mut Vec<Rc<str>>) -> Result<(), String> {
     let (name, constraint) = inside
         .split_once(':')

@@ -84,7 +84,7 @@ impl Classic {
         })
     }
 
-    /// Runs `script` for the request. Dropping the future tells PHP that the client has left.
+    /// Runs `script` for the request. Dropping the future tells PHP that the client has disconnected.
     pub async fn call(&self, request: Request, script: Script) -> Response<ResponseBody> {
         let exchange = Exchange::new(request, Some(script), self.dev);
         let task = match self.pool.clone().acquire().await {

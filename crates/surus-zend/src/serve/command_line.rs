@@ -38,7 +38,7 @@ const PACE: Duration = Duration::from_millis(2);
 /// Exit status of a process whose neighbour noticed a change by the script, or ended.
 const DISTURBED: i32 = 70;
 
-/// What php-cli sets before the options of `-d`.
+/// The settings that php-cli makes before those of `-d`.
 pub const SETTINGS: &str =
     "html_errors=0\nregister_argc_argv=1\nimplicit_flush=1\noutput_buffering=0\n\
     max_execution_time=0\nmax_input_time=-1\nopcache.force_restart_timeout=0\n";

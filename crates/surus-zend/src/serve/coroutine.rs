@@ -99,7 +99,7 @@ impl Drop for Admission {
 pub enum Answer {
     /// PHP did not park, or was not needed.
     Now(Response<ResponseBody>),
-    /// Dropping the future tells PHP that the client has left.
+    /// Dropping the future tells PHP that the client has disconnected.
     Later(Pin<Box<dyn Future<Output = Response<ResponseBody>>>>),
 }
 
@@ -168,7 +168,7 @@ impl Coroutine {
             .collect())
     }
 
-    /// Answers one request. Dropping the future tells PHP that the client has left.
+    /// Answers one request. Dropping the future tells PHP that the client has disconnected.
     pub async fn call(&self, request: Request) -> Response<ResponseBody> {
         self.answer(request).wait().await
     }

@@ -49,7 +49,7 @@ pub(crate) fn allow(isolate: &Rc<Isolate>) {
     ISOLATE.set(Rc::downgrade(isolate));
 }
 
-/// What an application has declared.
+/// The routes and inputs that an application has declared.
 struct Application {
     router: Option<Router>,
     inputs: Option<Rc<RouteInputs>>,

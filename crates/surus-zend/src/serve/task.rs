@@ -208,7 +208,7 @@ impl Task {
                     None
                 }
             };
-            // The task that holds the isolate may be queued behind this ticket: then the ticket must not be kept.
+            // The task that holds the isolate may be queued after this ticket: then the ticket must not be kept.
             let turn_of_its_own = ticket.filter(|_| !self.isolate.is_held_from(self.raw));
             self.wait_for_turn(watch).await;
             turn = self.resume();

@@ -2,8 +2,8 @@
 
 use std::{io, ptr, slice, sync::atomic::AtomicU64};
 
-/// Zeros that processes forked from this one share with it, for as long as the process lives. Of the memory the kernel gives
-/// what is touched.
+/// Zeroed memory that processes forked from this one share with it. It is never unmapped. The kernel allocates pages on
+/// first use.
 pub(crate) fn zeros(bytes: usize) -> io::Result<*mut u8> {
     // SAFETY: a new anonymous mapping.
     let memory = unsafe {
@@ -22,7 +22,7 @@ pub(crate) fn zeros(bytes: usize) -> io::Result<*mut u8> {
     Ok(memory.cast())
 }
 
-/// Counters of that memory.
+/// Counters in such memory.
 pub fn shared_counters(count: usize) -> io::Result<&'static [AtomicU64]> {
     let memory = zeros(count.max(1) * size_of::<AtomicU64>())?;
     // SAFETY: page-aligned, zeroed, of that size and never unmapped; only atomic operations reach it.

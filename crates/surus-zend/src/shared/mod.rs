@@ -1,4 +1,4 @@
-//! Memory of a master and its workers: buckets of tokens, and the cache of the application.
+//! Memory shared by the master and its workers: token buckets, and the cache of applications.
 
 pub(crate) mod cache;
 pub(crate) mod memory;

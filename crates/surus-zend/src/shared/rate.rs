@@ -1,8 +1,8 @@
 //! Token buckets that all workers of a server share.
 //!
-//! A bucket is one number: the time at which it will be full again (the generic cell rate algorithm, ITU-T I.371, which is a
-//! token bucket without a counter). It fits one atomic, so no lock is held when a worker dies. A bucket that is full is
-//! as good as none, so its entry may be taken; where all entries of a key are in use, the one that is fullest is.
+//! A bucket is one number: the time at which it will be full again (the generic cell rate algorithm, ITU-T I.371, which
+//! is a token bucket without a counter). It fits one atomic, so no lock is held when a worker dies. A full bucket is
+//! the same as none, so its entry may be reused; if all entries for a key are in use, the fullest bucket is replaced.
 
 use std::{
     hash::{BuildHasher, Hasher, RandomState},
@@ -16,9 +16,9 @@ use std::{
 
 use super::memory;
 
-/// Of 16 bytes each: 2 MB of address space, of which the kernel gives what is touched.
+/// Of 16 bytes each: 2 MB of address space; the kernel allocates pages on first use.
 const ENTRIES: usize = 128 * 1024;
-/// Places that a key may have.
+/// The number of entries that a key may use.
 const WAYS: usize = 8;
 
 struct Entry {
@@ -36,11 +36,11 @@ struct Table {
 
 static TABLE: OnceLock<Table> = OnceLock::new();
 
-/// What a bucket says.
+/// The answer of a bucket.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Taken {
     pub(crate) allowed: bool,
-    /// Whole tokens that are left.
+    /// Whole tokens left.
     pub(crate) remaining: u64,
     /// Until a request of this cost would be allowed; zero if it was.
     pub(crate) retry_after: Duration,
@@ -56,12 +56,12 @@ pub(crate) fn start() {
     });
 }
 
-/// None if the memory could not be had.
+/// Empty if the memory could not be allocated.
 fn entries() -> &'static [Entry] {
     let Ok(memory) = memory::zeros(ENTRIES * size_of::<Entry>()) else {
         return &[];
     };
-    // SAFETY: page-aligned and of that size; zeros are valid entries; never unmapped, and only atomic operations reach it.
+    // SAFETY: page-aligned, of that size; zeros are valid entries; never unmapped, only accessed by atomic operations.
     unsafe { slice::from_raw_parts(memory.cast(), ENTRIES) }
 }
 
@@ -76,7 +76,7 @@ fn now() -> u64 {
 }
 
 /// Takes `cost` tokens from the bucket of `key`, which holds `burst` and gains `rate` a second. Without memory for a
-/// table, or for a rate that is none, everything is allowed.
+/// table, or with an invalid rate, everything is allowed.
 pub(crate) fn take(key: &[u8], rate: f64, burst: f64, cost: f64) -> Taken {
     let Some(table) = TABLE.get().filter(|table| !table.entries.is_empty()) else {
         return free(burst);
@@ -117,7 +117,7 @@ fn entry(ways: &[Entry], hash: u64, now: u64) -> &Entry {
             (victim, least) = (entry, full_at);
         }
     }
-    // Two workers may take one entry at the same time: one bucket begins anew, which costs nobody anything but a token.
+    // Two workers may take one entry at the same time: then one bucket starts again, which costs a token at most.
     victim.full_at.store(now, Ordering::Relaxed);
     victim.key.store(hash, Ordering::Release);
     victim

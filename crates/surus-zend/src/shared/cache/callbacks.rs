@@ -1,4 +1,4 @@
-//! What C calls.
+//! Functions that C calls.
 
 use std::{cell::RefCell, ffi::c_int};
 
@@ -16,7 +16,7 @@ unsafe extern "C" fn surus_rs_cache_read(
     value: *mut Str,
     kind: *mut c_int,
 ) -> bool {
-    // SAFETY: C passes readable bytes, and places for the answer, which stays where it is until the next call.
+    // SAFETY: C passes readable bytes, and places for the answer, which stays valid until the next call.
     unsafe {
         let found = super::read(key.bytes(), nanoseconds(now));
         LAST.with_borrow_mut(|last| {

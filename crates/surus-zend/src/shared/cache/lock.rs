@@ -1,12 +1,12 @@
-//! A lock between processes. Who dies with it leaves it to the next one, who is told.
+//! A lock between processes. If its holder dies, the next process gets it and is notified of that.
 
 use std::{cell::UnsafeCell, mem::MaybeUninit};
 
-/// Whoever holds it copies some bytes: longer than this only somebody does who was stopped, and the requests of this worker
-/// should not stop with him.
+/// A holder only copies some bytes: it takes longer than this only if its process was stopped, and the requests of this
+/// worker must not wait for that.
 const PATIENCE_NANOSECONDS: i64 = 50_000_000;
 
-/// In memory that processes share; it does not move.
+/// A lock in memory that processes share; it does not move.
 #[repr(transparent)]
 pub(super) struct Lock(UnsafeCell<libc::pthread_mutex_t>);
 
@@ -20,7 +20,7 @@ pub(super) struct Held<'a> {
 impl Lock {
     /// # Safety
     ///
-    /// `place` is where it will stay, in shared memory that nobody uses yet.
+    /// `place` is its final address, in shared memory that is not used yet.
     pub(super) unsafe fn make(place: *mut Lock) -> bool {
         // SAFETY: the attributes are initialised by the first call; the caller vouches for the place.
         unsafe {
@@ -38,9 +38,9 @@ impl Lock {
         }
     }
 
-    /// None if it is not to be had soon.
+    /// None if it stays locked for [`PATIENCE_NANOSECONDS`].
     pub(super) fn hold(&self) -> Option<Held<'_>> {
-        // SAFETY: the mutex was made; the time is writable, and given as the clock says it.
+        // SAFETY: the mutex was initialised; the time is writable, and an absolute time of the right clock.
         let result = unsafe {
             match libc::pthread_mutex_trylock(self.0.get()) {
                 libc::EBUSY => {

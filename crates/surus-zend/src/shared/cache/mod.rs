@@ -1,8 +1,8 @@
-//! A cache that all workers of a server share: texts by key, until a time, in memory of a fixed size.
+//! A cache that all workers of a server share: texts by key, with an expiry time, in memory of a fixed size.
 //!
-//! The memory is mapped before the fork and cut into shards, each with a lock of its own that survives the death of who
-//! holds it. A shard is a ring to which entries are appended, over the oldest ones, and an index into it. So there is
-//! nothing to free and nothing that fragments, and what is written costs the same whether there is room or not.
+//! The memory is mapped before the fork and divided into shards, each with a lock of its own that survives the death of
+//! its holder. A shard is a ring to which entries are appended, over the oldest ones, and an index into it. So there is
+//! nothing to free and no fragmentation, and a write costs the same whether the ring is full or not.
 
 mod callbacks;
 mod lock;
@@ -16,17 +16,17 @@ use std::{
 use super::memory;
 use shard::{Shard, SLOT_BYTES};
 
-/// More of them than workers, so that these seldom wait for each other.
+/// Several, so that workers seldom wait for each other.
 const SHARDS: usize = 8;
-/// Less would have no room for anything.
+/// The smallest size of a cache: less would have no room for entries.
 const LEAST_BYTES: usize = 1 << 20;
-/// An entry has at most this part of a shard: one that takes it all would drive out the others.
+/// An entry may use a fourth of a shard: a larger one would evict too many others.
 const LARGEST_PART: usize = 4;
 
-/// What is kept under a key.
+/// The value of a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Value {
-    /// What the writer says of the bytes.
+    /// The type of the bytes, as the writer has set it.
     pub(crate) kind: u8,
     pub(crate) bytes: Vec<u8>,
 }
@@ -39,33 +39,33 @@ struct Cache {
 
 static CACHE: OnceLock<Cache> = OnceLock::new();
 
-/// Makes it, of about so many bytes, 0 for none; before the fork, so that all workers have the same. Of the memory the
-/// kernel gives what is used.
+/// Creates the cache, of about `bytes` bytes, 0 for none; before the fork, so that all workers share it. The kernel
+/// allocates pages on first use.
 pub(crate) fn start(bytes: usize) {
     CACHE.get_or_init(|| Cache::new(bytes));
 }
 
-/// On the command line there is nobody to share it with.
+/// The cache. On the command line it is created on first use, and not shared.
 fn cache() -> &'static Cache {
     CACHE.get_or_init(|| Cache::new(LEAST_BYTES * 16))
 }
 
-/// The value of a key, unless its time is over at `now` (nanoseconds of the monotonic clock, as PHP's `hrtime()`).
+/// The value of a key, unless it has expired at `now` (nanoseconds of the monotonic clock, as PHP's `hrtime()`).
 pub(crate) fn read(key: &[u8], now: u64) -> Option<Value> {
     cache().read(key, now)
 }
 
-/// Keeps a value until a time. False if it is too large, or if the memory could not be had.
+/// Stores a value until a time. False if it is too large, there is no memory, or the lock is not available.
 pub(crate) fn write(key: &[u8], kind: u8, bytes: &[u8], until: u64) -> bool {
     cache().write(key, kind, bytes, until)
 }
 
-/// False: it may still be there.
+/// Removes a key. False: it may still be there.
 pub(crate) fn remove(key: &[u8]) -> bool {
     cache().remove(key)
 }
 
-/// Forgets all keys that begin like this. False: some may still be there.
+/// Removes all keys with this prefix. False: some may still be there.
 pub(crate) fn clear(prefix: &[u8]) -> bool {
     cache().clear(prefix)
 }
@@ -110,7 +110,7 @@ impl Cache {
         let Some(mut ring) = shard.lock() else {
             return false;
         };
-        // What was there is the past, also if there is no room for what takes its place.
+        // The old value is removed even if the new one is too large.
         ring.remove(key, hash);
         ring.write(key, hash, kind, bytes, until)
     }

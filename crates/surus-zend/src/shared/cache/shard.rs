@@ -1,7 +1,7 @@
 //! A part of the cache: a lock, a ring of entries, and an index into it.
 //!
-//! Positions count all bytes that were ever written; where one is in memory is its remainder. An entry is whole for as
-//! long as less than a ring's size was written behind its beginning.
+//! Positions count all bytes that were ever written; a position modulo the ring's size is its place in memory. An entry
+//! is intact until the size of the ring was written from its beginning on.
 
 use std::slice;
 
@@ -10,23 +10,23 @@ use super::{
     Value, LARGEST_PART,
 };
 
-/// One slot of the index for this many bytes of the ring: about what a small entry has.
+/// Bytes of the ring for each slot of the index: about the size of a small entry.
 const BYTES_PER_SLOT: usize = 128;
 /// Slots that a key may have.
 const WAYS: usize = 8;
 pub(super) const SLOT_BYTES: usize = size_of::<Slot>();
-/// Of an entry before its key: lengths of key and value, kind; entries begin at multiples of 16.
+/// Bytes of an entry before its key: lengths of key and value, kind. Entries begin at multiples of it.
 const HEAD: usize = 16;
 
 /// At the beginning of a shard's memory.
 #[repr(C)]
 struct Header {
     lock: Lock,
-    /// How much was written.
+    /// All bytes that were ever written.
     written: u64,
 }
 
-/// Where an entry is; all zeros: nowhere. Any bytes are a valid slot.
+/// The place of an entry; a slot of zeros is empty. Any bytes are a valid slot.
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct Slot {
@@ -34,18 +34,18 @@ struct Slot {
     position: u64,
     /// Nanoseconds of the monotonic clock.
     until: u64,
-    /// Keeps slots from crossing lines of the processor's cache.
+    /// Padding: a slot must not cross a cache line.
     unused: u64,
 }
 
-/// A shard's memory; what is in it is reached through its lock only.
+/// The memory of a shard, which is only accessed under its lock.
 pub(super) struct Shard {
     header: *mut Header,
     slots: usize,
     ring: usize,
 }
 
-// SAFETY: the memory is never unmapped, and used by who holds the lock in it.
+// SAFETY: the memory is never unmapped, and only the holder of its lock uses it.
 unsafe impl Send for Shard {}
 // SAFETY: as above.
 unsafe impl Sync for Shard {}
@@ -55,7 +55,7 @@ pub(super) struct Ring<'a> {
     written: &'a mut u64,
     slots: &'a mut [Slot],
     bytes: &'a mut [u8],
-    /// Dropped behind the others.
+    /// Dropped after the other fields.
     _held: Held<'a>,
 }
 
@@ -68,7 +68,7 @@ impl Shard {
         let slots = (bytes / (BYTES_PER_SLOT + SLOT_BYTES) / WAYS).max(1) * WAYS;
         let ring = bytes.checked_sub(head + slots * SLOT_BYTES)? / HEAD * HEAD;
         let header: *mut Header = memory.cast();
-        // SAFETY: the header fits, and is nobody's yet.
+        // SAFETY: the header fits, and nobody uses it yet.
         let locked = unsafe { Lock::make(&raw mut (*header).lock) };
         (locked && ring > 0).then_some(Shard {
             header,
@@ -77,13 +77,13 @@ impl Shard {
         })
     }
 
-    /// None if somebody holds it for too long.
+    /// None if the lock is held for too long.
     pub(super) fn lock(&self) -> Option<Ring<'_>> {
         let head = size_of::<Header>().next_multiple_of(SLOT_BYTES);
         // SAFETY: the lock was made, and is only used as such.
         let held = unsafe { &(*self.header).lock }.hold()?;
-        // SAFETY: the three parts lie in the shard's memory beside each other, any bytes are valid in them, and who holds
-        // the lock is the only one that uses them.
+        // SAFETY: the three parts do not overlap in the shard's memory, any bytes are valid in them, and only the
+        // holder of the lock uses them.
         let mut ring = unsafe {
             let memory: *mut u8 = self.header.cast();
             Ring {
@@ -116,7 +116,7 @@ impl Ring<'_> {
         })
     }
 
-    /// The key must not be there. False if the entry is too large.
+    /// Adds a key, which must not be there. False if the entry is too large.
     pub(super) fn write(
         &mut self,
         key: &[u8],
@@ -135,7 +135,7 @@ impl Ring<'_> {
         }
         let mut at = self.place(*self.written);
         if at + size > self.bytes.len() {
-            // Entries are in one piece: what is left at the end stays free.
+            // Entries are contiguous: the rest of the ring stays unused.
             *self.written += (self.bytes.len() - at) as u64;
             at = 0;
         }
@@ -181,7 +181,7 @@ impl Ring<'_> {
         }
     }
 
-    /// Whoever was here last has died: nothing of the index is believed.
+    /// Clears the index: the last holder of the lock died, so the index may be inconsistent.
     fn forget(&mut self) {
         for slot in self.slots.iter_mut() {
             slot.hash = 0;

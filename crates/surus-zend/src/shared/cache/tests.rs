@@ -94,7 +94,7 @@ fn small_entries_fill_the_index_before_the_ring() {
     assert!(text(&cache, &format!("{}", count - 1), 0).is_some());
 }
 
-/// Many at once, in processes of their own: what is read is whole, and was written under this key.
+/// Concurrent processes: each value that is read is complete, and was written under its key.
 #[test]
 fn processes_write_at_the_same_time() {
     let cache = Cache::new(LEAST_BYTES);
