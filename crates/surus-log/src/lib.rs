@@ -3,7 +3,7 @@
 //! there is no room for are dropped and counted.
 //!
 //! - [`sink`]: one log, its lines that wait, and who writes them
-//! - [`place`]: what is written to: standard output, standard error or a file
+//! - [`target`]: what is written to: standard output, standard error or a file
 //! - [`mod@line`]: the format of the server's own lines; [`clock`]: its time
 //! - [`mod@dropped`]: how many lines were dropped, in memory that all processes of a server share
 //!
