@@ -1,5 +1,5 @@
-//! What parses bytes here, for the fuzzer (`fuzz/`) and its replay in the tests: any input is judged without a panic, and
-//! what is asserted holds for all of it.
+//! Targets for the fuzzer (`fuzz/`) and its replay in the tests, one for each parser: no input may panic, and the
+//! assertions hold for all of them.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -38,13 +38,13 @@ fn headers(data: &[u8], names: &[HeaderName]) -> HeaderMap {
     headers
 }
 
-/// A header is found at its last byte, and not before.
+/// A header is complete at its last byte, and not before.
 pub fn proxy_protocol(data: &[u8]) {
     let Parsed::Complete { length, .. } = proxy_protocol::parse(data) else {
         return;
     };
     assert!(length <= data.len());
-    // What follows does not matter, and nothing less will do.
+    // Bytes after the header do not matter, and all of its bytes are needed.
     assert_eq!(
         proxy_protocol::parse(&data[..length]),
         proxy_protocol::parse(data)
@@ -54,7 +54,7 @@ pub fn proxy_protocol(data: &[u8]) {
     }
 }
 
-/// Ranges lie within the file, and are no more than the whole.
+/// Ranges lie within the file, and together are not longer than it.
 pub fn range(data: &[u8]) {
     for length in [0, 1, 1000, u64::MAX] {
         if let Ranges::Satisfiable(spans) = range::parse(data, length) {
@@ -68,7 +68,7 @@ pub fn range(data: &[u8]) {
     }
 }
 
-/// No encoding is taken twice.
+/// No encoding is accepted twice.
 pub fn accept_encoding(data: &[u8]) {
     let headers = headers(data, &[ACCEPT_ENCODING]);
     let taken: Vec<_> = accepted(headers.get_all(ACCEPT_ENCODING), SMALL).collect();
@@ -78,7 +78,7 @@ pub fn accept_encoding(data: &[u8]) {
     is_compressible(data);
 }
 
-/// Whatever a client writes, the address that the nearest proxy has added is the one that counts.
+/// Whatever a client sends, the address that the nearest proxy has added counts.
 pub fn forwarded(data: &[u8]) {
     let peer = "10.1.1.1:9".parse().expect("an address");
     let connection = Connection::new(peer, peer);
@@ -104,7 +104,7 @@ pub fn forwarded(data: &[u8]) {
     }
 }
 
-/// A network is printed as it can be read.
+/// A printed network parses to the same network.
 pub fn network(data: &[u8]) {
     let Some(network) = text(data).and_then(|text| text.parse::<Network>().ok()) else {
         return;
@@ -112,7 +112,7 @@ pub fn network(data: &[u8]) {
     assert_eq!(network.to_string().parse(), Ok(network));
 }
 
-/// However it is cut, it is the same.
+/// The result does not depend on how the input is split.
 pub fn frames(data: &[u8]) {
     let Some((&size, data)) = data.split_first() else {
         return;
@@ -127,11 +127,11 @@ pub fn frames(data: &[u8]) {
         assert_eq!(whole.is_open(), by_bytes.is_open());
         has_ended |= ended;
     }
-    // Before its end nothing is a head, and after it something may be.
+    // Any input either ends a frame, or leaves one open.
     assert!(data.is_empty() || has_ended || whole.is_open());
 }
 
-/// A normalised path leads nowhere else than it says, and is the same when it is read again.
+/// A normalised path has no `.`, `..` or empty segments, and stays the same when it is parsed again.
 pub fn path(data: &[u8]) {
     let Some(Ok(path)) = text(data).map(normalise) else {
         return;
@@ -142,11 +142,11 @@ pub fn path(data: &[u8]) {
     assert!(path
         .split(|&byte| byte == b'/')
         .all(|step| step != b".." && step != b"."));
-    // Encoded and read again it is the same.
+    // Encoded and parsed again it is the same.
     assert_eq!(normalise(&encode(&path)), Ok(path));
 }
 
-/// Where something is under every name: what it is depends on the name's length.
+/// A file system in which the kind of every path depends on the length of its name.
 struct Everything;
 
 impl FileSystem for Everything {
@@ -169,7 +169,7 @@ impl FileSystem for Everything {
     }
 }
 
-/// Nothing outside of a site's folder, nothing hidden, and no source is served.
+/// No file outside of a site's folder, no hidden file and no source is served.
 pub fn site(data: &[u8]) {
     let (Some(raw), Ok(site)) = (text(data), Site::new(Path::new("/"), "index.php")) else {
         return;
@@ -198,7 +198,7 @@ pub fn site(data: &[u8]) {
     }
 }
 
-/// Who has the file as it is gets 304, whatever else is asked.
+/// A client with the current version of a file gets 304, whatever other headers it sends.
 pub fn conditional(data: &[u8]) {
     let modified = SystemTime::UNIX_EPOCH + Duration::from_millis(1_700_000_000_500);
     let validators = Validators::new(modified, 1000, "-br");
@@ -211,7 +211,7 @@ pub fn conditional(data: &[u8]) {
     assert_eq!(validators.judge(&headers), Verdict::NotModified);
 }
 
-/// Ids can be sent on, and are taken over again.
+/// Ids can be passed on, and are accepted then.
 pub fn ids(data: &[u8]) {
     let trace = HeaderName::from_static("traceparent");
     let request = HeaderName::from_static("x-request-id");
@@ -220,7 +220,7 @@ pub fn ids(data: &[u8]) {
     assert!(!id.is_empty() && id.as_bytes().iter().all(u8::is_ascii_graphic));
     let parent = headers[trace].to_str().expect("hexadecimal digits");
     assert!(parent.len() >= 55 && parent.is_ascii());
-    // What was made or taken over is taken over.
+    // A generated or accepted id is accepted again.
     assert_eq!(identify(&mut headers), id);
 }
 
@@ -245,7 +245,7 @@ pub fn request(data: &[u8]) {
     }
 }
 
-/// A form with the boundary `b`, behind the size of the pieces that it comes in.
+/// A form with the boundary `b`, after one byte with the size of the pieces in which it arrives.
 pub fn files_of_form(data: &[u8]) {
     let Some((&size, body)) = data.split_first() else {
         return;

@@ -3,16 +3,17 @@
 //! One edge runs on one thread, on a current-thread tokio runtime inside a `LocalSet`. It accepts connections, speaks
 //! HTTP/1 and HTTP/2, and hands each request to a [`Backend`]. It knows nothing about PHP.
 //!
-//! Each folder uses those below it, and none above it; docs/architecture.md draws them, and `tests/tests/structure.rs` looks.
+//! Each folder uses those below it, and none above it; docs/architecture.md shows them, and `tests/tests/structure.rs`
+//! checks it.
 //!
 //! - [`server`]: the accept loops, and the life of one connection
 //! - [`http1`], [`http2`]: the engines of the protocols
-//! - [`request`]: a request's way to the backend and back
-//! - [`body`], [`response`]: the bodies on both sides of it
+//! - [`request`]: passes requests to the backend, and its responses back
+//! - [`body`], [`response`]: request bodies and responses
 //! - [`files`]: static files, and which script a path of a classic site means
-//! - [`connection`]: the state of one connection, its bytes, and the timeouts of all
-//! - [`limits`]: what clients may take; [`log`]: what is written down of them; [`client`]: who they are
-//! - [`os`]: what is asked of the kernel
+//! - [`connection`]: the state and the transport of a connection, and the timeouts of all
+//! - [`limits`]: limits on what clients may use; [`log`]: log entries about them; [`client`]: their addresses
+//! - [`os`]: system calls
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]

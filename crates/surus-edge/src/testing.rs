@@ -1,5 +1,5 @@
-//! Connections in memory, cut as a test wants it: what is spoken over them needs no socket, and time passes only where
-//! everybody waits.
+//! Connections in memory, with input split as a test wants it: they need no socket, and time passes only when all tasks
+//! wait.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -18,21 +18,21 @@ use crate::request::edge::Edge;
 use crate::server::lifecycle;
 use crate::{Backend, Connection};
 
-/// What a client does when it has sent all it has.
+/// What a client does after it has sent everything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Then {
     /// It waits for the server to close.
     Waits,
-    /// It says that nothing more will come.
+    /// It closes its sending direction.
     Ends,
 }
 
-/// A client that sends one piece a turn, and takes whatever it gets.
+/// A client that sends one piece per turn, and reads everything.
 #[derive(Debug)]
 struct Memory {
     pieces: RefCell<VecDeque<Bytes>>,
     then: Then,
-    /// The next piece has come.
+    /// The next piece is readable.
     has_come: Cell<bool>,
     received: Rc<RefCell<Vec<u8>>>,
 }
@@ -108,7 +108,7 @@ impl Transport for Memory {
     }
 }
 
-/// What a client that sends these pieces gets until its connection is closed.
+/// Returns what a client that sends these pieces receives until its connection is closed.
 pub(crate) async fn talk<B: Backend>(
     edge: &Rc<Edge<B>>,
     pieces: Vec<Bytes>,
@@ -132,7 +132,7 @@ pub(crate) async fn talk<B: Backend>(
     received.take()
 }
 
-/// Runs this with an edge whose timeouts and flushes work.
+/// Runs `work` with an edge whose sweep and flusher run.
 pub(crate) fn with<B: Backend, F: Future<Output = ()>>(
     edge: Edge<B>,
     work: impl FnOnce(Rc<Edge<B>>) -> F,

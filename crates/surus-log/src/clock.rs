@@ -7,7 +7,7 @@ const MONTHS: [&str; 12] = [
     "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
 ];
 
-/// A moment as people write it.
+/// A moment, as date and time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Clock {
     year: u64,
@@ -52,7 +52,7 @@ impl Clock {
         }
     }
 
-    /// `06/Nov/1994:08:49:37 +0000`, as web servers have it in their access logs.
+    /// `06/Nov/1994:08:49:37 +0000`, the format of most web servers' access logs.
     pub fn common(&self) -> String {
         let month = MONTHS[(self.month as usize - 1).min(11)];
         format!(

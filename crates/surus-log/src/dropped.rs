@@ -1,4 +1,4 @@
-//! How many lines were dropped, by all processes of a server.
+//! Counts dropped lines, of all processes of a server.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::OnceLock;
@@ -11,7 +11,7 @@ pub const CELLS: usize = 2;
 static OWN: [AtomicU64; CELLS] = [const { AtomicU64::new(0) }; CELLS];
 static SHARED: OnceLock<&'static [AtomicU64]> = OnceLock::new();
 
-/// From now on it is counted here: memory that master and workers share. What was counted before counts on.
+/// Counts in these cells from now on, which master and workers share. Adds the previous counts.
 pub fn share(cells: &'static [AtomicU64]) {
     if SHARED.set(cells).is_ok() {
         for (own, shared) in OWN.iter().zip(cells) {

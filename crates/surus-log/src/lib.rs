@@ -1,15 +1,15 @@
-//! Where the lines of a server's logs go. Whatever is at the other end (a full disk, a closed pipe, a pipe that nobody
-//! reads, a terminal that was stopped), logging never blocks, stops or ends anything: lines wait in bounded memory, and those
-//! there is no room for are dropped and counted.
+//! Writes the lines of a server's logs. Whatever is at the other end (a full disk, a closed pipe, a pipe that nobody
+//! reads, a stopped terminal), logging never blocks or ends anything: lines wait in bounded memory, and those that do
+//! not fit are dropped and counted.
 //!
-//! - [`sink`]: one log, its lines that wait, and who writes them
-//! - [`target`]: what is written to: standard output, standard error or a file
+//! - [`sink`]: one log, and who writes its lines; [`queue`]: the waiting lines
+//! - [`target`]: where lines are written: standard output, standard error or a file
 //! - [`mod@line`]: the format of the server's own lines; [`clock`]: its time
-//! - [`mod@dropped`]: how many lines were dropped, in memory that all processes of a server share
+//! - [`mod@dropped`]: counts dropped lines, in memory that all processes of a server share
 //!
 //! ```text
 //! command line   the caller writes, and waits
-//! master         the caller writes what can be written at once, the rest when its loop finds room: no threads (fork)
+//! master         the caller writes what it can at once, the rest when its loop finds room: no threads (fork)
 //! worker         a thread for each log writes
 //! ```
 
@@ -39,13 +39,13 @@ use sink::Sink;
 /// One of a server's logs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Log {
-    /// What the server, PHP and the application have to say: standard error, or a file.
+    /// Messages of the server, PHP and the application: standard error, or a file.
     Error,
     /// A line for each request: standard output, or a file.
     Access,
-    /// That the server is ready: standard output.
+    /// The message that the server is ready: standard output.
     Output,
-    /// Standard error, also where the error log is a file: why a server does not start.
+    /// Standard error, even if the error log is a file: why a server does not start.
     Terminal,
 }
 
@@ -70,7 +70,7 @@ impl Log {
         }
     }
 
-    /// As an error message calls it.
+    /// Its name in error messages.
     fn name(self) -> &'static str {
         match self {
             Log::Error => "the error log",
@@ -85,17 +85,18 @@ impl Log {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Writer {
-    /// The caller, who waits until it is done: on the command line.
+    /// The caller, which waits until the line is written: on the command line.
     Caller = 0,
-    /// The caller, as far as it can be done at once; what is left by [`flush`]: in the master.
+    /// The caller writes as much as possible at once, and the rest with [`flush`]: in the master.
     Loop = 1,
-    /// A thread: in workers and in processes of PHP's own.
+    /// A thread: in workers and in processes of process mode.
     Thread = 2,
 }
 
 static WRITER: AtomicU8 = AtomicU8::new(Writer::Caller as u8);
 
-/// How this process writes from now on, which has no other threads yet. What its parent has not written yet is the parent's.
+/// Sets how this process writes. It must not have other threads yet. Lines that its parent has not written yet are left
+/// to the parent.
 pub fn set_writer(writer: Writer) {
     sink::own_process();
     WRITER.store(writer as u8, Relaxed);
@@ -109,18 +110,18 @@ fn writer() -> Writer {
     }
 }
 
-/// Adds whole lines, each with its end.
+/// Adds complete lines, each with its line feed.
 pub fn write(log: Log, lines: &[u8]) {
     log.sink().write(lines, writer());
 }
 
-/// A line of the server's own for its error log.
+/// Writes a line of the server itself to its error log.
 pub fn say(message: fmt::Arguments<'_>) {
     let is_file = ERROR.is_file();
     write(Log::Error, line::own(&message, is_file).as_bytes());
 }
 
-/// The same on standard error as well, if the log is elsewhere: whoever starts a server reads it.
+/// The same, and also to standard error if the log is a file: whoever starts a server reads that.
 pub fn complain(message: fmt::Arguments<'_>) {
     if ERROR.is_file() {
         say(message);
@@ -130,30 +131,30 @@ pub fn complain(message: fmt::Arguments<'_>) {
     }
 }
 
-/// A line for standard output.
+/// Writes a line to standard output.
 pub fn announce(message: fmt::Arguments<'_>, format: Format) {
     write(Log::Output, line::announced(&message, format).as_bytes());
 }
 
-/// A line of the server's own for its error log: `say!("reloaded after {time:?}")`.
+/// Writes a line of the server itself to its error log: `say!("reloaded after {time:?}")`.
 #[macro_export]
 macro_rules! say {
     ($($arguments:tt)*) => { $crate::say(::std::format_args!($($arguments)*)) };
 }
 
-/// Writes what waits and can be written at once. For [`Writer::Loop`].
+/// Writes waiting lines, as many as possible at once. For [`Writer::Loop`].
 pub fn flush() {
     for sink in sinks() {
         sink.flush();
     }
 }
 
-/// Descriptors to wait for until they can be written to: then there is something to [`flush`].
+/// Descriptors to wait for: when one is writable, call [`flush`].
 pub fn stuck() -> Vec<OwnedFd> {
     sinks().filter_map(Sink::stuck).collect()
 }
 
-/// Gives what waits so long to be written: the process is about to end.
+/// Writes the waiting lines, for at most this time: the process is about to exit.
 pub fn finish(patience: Duration) {
     let deadline = Instant::now() + patience;
     for sink in sinks() {
@@ -161,10 +162,10 @@ pub fn finish(patience: Duration) {
     }
 }
 
-/// How long [`finish`] may take where a process ends.
+/// How long [`finish`] may take when a process exits.
 pub const LAST_LINES: Duration = Duration::from_millis(500);
 
-/// From now on the log is this file, which is made if it is not there.
+/// Writes the log to this file from now on, which is created if it does not exist.
 ///
 /// # Errors
 /// It cannot be opened.
@@ -190,7 +191,7 @@ pub fn reopen() -> Vec<(Log, OwnedFd)> {
     opened
 }
 
-/// The log goes on in this file, which another process has opened.
+/// Continues the log in this file, which another process has opened.
 pub fn adopt(log: Log, file: OwnedFd) {
     log.sink().adopt(file);
 }

@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use crate::clock;
 
-/// Lines for eyes, or for programs.
+/// Lines for people, or for programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// As it is said.
+    /// Plain text.
     Text,
     /// A JSON object: `time`, `level`, `target`, `message`.
     Json,
@@ -16,12 +16,13 @@ pub enum Format {
 
 static JSON: AtomicBool = AtomicBool::new(false);
 
-/// How the lines of the error log look from now on.
+/// Sets the format of the lines of the error log.
 pub fn set_format(format: Format) {
     JSON.store(format == Format::Json, Relaxed);
 }
 
-/// On a terminal, or where a service manager has a clock, the time would be in the way.
+/// Formats a line of the server. The time is only for files: on a terminal it would be distracting, and service
+/// managers add it themselves.
 pub(crate) fn own(message: &fmt::Arguments<'_>, is_file: bool) -> String {
     if JSON.load(Relaxed) {
         return object(message);
@@ -51,8 +52,8 @@ fn object(message: &fmt::Arguments<'_>) -> String {
     line
 }
 
-/// Adds a JSON string. What is not UTF-8 is taken for Latin-1, so that nothing is lost. Nothing in it can end a line or
-/// steer a terminal.
+/// Adds a JSON string. Bytes that are not UTF-8 are read as Latin-1, so that nothing is lost. Control characters are
+/// escaped, so that none can end the line or control a terminal.
 pub fn quote(line: &mut String, bytes: &[u8]) {
     line.push('"');
     match std::str::from_utf8(bytes) {

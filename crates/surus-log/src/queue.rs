@@ -1,4 +1,4 @@
-//! The lines of one log that wait to be written, and those that were dropped.
+//! The waiting lines of one log, and the number of those that were dropped.
 
 use std::io;
 use std::path::PathBuf;
@@ -7,42 +7,42 @@ use std::sync::Arc;
 use crate::target::Target;
 use crate::{dropped, Log};
 
-/// An empty buffer that is larger is given back.
+/// An empty buffer that is larger than this is freed.
 const KEPT: usize = 64 * 1024;
 
 pub(crate) struct Queue {
     pub(crate) target: Option<Arc<Target>>,
-    /// Of a file.
+    /// The path, if the log is a file.
     pub(crate) path: Option<PathBuf>,
-    /// Whole lines, but for the first one, of which a part may have been written.
+    /// Complete lines, except that a part of the first one may have been written.
     pub(crate) waiting: Vec<u8>,
     edge: Edge,
     lost: Lost,
-    /// Whose lines these are.
+    /// The process id of the owner of these lines.
     pub(crate) owner: u32,
     pub(crate) has_thread: bool,
     /// The thread waits for lines.
     pub(crate) is_idle: bool,
 }
 
-/// How what was written last ends.
+/// How the last write has ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Edge {
-    /// With a line.
+    /// At the end of a line.
     Whole,
-    /// In a line, whose rest comes first of what waits.
+    /// Inside a line, whose rest is at the beginning of the waiting bytes.
     Begun,
-    /// In a line whose rest was dropped.
+    /// Inside a line whose rest was dropped.
     Torn,
 }
 
-/// Lines that were dropped and of which no line tells yet.
+/// Dropped lines that were not reported in the log yet.
 struct Lost {
     lines: u64,
-    /// So many bytes that wait came before them.
+    /// The number of waiting bytes before them.
     behind: usize,
     why: Option<io::Error>,
-    /// It is told as soon as nothing waits before it; else with the next line.
+    /// Report them as soon as the bytes before them are written; otherwise with the next line.
     at_once: bool,
 }
 
@@ -69,12 +69,12 @@ impl Lost {
     }
 }
 
-/// What is written at a time.
+/// Bytes that are written together.
 pub(crate) struct Chunk {
     pub(crate) bytes: Vec<u8>,
-    /// Bytes of it that have not waited: the end of a torn line, and the line that says what was dropped.
+    /// Bytes in it that are not from the waiting ones: the end of a torn line, and the report about dropped lines.
     added: usize,
-    /// Lines of which it says that they were dropped.
+    /// The number of dropped lines that it reports.
     tells: u64,
 }
 
@@ -92,7 +92,7 @@ impl Queue {
         }
     }
 
-    /// The lines of another process are that one's.
+    /// After a fork: the lines of the other process are left to that one.
     pub(crate) fn forked(&mut self, owner: u32) {
         self.owner = owner;
         self.has_thread = false;
@@ -113,13 +113,13 @@ impl Queue {
         !self.waiting.is_empty() || tells
     }
 
-    /// What is written next: as many lines as fit, one at least. They go on waiting until they are written.
+    /// The next chunk: as many lines as fit, but at least one. They stay in the queue until they are written.
     pub(crate) fn chunk(&self, most: usize, log: Log) -> Chunk {
         let (mut bytes, mut tells) = (Vec::new(), 0);
         if self.edge == Edge::Torn {
             bytes.push(b'\n');
         }
-        // Programs read the access log, and do not expect it there.
+        // Not in the access log: programs read it, and do not expect such a line.
         if self.edge != Edge::Begun && self.lost.is_due() && log == Log::Error {
             let message = self.lost.message(log);
             let line = crate::line::own(&format_args!("{message}"), self.path.is_some());
@@ -127,7 +127,7 @@ impl Queue {
             tells = self.lost.lines;
         }
         let added = bytes.len();
-        // Up to where lines are missing.
+        // Up to the position of dropped lines.
         let end = match self.lost.lines {
             1.. if self.lost.behind > 0 => self.lost.behind.min(self.waiting.len()),
             _ => self.waiting.len(),
@@ -149,14 +149,14 @@ impl Queue {
         }
     }
 
-    /// Notes what has become of a chunk.
+    /// Processes the result of writing a chunk.
     pub(crate) fn note(&mut self, log: Log, chunk: &Chunk, written: io::Result<usize>) {
         let error = match written {
             Ok(0) => Some(io::ErrorKind::WriteZero.into()),
             Ok(count) => {
                 let is_whole = chunk.bytes[count - 1] == b'\n';
                 if count < chunk.added {
-                    // It tells it again, in a line of its own.
+                    // The report was not written completely: it is repeated, on a new line.
                     self.edge = if is_whole { Edge::Whole } else { Edge::Torn };
                     return;
                 }
@@ -195,13 +195,13 @@ impl Queue {
     fn remove(&mut self, bytes: usize) {
         self.waiting.drain(..bytes.min(self.waiting.len()));
         self.lost.behind = self.lost.behind.saturating_sub(bytes);
-        // What is waited for in vain should not stay.
+        // Frees a large buffer that is no longer needed.
         if self.waiting.is_empty() && self.waiting.capacity() > KEPT {
             self.waiting = Vec::new();
         }
     }
 
-    /// There is no room for these.
+    /// Drops these new lines: there is no room for them.
     pub(crate) fn lose_newest(&mut self, log: Log, lines: &[u8]) {
         let lines = count(lines);
         dropped::count(log, lines);
@@ -212,7 +212,7 @@ impl Queue {
         self.lost.at_once = true;
     }
 
-    /// There is nothing to write to, or no time.
+    /// Drops all waiting lines: there is nothing to write to, or no time left.
     pub(crate) fn lose_all(&mut self, log: Log) {
         dropped::count(log, count(&self.waiting));
         self.waiting.clear();

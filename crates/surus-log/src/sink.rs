@@ -1,4 +1,4 @@
-//! One log: the lines that wait to be written, and who writes them.
+//! One log: its waiting lines, and who writes them.
 
 use std::cell::Cell;
 use std::io;
@@ -17,23 +17,24 @@ use crate::queue::{count, Queue};
 use crate::target::Target;
 use crate::{dropped, Log, Writer};
 
-/// Bytes of lines that wait.
+/// Maximum bytes of waiting lines.
 const ROOM: usize = 1024 * 1024;
 
-/// The process that has said how it writes; its forks are PHP's, until they say so, too.
+/// The process that has last called [`own_process`]. Other processes are forks of PHP, until they call it, too.
 static OWNER: AtomicU32 = AtomicU32::new(0);
 
-/// This process has no other threads.
+/// Makes this process the owner of its logs. It must not have other threads.
 pub(crate) fn own_process() {
     OWNER.store(process::id(), Relaxed);
 }
 
 thread_local! {
-    /// Logs whose state this thread has, as bits: what is said of a panic must not wait for the one that panics.
+    /// Logs whose state this thread has locked, as bits: a message about a panic must not wait for a lock of the same
+    /// thread.
     static HELD: Cell<u8> = const { Cell::new(0) };
 }
 
-/// The state of a log, for as long as this thread has it.
+/// The locked state of a log.
 struct Guard<'a> {
     state: MutexGuard<'a, Queue>,
     bit: u8,
@@ -62,7 +63,7 @@ impl Drop for Guard<'_> {
 pub(crate) struct Sink {
     log: Log,
     state: Mutex<Queue>,
-    /// Something has come, or has been written.
+    /// Signalled when lines were added or written.
     changed: Condvar,
 }
 
@@ -75,7 +76,7 @@ impl Sink {
         }
     }
 
-    /// With the lines of this process only. `None` where it would be waited for in vain.
+    /// Locks the state, with only the lines of this process. `None` if the lock would never be released.
     fn own(&self) -> Option<Guard<'_>> {
         let bit = 1 << (self.log as u8);
         if HELD.get() & bit != 0 {
@@ -83,10 +84,10 @@ impl Sink {
         }
         let me = process::id();
         let mut state = if me == OWNER.load(Relaxed) {
-            // It is held for as long as it takes to copy some lines.
+            // The lock is held only while lines are copied.
             self.state.lock().unwrap_or_else(PoisonError::into_inner)
         } else {
-            // PHP has forked: if a thread had it in that moment, nobody gives it back.
+            // PHP has forked: if another thread had the lock at that moment, it is never released.
             match self.state.try_lock() {
                 Ok(state) => state,
                 Err(TryLockError::Poisoned(state)) => state.into_inner(),
@@ -124,7 +125,7 @@ impl Sink {
         } else {
             state.waiting.extend_from_slice(lines);
         }
-        // Not where PHP has forked: a thread would end with what its parent wants of it.
+        // No thread in forks of PHP: such a process may exit before the thread has written.
         let is_owner = state.owner == OWNER.load(Relaxed);
         if writer == Writer::Thread && is_owner && self.has_thread(&mut state) {
             if state.is_idle {
@@ -137,7 +138,7 @@ impl Sink {
 
     fn has_thread(&'static self, state: &mut Queue) -> bool {
         if !state.has_thread {
-            // PHP's signals are none of its; it has none of its own.
+            // The thread blocks all signals, so that it does not get those for PHP.
             let mask = SigSet::all().thread_swap_mask(SigmaskHow::SIG_SETMASK);
             let started = thread::Builder::new()
                 .name("log".to_owned())
@@ -146,15 +147,15 @@ impl Sink {
             if let Ok(mask) = mask {
                 let _ = mask.thread_set_mask();
             }
-            // Else the caller writes what can be written at once.
+            // If that fails, the caller writes what is possible at once.
             state.has_thread = started.is_ok();
         }
         state.has_thread
     }
 
-    /// The thread.
+    /// The thread's main loop.
     fn run(&self) {
-        // What it says itself, of a panic, would be in vain.
+        // If this thread itself panics, its message is dropped, because it could not be written.
         HELD.set(1 << (self.log as u8));
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
@@ -186,7 +187,7 @@ impl Sink {
         }
     }
 
-    /// Writes what can be written at once.
+    /// Writes what is possible at once.
     fn flush_state(&self, mut state: Guard<'_>) {
         while state.has_work(self.log) {
             let Some(target) = state.target(self.log) else {
@@ -200,7 +201,7 @@ impl Sink {
         }
     }
 
-    /// What to wait for before there is something to flush.
+    /// The descriptor to wait for before the next flush, if there are lines to write.
     pub(crate) fn stuck(&self) -> Option<OwnedFd> {
         let mut state = self.own()?;
         if !state.has_work(self.log) {
@@ -255,7 +256,7 @@ impl Sink {
         Ok(())
     }
 
-    /// `None` where it is no file.
+    /// `None` if the log is not a file.
     pub(crate) fn reopen(&self) -> Option<Result<OwnedFd, (PathBuf, io::Error)>> {
         let path = self.own()?.path.clone()?;
         let opened = Target::open(&path).and_then(|target| Ok((target.copy()?, target)));

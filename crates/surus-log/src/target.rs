@@ -1,4 +1,4 @@
-//! What a log is written to.
+//! Where a log is written.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -11,19 +11,20 @@ use rustix::net::{send, SendFlags};
 
 use crate::Log;
 
-/// PHP's `select` sees descriptors below 1024: the server's own live above, where the limit of open files allows it.
+/// PHP's `select` handles only descriptors below 1024: the server's own get higher numbers, if the limit of open files
+/// allows it.
 const HIGH: i32 = 1024;
 const LOWEST: i32 = 3;
 
-/// A pipe takes so much without mixing it with what others write (PIPE_BUF).
+/// Up to this size, writes to a pipe are not mixed with those of other processes (PIPE_BUF).
 const PIPE: usize = 4096;
 
-/// Nothing mixes what is written to a file at its end. This much at once is quick enough.
+/// Appending writes to a file are never mixed. This size is fast enough.
 const FILE: usize = 64 * 1024;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    /// A regular file: it never makes anybody wait for a reader.
+    /// A regular file: writes never wait for a reader.
     File,
     Socket,
     /// A pipe or a terminal.
@@ -35,8 +36,8 @@ enum Kind {
 pub(crate) struct Target {
     fd: OwnedFd,
     kind: Kind,
-    /// The same, for writes that do not wait. It is a description of its own: `O_NONBLOCK` on the inherited one would be
-    /// everybody's who has it, the shell among them.
+    /// The same target, for non-blocking writes. It is a separate open file description: `O_NONBLOCK` on the inherited
+    /// one would affect every process that shares it, such as the shell.
     at_once: Option<OwnedFd>,
 }
 
@@ -58,14 +59,14 @@ impl Target {
         let kind = kind(&fd)?;
         let fd = high(fd.as_fd())?;
         Ok(Target {
-            // It was opened not to wait.
+            // It was opened as non-blocking.
             at_once: (kind == Kind::Stream).then(|| fd.try_clone()).transpose()?,
             fd,
             kind,
         })
     }
 
-    /// A named pipe or a device is opened without waiting for somebody at its other end.
+    /// Opens a file. For a named pipe or a device, does not wait for the other end.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
         let flags = OFlags::WRONLY
             | OFlags::APPEND
@@ -80,7 +81,7 @@ impl Target {
         self.fd.try_clone()
     }
 
-    /// Bytes of whole lines to write at a time.
+    /// Maximum bytes of complete lines per write.
     pub(crate) fn most(&self) -> usize {
         match self.kind {
             Kind::File => FILE,
@@ -97,17 +98,17 @@ impl Target {
             };
             match written {
                 Err(Errno::INTR) => {}
-                // Somebody who shares it does not want to wait.
+                // Another process that shares the description has made it non-blocking.
                 Err(Errno::AGAIN) => _ = self.is_ready(None)?,
                 written => return Ok(written?),
             }
         }
     }
 
-    /// Writes what there is room for now.
+    /// Writes as much as there is room for now.
     ///
     /// # Errors
-    /// `WouldBlock`: none.
+    /// `WouldBlock` if there is no room.
     pub(crate) fn try_write(&self, bytes: &[u8]) -> io::Result<usize> {
         loop {
             let written = match (self.kind, &self.at_once) {
@@ -116,7 +117,7 @@ impl Target {
                     send(&self.fd, bytes, SendFlags::NOSIGNAL | SendFlags::DONTWAIT)
                 }
                 (Kind::Stream, Some(fd)) => write(fd, bytes),
-                // The next best: a pipe with any room takes a short line.
+                // The next best way: a pipe with any room takes a short line.
                 (Kind::Stream, None) if !self.is_ready(Some(Timespec::default()))? => {
                     Err(Errno::AGAIN)
                 }
@@ -138,7 +139,7 @@ impl Target {
         }
     }
 
-    /// Waits for room, so long at most.
+    /// Waits for room, at most this time.
     pub(crate) fn wait(&self, time: std::time::Duration) {
         let time = Timespec::try_from(time).unwrap_or_default();
         let _ = self.is_ready(Some(time));
@@ -159,7 +160,8 @@ fn high(fd: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     Ok(copy?)
 }
 
-/// Another description of what the standard stream is. Not where /proc is missing, or the terminal is another user's.
+/// A second open file description of the standard stream. `None` if /proc is missing, or the terminal belongs to
+/// another user.
 fn again(log: Log) -> Option<OwnedFd> {
     let path = match log {
         Log::Error | Log::Terminal => "/proc/self/fd/2",

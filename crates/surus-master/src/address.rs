@@ -1,4 +1,4 @@
-//! Where a server listens.
+//! Addresses of listeners.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -8,17 +8,17 @@ use std::str::FromStr;
 
 use socket2::SockRef;
 
-/// An address of TCP, or the path of a Unix socket.
+/// A TCP address, or the path of a Unix socket.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {
-    /// As `127.0.0.1:8080`.
+    /// Such as `127.0.0.1:8080`.
     Tcp(SocketAddr),
-    /// As `unix:/run/surus.sock`.
+    /// Such as `unix:/run/surus.sock`.
     Unix(PathBuf),
 }
 
 impl Address {
-    /// The address of TCP, if it is one.
+    /// The TCP address, if it is one.
     pub fn tcp(&self) -> Option<SocketAddr> {
         match self {
             Address::Tcp(address) => Some(*address),
@@ -31,14 +31,14 @@ impl Address {
         self.tcp().is_some_and(|address| address.port() == 0)
     }
 
-    /// Where this socket listens. `None`: at neither.
+    /// The address of this socket. `None` if it has neither kind.
     pub(crate) fn of(socket: impl AsFd) -> Option<Self> {
         let address = SockRef::from(&socket).local_addr().ok()?;
         let tcp = address.as_socket().map(Address::Tcp);
         tcp.or_else(|| Some(Address::Unix(address.as_pathname()?.into())))
     }
 
-    /// Whether who asks for `self` means this one; a port of 0 means any.
+    /// Whether `other` is what `self` requests; a port of 0 means any.
     pub(crate) fn means(&self, other: &Address) -> bool {
         match (self, other) {
             (Address::Tcp(own), Address::Tcp(other)) => {

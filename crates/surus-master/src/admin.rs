@@ -1,6 +1,6 @@
-//! The admin listener: metrics (`metrics.rs`), the status as JSON and a page that shows it, over plain HTTP.
+//! The admin listener: metrics (`metrics.rs`), the status as JSON, and a page for people, over plain HTTP.
 //!
-//! The master serves it from its own loop, like the control socket: it only reads, answers one request for each
+//! The master serves it from its own loop, like the control socket. It changes nothing, answers one request per
 //! connection, and never waits for a client.
 
 use std::io;
@@ -19,19 +19,19 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 const DASHBOARD: &str = include_str!("dashboard.html");
 
-/// What is asked for, where it takes the workers' answers.
+/// The pages that need answers of the workers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Page {
     Status,
     Metrics,
 }
 
-/// Where the admin listener is, and for whom.
+/// The address and the token of the admin listener.
 #[derive(Clone, Debug)]
 pub struct Desk {
-    /// Where it listens.
+    /// The address it listens on.
     pub address: SocketAddr,
-    /// What a client has to show. Without one nobody is asked, which is for this machine alone.
+    /// The token that clients must send. Without one anybody has access, so only requests to this machine are answered.
     pub token: Option<String>,
 }
 
@@ -43,7 +43,7 @@ pub(crate) struct Admin {
 }
 
 impl Admin {
-    /// A successor binds while its predecessor serves.
+    /// Binds. A successor (`upgrade`) does so while its predecessor serves.
     pub(crate) fn bind(desk: &Desk, upgrade: bool) -> io::Result<Self> {
         if !upgrade {
             listen::probe(desk.address)?;
@@ -70,7 +70,7 @@ impl Admin {
         self.clients.due()
     }
 
-    /// Accepts and reads; answers what it can, and returns what it needs the workers for.
+    /// Accepts and reads; answers what it can, and returns requests that need the workers.
     pub(crate) fn read(&mut self) -> Vec<(ClientId, Page)> {
         while let Ok((stream, peer)) = self.listener.accept() {
             if stream.set_nonblocking(true).is_ok() {
@@ -94,7 +94,7 @@ fn hear(received: &[u8], token: Option<&str>) -> Heard<Page> {
     let plain = |status, more, body| Heard::Answered(answer(status, "text/plain", more, body));
     match token {
         Some(token) if !request.shows(token) => {
-            // A browser asks its user; any name goes with the token.
+            // A browser asks its user; any user name is accepted, with the token as the password.
             let how = "www-authenticate: Basic realm=\"surus\", charset=\"UTF-8\"\r\n";
             return plain("401 Unauthorized", how, "admin_token is missing\n");
         }
@@ -131,7 +131,7 @@ fn answer(status: &str, content_type: &str, more: &str, body: &str) -> Vec<u8> {
 /// The head of a complete request.
 #[derive(Debug)]
 pub(crate) struct Asking<'a> {
-    /// Empty where it is not a GET.
+    /// Empty if the method is not GET.
     target: &'a str,
     headers: Vec<(&'a str, &'a str)>,
 }
@@ -155,7 +155,7 @@ impl<'a> Asking<'a> {
         self.target.split('?').next().unwrap_or_default()
     }
 
-    /// The only one of this name. Of several none counts.
+    /// The header of this name, if there is exactly one.
     fn header(&self, name: &str) -> Option<&'a str> {
         let mut all = self.headers.iter();
         let mut all = all
@@ -165,7 +165,7 @@ impl<'a> Asking<'a> {
         all.next().is_none().then_some(value)
     }
 
-    /// As a bearer's, or as a password.
+    /// Whether the request has the token, as a bearer token or as a password.
     pub(crate) fn shows(&self, token: &str) -> bool {
         let Some((scheme, given)) = self
             .header("authorization")
@@ -186,11 +186,11 @@ impl<'a> Asking<'a> {
             && password().is_some_and(|password| is_same(&password, token.as_bytes()))
     }
 
-    /// A page that a browser on this machine has from elsewhere may resolve its own name to 127.0.0.1 and ask us ("DNS
-    /// rebinding"). Its name is then in the request.
+    /// A malicious page in a browser on this machine may let its own host name resolve to 127.0.0.1 and send requests
+    /// here ("DNS rebinding"). Then `Host` has that name.
     pub(crate) fn is_to_this_machine(&self) -> bool {
         let Some(host) = self.header("host") else {
-            // Not a browser; but not two of them.
+            // Without `Host` it is not a browser; but two of them are refused.
             return !self
                 .headers
                 .iter()
@@ -207,13 +207,13 @@ impl<'a> Asking<'a> {
     }
 }
 
-/// In a time that says nothing about where they differ.
+/// Compares in a time that does not depend on where they differ.
 fn is_same(given: &[u8], token: &[u8]) -> bool {
     let differences = given.iter().zip(token).map(|(a, b)| a ^ b);
     given.len() == token.len() && differences.fold(0, |all, one| all | one) == 0
 }
 
-/// With the padding, or without.
+/// Decodes Base64, with or without padding.
 fn base64(text: &str) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     let (mut bits, mut count) = (0u32, 0);
@@ -236,7 +236,7 @@ fn base64(text: &str) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// What others than the owner may see of a status: queries hold tokens, names and searches.
+/// Removes the queries from a status, for others than the owner: they contain tokens, names and searches.
 pub(crate) fn without_queries(status: &mut Value) {
     let workers = status["workers"].as_array_mut().into_iter().flatten();
     for worker in workers {
@@ -301,7 +301,7 @@ mod tests {
         };
         assert!(shows("Bearer s3cret:of-mine"));
         assert!(shows("bearer  s3cret:of-mine"));
-        // Any name.
+        // Any user name.
         assert!(shows("Basic bWU6czNjcmV0Om9mLW1pbmU="));
         assert!(shows("Basic OnMzY3JldDpvZi1taW5l"));
         for wrong in [

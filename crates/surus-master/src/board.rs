@@ -1,5 +1,5 @@
-//! Numbers that workers count up in memory they share with the master, so that counting costs a request no system call
-//! and the numbers of a worker that has died or stands still can still be read.
+//! Counters of workers in memory that they share with the master, so that counting needs no system call, and the
+//! counters of a dead or blocked worker can still be read.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
@@ -8,11 +8,11 @@ use serde_json::{json, Value};
 
 /// Latency buckets: four for each power of two, in microseconds, up to about a minute.
 const BUCKETS: usize = 104;
-/// Responses by their first digit, then the sum of latencies in microseconds, then the buckets.
+/// Responses by the first digit of their status, then the sum of latencies in microseconds, then the buckets.
 const CLASSES: usize = 6;
 const CELLS: usize = CLASSES + 1 + BUCKETS + REFUSALS.len();
 
-/// What the edge refuses without asking the application, by its names for that; the last one is for all others.
+/// The edge's names for reasons to refuse something without the application; the last one is for all others.
 const REFUSALS: [&str; 13] = [
     "malformed",
     "tls",
@@ -43,19 +43,19 @@ pub struct Board(&'static [AtomicU64]);
 pub struct Tally(&'static [AtomicU64]);
 
 impl Board {
-    /// So many zeroed counters it needs.
+    /// The number of zeroed cells that it needs.
     #[must_use]
     pub fn cells(seats: usize) -> usize {
         seats * CELLS
     }
 
-    /// Over the cells that master and workers share; [`Board::cells`] says how many.
+    /// A board in the cells that master and workers share; [`Board::cells`] gives their number.
     #[must_use]
     pub fn new(cells: &'static [AtomicU64]) -> Self {
         Board(cells)
     }
 
-    /// Of a seat there is no room for, nothing is counted.
+    /// The counters of a seat. If there is no room for the seat, nothing is counted.
     #[must_use]
     pub fn tally(&self, seat: usize) -> Tally {
         Tally(self.0.get(seat * CELLS..(seat + 1) * CELLS).unwrap_or(&[]))
@@ -63,7 +63,7 @@ impl Board {
 }
 
 impl Tally {
-    /// So many responses have begun, each so long after its request had come.
+    /// Counts `times` responses that have begun, each `took` after its request was received.
     pub fn count(&self, status: u16, times: u32, took: Duration) {
         let Some((head, buckets)) = self.0.split_at_checked(CLASSES + 1) else {
             return;
@@ -75,7 +75,7 @@ impl Tally {
         buckets[bucket(micros)].fetch_add(times, Relaxed);
     }
 
-    /// Something was refused for this reason.
+    /// Counts a refusal for this reason.
     pub fn refuse(&self, why: &str) {
         let at = REFUSALS.iter().position(|name| *name == why);
         let at = at.unwrap_or(REFUSALS.len() - 1);
@@ -84,7 +84,7 @@ impl Tally {
         }
     }
 
-    /// `(reason, count)` of what was refused.
+    /// `(reason, count)` of the refusals.
     pub(crate) fn refusals(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
         let refusals = REFUSALS.into_iter().enumerate();
         refusals.map(|(at, name)| (name, self.get(CLASSES + 1 + BUCKETS + at)))
@@ -98,7 +98,7 @@ impl Tally {
         (0..CLASSES).map(|class| self.get(class)).sum()
     }
 
-    /// The latency in microseconds that this share of the responses did not exceed, to a quarter of it.
+    /// The latency in microseconds that this share of the responses did not exceed, with an error of at most a quarter.
     fn percentile(&self, share: f64) -> u64 {
         let counts: Vec<u64> = (0..BUCKETS).map(|at| self.get(CLASSES + 1 + at)).collect();
         let wanted = (counts.iter().sum::<u64>() as f64 * share).ceil() as u64;

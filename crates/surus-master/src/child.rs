@@ -1,4 +1,4 @@
-//! Work that is done once, in a child, so that the master stays free of what it leaves behind.
+//! Runs one-time work in a child process, so that its side effects do not stay in the master.
 
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;

@@ -1,8 +1,8 @@
-//! Those who ask the master over a socket: few, bounded, and none in another's way.
+//! Clients that query the master over a socket. Their number is limited, and none blocks another.
 //!
-//! The master serves them from its own loop, so nothing here waits. One that says half of a request, or does not read its
-//! answer, has [`Clients::patience`]; where all places are taken, the first to go is of the address that holds the most,
-//! so that well-behaved clients are served.
+//! The master serves them from its own loop, so nothing here blocks. A client that sends only a part of a request, or
+//! does not read its response, has [`Clients::patience`]. If all places are taken, one of the address with the most
+//! clients is disconnected, so that well-behaved clients are served.
 
 use std::collections::HashMap;
 use std::io::{self, Read, Write};
@@ -13,15 +13,15 @@ use std::time::{Duration, Instant};
 
 use nix::poll::{PollFd, PollFlags};
 
-/// At a time.
+/// Most clients at a time.
 const PLACES: usize = 64;
 
-/// Number of a client.
+/// The number of a client.
 pub(crate) type ClientId = u64;
 
 /// A connection of either kind.
 pub(crate) trait Stream: Read + Write + AsFd {
-    /// No more is written.
+    /// Closes the sending direction.
     fn end(&self);
 }
 
@@ -37,24 +37,24 @@ impl Stream for UnixStream {
     }
 }
 
-/// What has come of a client's bytes.
+/// The result of parsing a client's bytes.
 #[derive(Debug)]
 pub(crate) enum Heard<A> {
     /// Not all of a request.
     Part,
-    /// This is to be found out.
+    /// A request, to be answered later.
     Asked(A),
-    /// The answer is known. It is the client's last.
+    /// The response is ready. It is the client's last one.
     Answered(Vec<u8>),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// It may say something.
+    /// It may send a request.
     Speaking,
-    /// It waits for an answer, as long as that takes.
+    /// It waits for a response, without a timeout.
     Waiting,
-    /// Has its last answer: nothing more is heard.
+    /// It gets its last response: further input is ignored.
     Ending,
 }
 
@@ -64,9 +64,9 @@ struct Client<S, A> {
     stream: S,
     address: Option<IpAddr>,
     received: Vec<u8>,
-    /// Of answers.
+    /// Bytes of responses.
     unsent: Vec<u8>,
-    /// It says no more.
+    /// It has closed its sending direction.
     silent: bool,
     asked: Option<A>,
     phase: Phase,
@@ -77,10 +77,10 @@ struct Client<S, A> {
 pub(crate) struct Clients<S, A> {
     all: Vec<Client<S, A>>,
     next: ClientId,
-    /// A longer request is its client's end.
+    /// A client with a longer request is disconnected.
     longest: usize,
     patience: Duration,
-    /// Whether one that says no more may still have its answer.
+    /// Whether a client that has closed its sending direction still gets its response.
     half_closed: bool,
 }
 
@@ -95,7 +95,7 @@ impl<S: Stream, A: Copy + PartialEq> Clients<S, A> {
         }
     }
 
-    /// `stream` does not block.
+    /// `stream` must be non-blocking.
     pub(crate) fn add(&mut self, stream: S, address: Option<IpAddr>) {
         if self.all.len() >= PLACES && !self.make_room() {
             return;
@@ -114,7 +114,7 @@ impl<S: Stream, A: Copy + PartialEq> Clients<S, A> {
         self.next += 1;
     }
 
-    /// Sends one away that keeps us waiting. False: they all wait for us.
+    /// Disconnects a client that the master waits for. False: all of them wait for the master.
     fn make_room(&mut self) -> bool {
         let mut held = HashMap::new();
         for client in &self.all {
@@ -122,7 +122,7 @@ impl<S: Stream, A: Copy + PartialEq> Clients<S, A> {
         }
         let late = self.all.iter().enumerate();
         let late = late.filter(|(_, client)| client.phase != Phase::Waiting);
-        // The first of the greatest number: they stand in the order in which they have come.
+        // The oldest client of the address with the most: clients are in order of arrival.
         let found = late.rev().max_by_key(|(_, client)| held[&client.address]);
         let found = found.map(|(at, _)| at);
         found.map(|at| self.all.remove(at)).is_some()
@@ -131,21 +131,21 @@ impl<S: Stream, A: Copy + PartialEq> Clients<S, A> {
     pub(crate) fn descriptors(&self) -> impl Iterator<Item = PollFd<'_>> {
         self.all.iter().map(|client| {
             let mut flags = PollFlags::empty();
-            // What says no more would be readable for ever.
+            // A half-closed socket would always be readable.
             flags.set(PollFlags::POLLIN, !client.silent);
             flags.set(PollFlags::POLLOUT, !client.unsent.is_empty());
             PollFd::new(client.stream.as_fd(), flags)
         })
     }
 
-    /// When the next one's time is up.
+    /// When the time of the next client is over.
     pub(crate) fn due(&self) -> Option<Instant> {
         let timed = self.all.iter();
         let timed = timed.filter(|client| client.phase != Phase::Waiting || client.is_behind());
         timed.map(|client| client.since + self.patience).min()
     }
 
-    /// Reads and writes what can be, and returns what is newly asked for.
+    /// Reads and writes what is possible now, and returns new requests.
     pub(crate) fn serve(&mut self, hear: impl Fn(&mut Vec<u8>) -> Heard<A>) -> Vec<(ClientId, A)> {
         let mut asked = Vec::new();
         let (longest, patience, half_closed) = (self.longest, self.patience, self.half_closed);
@@ -174,7 +174,7 @@ impl<S: Stream, A: Copy + PartialEq> Clients<S, A> {
         asked
     }
 
-    /// Answers those that wait for this. It is the last answer, or one of several.
+    /// Answers all clients that wait for this. `last`: no other response follows.
     pub(crate) fn answer_all(&mut self, asked: A, answer: &[u8], last: bool) {
         self.answer_where(|client| client.asked == Some(asked), answer, last);
     }
@@ -202,7 +202,7 @@ impl<S: Stream, A> Client<S, A> {
         self.since = Instant::now();
     }
 
-    /// It has not taken all of what it was told.
+    /// It has not read all of its responses.
     fn is_behind(&self) -> bool {
         !self.unsent.is_empty()
     }
@@ -212,12 +212,13 @@ impl<S: Stream, A> Client<S, A> {
         let mut bytes = [0; 1024];
         loop {
             match self.stream.read(&mut bytes) {
-                // It may close its side and still wait for its answer.
+                // The client may close its side and still wait for its response.
                 Ok(0) => {
                     self.silent = true;
                     return half_closed && (self.phase != Phase::Ending || self.is_behind());
                 }
-                // Read, so that the end of the connection does not take the answer with it.
+                // Read and discarded: closing with unread input would reset the connection, and the response could be
+                // lost.
                 Ok(_) if self.phase == Phase::Ending => {}
                 Ok(count) if self.received.len() + count <= longest => {
                     self.received.extend_from_slice(&bytes[..count]);
@@ -245,7 +246,7 @@ impl<S: Stream, A> Client<S, A> {
             }
         }
         if self.phase == Phase::Ending {
-            // It closes the connection, or its time is up.
+            // The client closes the connection, or its time ends.
             self.stream.end();
             return !self.silent;
         }
@@ -270,7 +271,7 @@ mod tests {
         theirs
     }
 
-    /// A byte is a question; zero has its answer at once.
+    /// Each byte is a request; zero is answered at once.
     fn hear(received: &mut Vec<u8>) -> Heard<u8> {
         match received.pop() {
             None => Heard::Part,
@@ -298,7 +299,7 @@ mod tests {
         assert_eq!(asked[0].1, 7);
         clients.answer(asked[0].0, b"seven", true);
         assert_eq!(text(&mut one), "seven");
-        // It was there first, and is alone at its address.
+        // It is the oldest, but the only one of its address.
         other.set_nonblocking(true).unwrap();
         let error = (&other).read(&mut [0]).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::WouldBlock);

@@ -1,4 +1,4 @@
-//! What a master is told when it starts.
+//! The configuration of a master.
 
 use std::time::Duration;
 
@@ -11,31 +11,31 @@ use crate::identity::Identity;
 use crate::look::Recycle;
 use crate::upgrade::{Predecessor, Program};
 
-/// How workers are run and replaced, and who may ask what of their master.
+/// How workers are run and replaced, and where the master can be reached.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// From SIGTERM to SIGKILL. Longer than the time that workers give their own requests.
+    /// Time from SIGTERM to SIGKILL. Longer than the time that workers give their own requests.
     pub drain: Duration,
     /// How long a new version may take to boot in a reload.
     pub boot: Duration,
-    /// Where `surus status` and its like find this master.
+    /// The control socket, where `surus status` and other commands find this master.
     pub control: Option<Door>,
-    /// A worker whose event loop stands still for longer is killed.
+    /// A worker whose event loop is blocked for longer is killed.
     pub watchdog: Option<Duration>,
     /// When workers are replaced.
     pub recycle: Recycle,
-    /// Who workers are; else who the master is.
+    /// The user of workers; if none, that of the master.
     pub identity: Option<Identity>,
     /// Where metrics and the dashboard are served.
     pub admin: Option<Desk>,
-    /// What workers count.
+    /// The counters of workers.
     pub board: Board,
-    /// What SIGUSR2 starts.
+    /// The program that SIGUSR2 starts.
     pub program: Program,
     /// The master that this one replaces.
     pub predecessor: Option<Predecessor>,
-    /// A version that does not boot is shown to clients (development); else the old one goes on.
+    /// If a new version does not boot, clients see the error (development); otherwise the old version keeps serving.
     pub shows_errors: bool,
-    /// What `status` says of this server in addition to what the master knows.
+    /// Facts about this server for `status`, in addition to what the master knows.
     pub about: Value,
 }

@@ -1,6 +1,6 @@
-//! The control socket: a line of JSON in, a line of JSON out, only for the user that the master runs as.
+//! The control socket: one line of JSON per request and per response, only for the user that the master runs as.
 //!
-//! Its name is one server's: nobody takes it from a server that lives, but for its successor.
+//! Its name belongs to one server: only its successor can take the name from a running server.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -23,35 +23,35 @@ use crate::protocol::{decode, encode};
 
 /// Requests are one short line.
 const LONGEST_REQUEST: usize = 4096;
-/// The kernel's: `sun_path` with its end.
+/// The limit of the kernel: `sun_path` without its NUL.
 const LONGEST_NAME: usize = 107;
-/// A client that says nothing for so long is closed, unless it waits for an answer.
+/// A client that sends nothing for this time is closed, unless it waits for a response.
 const SILENCE: Duration = Duration::from_secs(10);
-/// How long a server that has the name may take to say whether it ends, and another one to take a name.
+/// How long to wait for a server that has the name to say whether it ends, and for the lock on the folder.
 const PROMPT: Duration = Duration::from_secs(5);
 
-/// What a client may ask for.
+/// The requests of clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Request {
-    /// What `surus status` prints.
+    /// Status, as `surus status` prints it.
     Status,
-    /// New code.
+    /// Load new code.
     Reload,
-    /// A new binary or configuration.
+    /// Start a new binary or configuration.
     Upgrade,
-    /// The end, once requests in flight have finished.
+    /// Stop, after requests in flight have finished.
     Stop,
 }
 
-/// Where a master has its control socket.
+/// The location of a master's control socket.
 #[derive(Clone, Debug)]
 pub struct Door {
-    /// The socket.
+    /// Path of the socket.
     pub path: PathBuf,
-    /// Another name for it: a link by the process id, for those who do not know the path.
+    /// Another name: a link named after the process id, for commands that do not know the path.
     pub alias: Option<PathBuf>,
-    /// Without it the server does not start: it was asked for.
+    /// The server does not start without it, because it was configured.
     pub required: bool,
 }
 
@@ -59,13 +59,13 @@ pub struct Door {
 pub(crate) struct Control {
     path: PathBuf,
     alias: Option<PathBuf>,
-    /// Device and inode of the name, once it is taken: it may be another server's later.
+    /// Device and inode of the socket file, once it has its name: later the name may belong to another server.
     taken: Option<(u64, u64)>,
-    /// What it is called until it gets its name.
+    /// The temporary name, until it gets its name.
     unpublished: Option<PathBuf>,
     listener: UnixListener,
     clients: Clients<UnixStream, Request>,
-    /// The master that is replaced: its name may be taken from it.
+    /// The master that is replaced: this one may take its name.
     predecessor: Option<i32>,
 }
 
@@ -73,7 +73,7 @@ impl Control {
     /// Binds to a temporary name, for [`Control::publish`].
     ///
     /// # Errors
-    /// The name is another server's, or cannot be made.
+    /// Another server has the name, or the socket cannot be created.
     pub(crate) fn bind(door: &Door, predecessor: Option<i32>) -> io::Result<Self> {
         let path = std::path::absolute(&door.path)?;
         let new = path.with_extension(format!("{}.new", std::process::id()));
@@ -104,7 +104,7 @@ impl Control {
         })
     }
 
-    /// Takes its name: a socket that nobody serves any more is replaced in one step, and so is the predecessor's.
+    /// Takes the name: atomically replaces a socket that nobody serves any more, or that of the predecessor.
     ///
     /// # Errors
     /// Another server was faster.
@@ -120,7 +120,7 @@ impl Control {
         self.unpublished = None;
         self.taken = Some((found.dev(), found.ino()));
         if let Some(alias) = self.alias.take_if(|alias| *alias != self.path) {
-            // For convenience: without it the socket is found by its own name.
+            // Optional: without the link the socket is found by its own name.
             let made = alias.parent().map(fs::create_dir_all);
             let _ = fs::remove_file(&alias);
             if made.is_some_and(|made| made.is_ok()) && symlink(&self.path, &alias).is_ok() {
@@ -130,7 +130,7 @@ impl Control {
         Ok(())
     }
 
-    /// A successor has renamed its own socket over this one, or a worker has it after the fork.
+    /// Keeps the socket file on drop: a successor has replaced it with its own, or this is a worker after the fork.
     pub(crate) fn leave_behind(&mut self) {
         self.taken = None;
         self.unpublished = None;
@@ -139,7 +139,7 @@ impl Control {
         }
     }
 
-    /// In a worker after the fork: neither the socket nor its names are the worker's.
+    /// In a worker after the fork: neither the socket nor its names belong to the worker.
     pub(crate) fn forget(mut self) {
         self.alias = None;
         self.leave_behind();
@@ -155,7 +155,7 @@ impl Control {
         self.clients.due()
     }
 
-    /// Accepts, reads, and returns what is newly asked for.
+    /// Accepts, reads, and returns new requests.
     pub(crate) fn read(&mut self) -> Vec<(ClientId, Request)> {
         while let Ok((stream, _)) = self.listener.accept() {
             if stream.set_nonblocking(true).is_ok() {
@@ -196,8 +196,8 @@ impl Drop for Control {
     }
 }
 
-/// Held while a name is checked and then taken. A folder that cannot be locked, or that
-/// somebody else holds for long, does not keep a server from its socket.
+/// The lock that is held while a name is checked and then taken. If the folder cannot be locked, or is locked by
+/// somebody else for long, the server continues without the lock.
 fn lock_folder(path: &Path) -> Option<Flock<File>> {
     let mut folder = File::open(path.parent()?).ok()?;
     let begun = Instant::now();
@@ -212,7 +212,7 @@ fn lock_folder(path: &Path) -> Option<Flock<File>> {
     None
 }
 
-/// An error says whose the name is.
+/// Whether the name may be taken. The error says which server has it.
 fn may_take(path: &Path, predecessor: Option<i32>) -> io::Result<()> {
     let refused = |why: String| Err(io::Error::new(io::ErrorKind::AlreadyExists, why));
     match fs::symlink_metadata(path) {
@@ -234,7 +234,7 @@ fn may_take(path: &Path, predecessor: Option<i32>) -> io::Result<()> {
 /// The process that listens on a socket of this name; `None` if nobody does.
 fn owner(path: &Path) -> io::Result<Option<i32>> {
     let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
-    // One whose queue is full, since it has come to a stop, lives.
+    // A server whose queue is full, because it is stopped, still exists.
     socket.set_nonblocking(true)?;
     match socket.connect(&SockAddr::unix(path)?) {
         Ok(()) => Ok(Some(getsockopt(&socket, sockopt::PeerCredentials)?.pid())),
@@ -245,7 +245,7 @@ fn owner(path: &Path) -> io::Result<Option<i32>> {
     }
 }
 
-/// It has its last requests, and has let go of its port: a server that is started again does not wait for that.
+/// Whether that server drains, and has closed its listeners: a restarted server need not wait for its end.
 fn is_ending(path: &Path) -> bool {
     ask(path, Request::Status, PROMPT).is_ok_and(|status| status["ending"] == true)
 }
@@ -257,7 +257,7 @@ pub(crate) fn outcome(result: Result<(), String>) -> Value {
     }
 }
 
-/// Asks the master behind `path`. An error means that there is none.
+/// Sends a request to the master behind `path`. An error means that there is none.
 pub fn ask(path: &Path, request: Request, patience: Duration) -> io::Result<Value> {
     let mut stream = UnixStream::connect(path)?;
     stream.set_read_timeout(Some(patience))?;

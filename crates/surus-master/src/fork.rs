@@ -2,8 +2,8 @@ use nix::unistd::ForkResult;
 
 /// Forks.
 ///
-/// The one unsafe call outside of surus-zend. What makes `fork` unsafe is other threads: the child would inherit the
-/// locks they hold and nobody to release them. The master has none, from start to end; that is checked here.
+/// The only unsafe call outside of surus-zend. `fork` is unsafe because of other threads: the child would inherit the
+/// locks that they hold, and nothing would release them. The master never has other threads; that is checked here.
 #[allow(unsafe_code)]
 pub(crate) fn fork() -> nix::Result<ForkResult> {
     debug_assert_eq!(threads(), Some(1), "the master has started a thread");

@@ -1,5 +1,5 @@
-//! What parses bytes here, for the fuzzer (`fuzz/`) and its replay in the tests: any input is judged without a panic, and
-//! what is asserted holds for all of it.
+//! Targets for the fuzzer (`fuzz/`) and its replay in the tests, one for each parser: no input may panic, and the
+//! assertions hold for all of them.
 
 use std::fmt::Debug;
 
@@ -9,7 +9,7 @@ use crate::admin;
 use crate::control::Request;
 use crate::protocol::{decode, encode, Order, Report};
 
-/// Messages of all kinds, as they come over sockets: in two pieces that the first byte chooses.
+/// Messages of all kinds, as they arrive over sockets: in two pieces, split where the first byte says.
 pub fn messages(data: &[u8]) {
     let Some((&cut, data)) = data.split_first() else {
         return;
@@ -20,7 +20,7 @@ pub fn messages(data: &[u8]) {
     read::<Report>(first, second);
 }
 
-/// However they are cut, the same messages arrive, and each survives being sent on.
+/// However the input is split, the messages are the same, and each can be encoded and decoded again.
 fn read<T>(first: &[u8], second: &[u8])
 where
     T: for<'de> Deserialize<'de> + Serialize + PartialEq + Debug,

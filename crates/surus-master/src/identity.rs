@@ -6,7 +6,7 @@ use std::io;
 use nix::sys::prctl;
 use nix::unistd::{initgroups, setgid, setuid, Gid, Group, Uid, User};
 
-/// A user, with the groups that it is in.
+/// A user with its groups.
 #[derive(Clone, Debug)]
 pub struct Identity {
     name: CString,
@@ -15,7 +15,7 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// Looks both up; the group is the user's own unless it is named. The message says what there is not.
+    /// Looks up both; without `group` it is the user's own. The error says what does not exist.
     pub fn find(user: &str, group: Option<&str>) -> Result<Self, String> {
         let found = User::from_name(user)
             .map_err(|error| error.to_string())?
@@ -39,18 +39,18 @@ impl Identity {
         })
     }
 
-    /// The user's.
+    /// The name of the user.
     pub fn name(&self) -> &str {
         self.name.to_str().unwrap_or_default()
     }
 
-    /// For good. Groups first: afterwards nobody could.
+    /// Becomes this user permanently. Groups first: afterwards that is not permitted.
     pub(crate) fn assume(&self) -> io::Result<()> {
         if Uid::effective().is_root() {
             initgroups(&self.name, self.group)?;
             setgid(self.group)?;
             setuid(self.user)?;
-            // Else /proc/self would be root's.
+            // Otherwise /proc/self would belong to root.
             prctl::set_dumpable(true)?;
         }
         Ok(())

@@ -1,15 +1,16 @@
-//! The master process of Surus: it forks workers, watches them, replaces them and ends them.
+//! The master process of Surus: it forks workers, watches them, replaces them and stops them.
 //!
-//! It has no threads and no event loop, so that a fork is always safe, and it runs no PHP. It is in two halves:
+//! It has no other threads and no async runtime, so that a fork is always safe, and it runs no PHP. It has two halves:
 //!
-//! - [`state`]: what to do. Pure: an event and the time go in, actions come out.
-//! - [`executor`]: does it. Waits in one `poll` for signals, workers' reports, clients and the next deadline.
+//! - [`state`]: decides what to do. Pure: events and the time go in, actions come out.
+//! - [`executor`]: carries it out. Waits in one `poll` for signals, workers' reports, clients and the next deadline.
 //!
-//! Beside them: [`config`] is what the master is told, [`listen`] binds before the fork, [`seat`] is what a worker gets,
-//! [`protocol`] what it and the master tell each other, [`process`] a worker as the master sees it, [`look`] its health,
-//! [`child`] tries something out before there are workers, [`upgrade`] is a new binary, [`control`], [`admin`] and
-//! [`status`] what an operator asks for, [`clients`] how, [`board`] what workers count, [`notify`] what a service manager is told,
-//! [`identity`] who workers are, and [`fork`] holds the one unsafe call.
+//! The other modules: [`config`] is the master's configuration, [`listen`] binds before the fork, [`seat`] is what a
+//! worker gets, [`protocol`] the messages between it and the master, [`process`] a worker as the master sees it,
+//! [`look`] checks its health, [`child`] runs something before there are workers, [`upgrade`] starts a new binary,
+//! [`control`], [`admin`] and [`status`] are for operators, [`clients`] their connections, [`board`] the counters of
+//! workers, [`notify`] informs a service manager, [`identity`] is the user of workers, and [`fork`] has the one unsafe
+//! call.
 
 #![deny(unsafe_code)]
 #![warn(missing_docs)]

@@ -1,7 +1,7 @@
 //! Listening sockets, bound before the fork: one per worker and address, so that the kernel spreads connections.
 //!
 //! Some are inherited: from a service manager (socket activation, `LISTEN_FDS`), which decides the addresses, and from
-//! the master that this one replaces (an upgrade), so that no connection waits in a queue that goes away.
+//! the master that this one replaces (an upgrade), so that no connection is lost with a queue that is closed.
 
 use std::fmt;
 use std::io;
@@ -16,33 +16,33 @@ use socket2::{Domain, Protocol, SockRef, Socket, Type};
 use crate::address::Address;
 use crate::unix;
 
-/// Connections the kernel holds ready per socket (it caps this at net.core.somaxconn).
+/// Connections that the kernel queues per socket (it caps this at net.core.somaxconn).
 const BACKLOG: i32 = 4096;
 
-/// The sockets of every worker. The master keeps them open, so that a replacement finds its predecessor's queue.
+/// The sockets of every worker. The master keeps them open, so that a new worker gets its predecessor's queue.
 #[derive(Debug)]
 pub struct Listeners {
     per_worker: Vec<Vec<OwnedFd>>,
     addresses: Vec<Address>,
     accepting: usize,
     held: Vec<OwnedFd>,
-    /// Unix sockets that go with the server, and which files they are.
+    /// Unix sockets that are removed with the server: their paths, and device and inode.
     files: Vec<(PathBuf, Option<(u64, u64)>)>,
 }
 
 impl Listeners {
-    /// What is listened on, with ports the kernel has chosen where 0 was asked for.
+    /// The addresses, with ports that the kernel has chosen instead of 0.
     pub fn addresses(&self) -> &[Address] {
         &self.addresses
     }
 
-    /// Adds workers that do not listen: their seats come behind those of the ones that do.
+    /// Adds workers that do not listen: their seats come after those of the ones that do.
     pub fn add_silent(&mut self, workers: usize) {
         let count = self.per_worker.len() + workers;
         self.per_worker.resize_with(count, Vec::new);
     }
 
-    /// Something that each worker inherits with its seat, and that the master closes together with the sockets.
+    /// Adds a file that each worker inherits with its seat, and that the master closes together with the sockets.
     pub fn hold(&mut self, held: OwnedFd) {
         self.held.push(held);
     }
@@ -51,12 +51,12 @@ impl Listeners {
         self.per_worker.len()
     }
 
-    /// Those that listen.
+    /// The number of workers that listen.
     pub(crate) fn accepting(&self) -> usize {
         self.accepting
     }
 
-    /// In a worker, after the fork: everything, since a worker may have to stand in for another one.
+    /// Takes all sockets, in a worker after the fork: a worker may have to accept in place of another one.
     pub(crate) fn take(&mut self) -> (Vec<Vec<OwnedFd>>, Vec<OwnedFd>) {
         (
             std::mem::take(&mut self.per_worker),
@@ -70,7 +70,7 @@ impl Listeners {
         all.map(OwnedFd::try_clone).collect()
     }
 
-    /// Nobody is to connect any more: neither is there a successor.
+    /// Removes the socket files, so that nobody connects any more. Only if there is no successor.
     pub(crate) fn remove_files(&mut self) {
         for (path, file) in self.files.drain(..) {
             if unix::file(&path) == file {
@@ -85,12 +85,12 @@ impl Listeners {
     }
 }
 
-/// An address that cannot be listened on, and why.
+/// An address that cannot be bound, and why.
 #[derive(Debug)]
 pub struct BindError {
     address: Address,
     error: io::Error,
-    /// The flag that takes another one.
+    /// The flag to choose another address.
     flag: &'static str,
 }
 
@@ -105,7 +105,7 @@ impl BindError {
 }
 
 impl BindError {
-    /// What has the address in a configuration.
+    /// The key of the address in a configuration.
     pub fn key(&self) -> &'static str {
         match self.flag {
             "--listen" => "server.listen",
@@ -113,7 +113,7 @@ impl BindError {
         }
     }
 
-    /// The address, if somebody listens on it already.
+    /// The address, if another process listens on it already.
     pub fn taken(&self) -> Option<&Address> {
         let is_taken = self.error.kind() == io::ErrorKind::AddrInUse;
         is_taken.then_some(&self.address)
@@ -170,12 +170,13 @@ impl std::error::Error for BindError {}
 #[derive(Debug, Default)]
 pub struct Inherited {
     sockets: Vec<OwnedFd>,
-    /// Where a predecessor wants to hear why its successor does not come up.
+    /// Where this process tells its predecessor why it does not start.
     pub(crate) reasons: Option<UnixDatagram>,
 }
 
 impl Inherited {
-    /// Takes what the environment tells of (`LISTEN_FDS`). To be called once, and before any other file is opened.
+    /// Takes the sockets that the environment names (`LISTEN_FDS`). Must be called once, before any other file is
+    /// opened.
     pub fn from_env() -> Self {
         let mut given = ListenFd::from_env();
         let count = given.len();
@@ -192,7 +193,7 @@ impl Inherited {
         inherited
     }
 
-    /// One of each address, in order.
+    /// Each address once, in order.
     fn addresses(&self) -> Vec<Address> {
         let mut addresses = Vec::new();
         for address in self.sockets.iter().filter_map(Address::of) {
@@ -203,7 +204,7 @@ impl Inherited {
         addresses
     }
 
-    /// Takes those that `address` means; a port of 0 means any.
+    /// Takes the sockets of `address`; a port of 0 means any.
     fn take(&mut self, address: &Address) -> Vec<OwnedFd> {
         let means = |socket: &OwnedFd| Address::of(socket).is_some_and(|own| address.means(&own));
         let (taken, left) = self.sockets.drain(..).partition(means);
@@ -212,8 +213,8 @@ impl Inherited {
     }
 }
 
-/// Binds `addresses` for this number of workers, with what is inherited. `upgrade` says from whom: from a master, whose
-/// successor may have another configuration, or from a service manager, whose sockets are the ones to serve.
+/// Binds `addresses` for this number of workers, using inherited sockets. `upgrade` says from whom: from a master,
+/// whose successor may have another configuration, or from a service manager, whose sockets replace `addresses`.
 pub fn bind(
     addresses: &[Address],
     workers: usize,
@@ -265,7 +266,7 @@ pub fn bind(
     Ok(listeners)
 }
 
-/// Which of these could not be listened on now. They are not.
+/// Checks which of these could not be bound now, without listening.
 pub fn can_listen(addresses: &[Address], admin: Option<SocketAddr>) -> Vec<BindError> {
     let of_listen = addresses.iter().filter_map(|address| {
         let error = match address {
@@ -285,7 +286,7 @@ pub fn can_listen(addresses: &[Address], admin: Option<SocketAddr>) -> Vec<BindE
     of_listen.chain(of_admin).collect()
 }
 
-/// A socket for one more worker. Where the first one does not share its port, it is shared itself.
+/// A socket for one more worker. If the first one does not have SO_REUSEPORT, the workers share that socket.
 fn another(first: Option<&OwnedFd>, address: &Address) -> io::Result<OwnedFd> {
     match (first, address) {
         (Some(first), Address::Unix(_)) => first.try_clone(),
@@ -295,7 +296,7 @@ fn another(first: Option<&OwnedFd>, address: &Address) -> io::Result<OwnedFd> {
     }
 }
 
-/// Several sockets with SO_REUSEPORT can have one address, also those of a second server. A bind without it detects that.
+/// Detects a second server: with SO_REUSEPORT its sockets could have the same address, but a bind without it fails.
 pub(crate) fn probe(address: SocketAddr) -> io::Result<SocketAddr> {
     let socket = socket(address)?;
     socket.bind(&address.into())?;
@@ -418,7 +419,7 @@ mod tests {
         next.remove_files();
         assert!(!path.exists());
 
-        // Nor is another one's removed, nor a service manager's.
+        // The file of another server is not removed either, nor that of a service manager.
         let mut one = bind_new(&here, 1).unwrap();
         std::fs::remove_file(&path).unwrap();
         let mut managed = bind_new(&here, 1).unwrap();

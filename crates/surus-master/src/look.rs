@@ -1,4 +1,4 @@
-//! Looking after workers: is each of them alive, and has it served for long enough?
+//! Checks workers: whether each of them is alive, and whether it should be replaced.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use crate::executor::Master;
 use crate::process::Process;
 use crate::state::{Event, Life, Now};
 
-/// How often the limits of [`Recycle`] are looked at.
+/// How often the limits of [`Recycle`] are checked.
 const RECYCLING: Duration = Duration::from_secs(1);
 
 /// Checks per watchdog time: the number of chances that a worker has to answer.
@@ -15,11 +15,11 @@ const CHANCES: u32 = 4;
 /// When workers are replaced, one at a time.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Recycle {
-    /// That it has answered.
+    /// Requests that the worker has answered.
     pub requests: Option<u64>,
     /// Bytes of resident memory.
     pub memory: Option<u64>,
-    /// Since it was started.
+    /// Time since the worker was started.
     pub age: Option<Duration>,
 }
 

@@ -1,4 +1,4 @@
-//! The status and the counters of the seats in Prometheus' text format.
+//! Writes the status and the counters of the seats in Prometheus' text format.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! What a service manager is told: systemd's `Type=notify` and its watchdog.
+//! Notifies a service manager: systemd's `Type=notify` and its watchdog.
 
 use std::env;
 use std::os::linux::net::SocketAddrExt;
@@ -9,7 +9,7 @@ use std::time::Duration;
 #[derive(Debug)]
 pub(crate) struct Manager {
     socket: Option<(UnixDatagram, SocketAddr)>,
-    /// How often it wants to hear from us.
+    /// How often it must be notified.
     pub(crate) watchdog: Option<Duration>,
 }
 
@@ -23,7 +23,7 @@ impl Manager {
             .ok()
         });
         let socket = address.and_then(|address| Some((UnixDatagram::unbound().ok()?, address)));
-        // Half the time after which it loses patience, as its manual advises.
+        // Half of the manager's timeout, as its manual recommends.
         let watchdog = env::var("WATCHDOG_USEC")
             .ok()
             .filter(|_| socket.is_some())
@@ -32,7 +32,7 @@ impl Manager {
         Manager { socket, watchdog }
     }
 
-    /// Sends lines such as `READY=1`. A manager that does not listen is no reason to fail.
+    /// Sends lines such as `READY=1`. Errors are ignored.
     pub(crate) fn tell(&self, lines: &str) {
         if let Some((socket, address)) = &self.socket {
             let _ = socket.send_to_addr(lines.as_bytes(), address);

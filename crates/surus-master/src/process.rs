@@ -1,4 +1,4 @@
-//! A worker as the master holds it: its number, its channel, its signs of life.
+//! A worker as the master sees it: its process id, its channel, its answers.
 
 use std::fs;
 use std::io::{self, IoSlice, Read, Write};
@@ -20,11 +20,11 @@ pub(crate) struct Process {
     /// `None` once the worker has closed its end.
     channel: Option<UnixStream>,
     received: Vec<u8>,
-    /// It answers no questions: it has one thing to do at a time.
+    /// A plain process. It answers no questions: it does one thing at a time.
     pub(crate) plain: bool,
     /// The oldest question that it has not answered.
     pub(crate) asked: Option<(u64, Now)>,
-    /// The newest that it has.
+    /// The newest question that it has answered.
     pub(crate) answered: u64,
     pub(crate) status: Value,
 }
@@ -46,15 +46,15 @@ impl Process {
         self.channel.as_ref()
     }
 
-    /// Orders are short and few. A worker that has not read enough of them for this one to fit is stuck, and the
-    /// watchdog's to find.
+    /// Sends an order. Orders are short and few. If the socket buffer is full, the worker is blocked, and the watchdog
+    /// will kill it.
     pub(crate) fn order(&self, order: &Order) {
         if let Some(mut channel) = self.channel.as_ref() {
             let _ = channel.write_all(&encode(order));
         }
     }
 
-    /// An order with a file.
+    /// Sends an order with a file.
     pub(crate) fn hand_over(&self, order: &Order, file: BorrowedFd<'_>) {
         let Some(channel) = &self.channel else {
             return;
@@ -83,7 +83,7 @@ impl Process {
     pub(crate) fn answered(&mut self, question: u64, status: Value, now: Now) {
         self.answered = question;
         self.status = status;
-        // Answers come in order. Later questions count from now: it lives.
+        // Answers come in order. The time for later questions begins now: the worker is alive.
         if self.asked.is_some_and(|(asked, _)| question >= asked) {
             self.asked = None;
         } else if let Some((_, since)) = &mut self.asked {
@@ -91,7 +91,8 @@ impl Process {
         }
     }
 
-    /// The master itself stood still for so long, with the whole machine perhaps: nobody has kept it waiting.
+    /// The master itself was stopped for this time, perhaps with the whole machine: it does not count against the
+    /// worker.
     pub(crate) fn forgive(&mut self, time: Duration) {
         if let Some((_, since)) = &mut self.asked {
             *since += time;
@@ -104,13 +105,13 @@ impl Process {
         };
         match channel.read_to_end(&mut self.received) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            // A worker that is gone says no more than it has said.
+            // The worker has exited: there are no more reports.
             Ok(_) | Err(_) => self.channel = None,
         }
         decode(&mut self.received)
     }
 
-    /// Bytes of memory that it occupies, shared ones included; `None` once it has ended.
+    /// Bytes of its resident memory, including shared memory; `None` once it has ended.
     pub(crate) fn resident(&self) -> Option<u64> {
         let statm = fs::read_to_string(format!("/proc/{}/statm", self.pid)).ok()?;
         let pages: u64 = statm.split_whitespace().nth(1)?.parse().ok()?;

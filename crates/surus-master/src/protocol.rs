@@ -1,4 +1,4 @@
-//! What master and worker tell each other: lines of JSON over a socket pair that lives as long as the worker.
+//! The messages between master and worker: lines of JSON over a socket pair that exists as long as the worker.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -12,22 +12,22 @@ pub enum Order {
     Prepare {
         /// The reload this belongs to. Reports of an older one are stale.
         reload: u64,
-        /// For one worker of all: make OPcache forget files that have changed since this time, in Unix seconds.
+        /// Only for one of the workers: invalidate files in OPcache that have changed since this time, in Unix seconds.
         refresh: Option<u64>,
     },
-    /// From now on the prepared version serves. Answered with [`Report::Committed`].
+    /// Switch to the prepared version. Answered with [`Report::Committed`].
     Commit {
         /// The reload this belongs to.
         reload: u64,
     },
-    /// The prepared version will not be needed.
+    /// Discard the prepared version.
     Abort {
         /// The reload this belongs to.
         reload: u64,
         /// Why: development servers show it.
         error: String,
     },
-    /// Accept connections for this seat: the worker's own, or another one's as well.
+    /// Accept connections for this seat: the worker's own, or that of another worker.
     Adopt {
         /// Index of the seat.
         seat: usize,
@@ -37,61 +37,62 @@ pub enum Order {
         /// Index of the seat.
         seat: usize,
     },
-    /// For a plain process: another one serves in its place.
+    /// For a plain process: take no more requests, since another one serves in its place.
     Retire,
-    /// The log goes on in the file that comes with this order. [`Channel`](crate::Channel) sees to it.
+    /// Continue the log in the file that comes with this order. [`Channel`](crate::Channel) carries it out.
     Reopen {
-        /// Which one.
+        /// The access log, or else the error log.
         access: bool,
     },
-    /// Answered with [`Report::Status`] from the event loop, so that the answer is also a sign of life.
+    /// Answered with [`Report::Status`] from the event loop, so that the answer also shows that the worker is alive.
     Status {
-        /// Comes back with the answer.
+        /// Returned with the answer.
         question: u64,
     },
 }
 
-/// What changes with a file: seconds and nanoseconds of its time, its size, its inode. None: it is not there.
+/// The state of a file: seconds and nanoseconds of its modification time, its size, its inode. `None`: it does not
+/// exist.
 pub type Stamp = Option<(i64, i64, u64, u64)>;
 
 /// From a worker to the master.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Report {
-    /// It serves.
+    /// The worker serves.
     Ready,
     /// The application did not boot; the worker is about to exit.
     BootFailed {
-        /// PHP's, or why there is none.
+        /// The error of PHP, or why there is none.
         error: String,
     },
-    /// The new version has booted, and serves on order.
+    /// The new version has booted, and serves after [`Order::Commit`].
     Prepared {
-        /// That of the order.
+        /// From the order.
         reload: u64,
     },
-    /// The new version has not booted: the old one goes on.
+    /// The new version has not booted: the old one keeps serving.
     PrepareFailed {
-        /// That of the order.
+        /// From the order.
         reload: u64,
-        /// PHP's, or why there is none.
+        /// The error of PHP, or why there is none.
         error: String,
     },
-    /// Every request that it takes from now on is answered by the new version.
+    /// The new version answers every request from now on.
     Committed {
-        /// That of the order.
+        /// From the order.
         reload: u64,
     },
-    /// It takes no more requests: another process serves in its place.
+    /// The worker takes no more requests: another process serves in its place.
     Retired,
-    /// How the worker is.
+    /// The status of the worker.
     Status {
-        /// That of the order.
+        /// From the order.
         question: u64,
-        /// What [`Order::Status`] asks for: an object.
+        /// The status, an object.
         status: Value,
     },
-    /// It should be replaced.
+    /// The worker should be replaced.
     Worn {
         /// Which limit it has reached.
         why: String,
@@ -100,12 +101,12 @@ pub enum Report {
     Changed {
         /// Its path.
         file: String,
-        /// How it is now.
+        /// Its state now.
         stamp: Stamp,
     },
 }
 
-/// A message as it goes over the wire.
+/// Encodes a message as a line.
 pub(crate) fn encode(message: &impl Serialize) -> Vec<u8> {
     // Enums of strings and numbers always serialise.
     let mut line = serde_json::to_vec(message).unwrap_or_default();
@@ -113,7 +114,7 @@ pub(crate) fn encode(message: &impl Serialize) -> Vec<u8> {
     line
 }
 
-/// Takes complete lines out of what was received. A line that cannot be read is left out: it is of another version.
+/// Takes complete lines out of the received bytes. A line that cannot be parsed is skipped: it is from another version.
 pub(crate) fn decode<T: for<'de> Deserialize<'de>>(received: &mut Vec<u8>) -> Vec<T> {
     let Some(end) = received.iter().rposition(|&byte| byte == b'\n') else {
         return Vec::new();

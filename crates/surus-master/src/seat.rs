@@ -10,20 +10,21 @@ use surus_log::Log;
 use crate::board::Tally;
 use crate::protocol::{decode, encode, Order, Report};
 
-/// What a worker gets from the master.
+/// A seat is the place of one worker process, which successors take over. This is what its worker gets from the master.
 #[derive(Debug)]
 pub struct Seat {
     /// From 0.
     pub index: usize,
     /// The sockets of every seat. A worker accepts from those it is told to adopt, its own among them.
     pub listeners: Vec<Vec<OwnedFd>>,
-    /// What [`Listeners::hold`](crate::Listeners::hold) was given: the worker's own copies.
+    /// The worker's own copies of the files from [`Listeners::hold`](crate::Listeners::hold).
     pub held: Vec<OwnedFd>,
-    /// OPcache may not know of files that have changed since this Unix time: the process is to see to that first.
+    /// OPcache may have old versions of files that have changed since this Unix time: the process must invalidate them
+    /// first.
     pub refresh: Option<u64>,
-    /// Where the worker counts.
+    /// The worker's counters.
     pub tally: Tally,
-    /// Where reports go and orders come from.
+    /// The channel for reports and orders.
     pub master: Channel,
 }
 
@@ -32,11 +33,11 @@ pub struct Seat {
 pub struct Channel {
     pub(crate) stream: UnixStream,
     received: Vec<u8>,
-    /// Came with orders that are still to be read.
+    /// Files that came with orders that are still to be read.
     files: VecDeque<OwnedFd>,
 }
 
-/// Files that may come with what is read at once.
+/// Most files that one read may receive.
 const FILES: usize = 8;
 
 impl Channel {
@@ -48,20 +49,21 @@ impl Channel {
         }
     }
 
-    /// Reports are short and the master reads them at once. Without a master this worker is about to be killed anyway.
+    /// Sends a report. Reports are short, and the master reads them at once. Without a master this worker is about to
+    /// be killed anyway.
     pub fn send(&self, report: &Report) {
         let _ = (&self.stream).write_all(&encode(report));
     }
 
-    /// Another handle, to wait with.
+    /// Another handle, to wait for orders.
     pub fn stream(&self) -> io::Result<UnixStream> {
         self.stream.try_clone()
     }
 
-    /// The orders that have come, but for those about logs, which are carried out. `None`: the master has gone.
+    /// Receives orders. Those about logs are carried out here. `None`: the master has exited.
     ///
     /// # Errors
-    /// `WouldBlock`: nothing has come.
+    /// `WouldBlock`: nothing was received.
     pub fn receive(&mut self) -> io::Result<Option<Vec<Order>>> {
         let mut bytes = [0; 4096];
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(FILES))];

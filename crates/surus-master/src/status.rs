@@ -1,4 +1,4 @@
-//! What the master tells about itself and its workers, and the questions that it asks them for it.
+//! The status of the master and its workers, and the questions to workers for it.
 
 use std::time::{Duration, Instant};
 
@@ -14,13 +14,13 @@ use crate::process::unix_time;
 use crate::state::{Life, Now};
 use crate::upgrade::Predecessor;
 
-/// How long workers have to answer before the client is told without them.
+/// How long workers have to answer before the client gets the status without their answers.
 const PATIENCE: Duration = Duration::from_millis(300);
 
-/// Seconds that file times are rounded by, and clocks are off by.
+/// Seconds by which file times may be rounded, and clocks may differ.
 const CLOCK_SLACK: u64 = 2;
 
-/// Who wants to know.
+/// The client that asks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Asker {
     Control(ClientId),
@@ -31,7 +31,7 @@ pub(crate) enum Asker {
 #[derive(Debug)]
 pub(crate) struct Question {
     asker: Asker,
-    /// What the workers were asked, once they were.
+    /// The question to the workers, once it was sent.
     asked: Option<(u64, Instant)>,
 }
 
@@ -41,12 +41,12 @@ impl Question {
     }
 }
 
-/// How reloads went so far.
+/// Results of reloads so far.
 #[derive(Debug)]
 pub(crate) struct Reloads {
-    /// Unix time: OPcache knows of every change before it.
+    /// Unix time: OPcache has the current version of files that changed before it.
     refreshed: u64,
-    /// For processes that boot a new version in a reload: files may have changed since this time.
+    /// For processes that boot a new version in the current reload: files may have changed since this time.
     pub(crate) pending: Option<u64>,
     done: u64,
     failed: u64,
@@ -64,7 +64,7 @@ impl Reloads {
         }
     }
 
-    /// From when on a changed file may not have been noticed yet. Called when a reload searches for them.
+    /// The time since which OPcache may have missed changes. Called when a reload invalidates them.
     pub(crate) fn refresh(&mut self) -> u64 {
         let since = std::mem::replace(&mut self.refreshed, unix_time());
         since.saturating_sub(CLOCK_SLACK)
@@ -84,7 +84,7 @@ impl Reloads {
 }
 
 impl Master<'_> {
-    /// When there is something to do for those who have asked.
+    /// When the next client must be answered.
     pub(crate) fn question_due(&self) -> Option<Now> {
         let patience = |at: Instant| (at + PATIENCE).saturating_duration_since(self.started);
         let questions = self.questions.iter().filter_map(|question| question.asked);
@@ -106,7 +106,7 @@ impl Master<'_> {
         }
     }
 
-    /// The number of the question.
+    /// Sends a question to all workers. Returns its number.
     pub(crate) fn ask_all(&mut self) -> u64 {
         self.last_question += 1;
         let now = self.started.elapsed();
@@ -155,7 +155,7 @@ impl Master<'_> {
         }
     }
 
-    /// A worker or process, running or awaited, as a client sees it.
+    /// The status of a seat and its process, if there is one.
     fn described(&self, seat: usize, own: Value) -> Value {
         let known = &self.state.seats[seat];
         let mut worker = json!({
@@ -164,7 +164,7 @@ impl Master<'_> {
             "restarts": known.restarts,
             "last_restart": known.reason,
         });
-        // The numbers are the seat's: they outlive who sits there.
+        // The counters belong to the seat: they outlive its process.
         let counted = (!known.plain).then(|| self.config.board.tally(seat).json());
         if let Some(worker) = worker.as_object_mut() {
             for part in counted.iter().chain([&own]).filter_map(Value::as_object) {

@@ -8,10 +8,10 @@ use std::path::Path;
 
 use socket2::{Domain, SockAddr, Socket, Type};
 
-/// As nginx has it: who may enter its folder may connect, as anybody on this machine may to a port.
+/// As with nginx: everybody with access to the folder may connect, as everybody on this machine may to a port.
 const MODE: u32 = 0o666;
 
-/// Listens here. What a server has left behind that is gone is replaced.
+/// Listens on this path. Replaces a socket that a server has left behind.
 pub(crate) fn listen(path: &Path, backlog: i32) -> io::Result<Socket> {
     if is_left_behind(path)? {
         fs::remove_file(path)?;
@@ -23,7 +23,7 @@ pub(crate) fn listen(path: &Path, backlog: i32) -> io::Result<Socket> {
     Ok(socket)
 }
 
-/// Whether this could be listened on now. It is not.
+/// Checks whether this path could be bound now, without listening.
 pub(crate) fn probe(path: &Path) -> io::Result<()> {
     SockAddr::unix(path)?;
     is_left_behind(path)?;
@@ -48,14 +48,14 @@ fn is_left_behind(path: &Path) -> io::Result<bool> {
     }
     match UnixStream::connect(path) {
         Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => Ok(true),
-        // Somebody does, and may have no time for it or be none of ours.
+        // Somebody listens: perhaps it is busy, or belongs to another user.
         Ok(_) => Err(io::ErrorKind::AddrInUse.into()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
         Err(_) => Err(io::ErrorKind::AddrInUse.into()),
     }
 }
 
-/// Which file it is, to tell it from one that another server has put in its place.
+/// Device and inode of the file, to distinguish it from one with which another server has replaced it.
 pub(crate) fn file(path: &Path) -> Option<(u64, u64)> {
     let found = fs::symlink_metadata(path).ok()?;
     Some((found.dev(), found.ino()))

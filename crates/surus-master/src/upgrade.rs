@@ -1,4 +1,4 @@
-//! A new binary: started by the old master with its listening sockets, it takes over when it serves.
+//! Upgrades: the old master starts a new binary with its listening sockets, which takes over when it serves.
 
 use std::ffi::OsString;
 use std::io;
@@ -14,13 +14,13 @@ use nix::unistd::{getppid, Pid};
 
 use crate::listen::Inherited;
 
-/// In the environment of a new master: the process id of the one it replaces.
+/// Environment variable of a new master: the process id of the one it replaces.
 const PREDECESSOR: &str = "SURUS_UPGRADE_FROM";
 
 const FIRST_PROCESS: &str = "this is the first process of a container, which would end with it: \
     start a container of the new image, then stop this one (`surus reload` takes new code)";
 
-/// Bytes of one of [`Predecessor::tell`].
+/// Maximum bytes of one message of [`Predecessor::tell`].
 const LONGEST_REASON: usize = 16 * 1024;
 
 /// The first inherited descriptor, by the convention that `LISTEN_FDS` comes from.
@@ -29,9 +29,9 @@ const FIRST: i32 = 3;
 /// How this program was started, to be started again.
 #[derive(Clone, Debug)]
 pub struct Program {
-    /// Of the program.
+    /// Path of the program.
     pub path: PathBuf,
-    /// Without its name.
+    /// Its arguments, without its name.
     pub arguments: Vec<OsString>,
 }
 
@@ -45,7 +45,8 @@ impl Program {
     }
 
     /// # Errors
-    /// It cannot be started; or this is the first process of a container, which ends with it, successor and all.
+    /// It cannot be started; or this is the first process of a container, which would end with it, together with the
+    /// successor.
     pub(crate) fn start(&self, mut sockets: Vec<OwnedFd>) -> io::Result<Upgrade> {
         if std::process::id() == 1 {
             return Err(io::Error::other(FIRST_PROCESS));
@@ -81,7 +82,7 @@ impl Program {
 #[derive(Debug)]
 pub(crate) struct Upgrade {
     pub(crate) pid: Pid,
-    /// What it says of why it does not come up.
+    /// Its messages about why it does not start.
     reasons: UnixDatagram,
 }
 
@@ -96,7 +97,7 @@ impl Upgrade {
     }
 }
 
-/// The master that this process was started by to replace it. It waits to be told that the new one serves.
+/// The master that has started this process as its successor. It waits for the signal that the new one serves.
 #[derive(Clone, Debug)]
 pub struct Predecessor {
     id: Pid,
@@ -104,7 +105,7 @@ pub struct Predecessor {
 }
 
 impl Predecessor {
-    /// Only a parent can be one: the variable may be left over in an environment.
+    /// Only the parent process can be the predecessor: the variable may be left over in an environment.
     pub fn from_env(inherited: &mut Inherited) -> Option<Self> {
         let id = std::env::var(PREDECESSOR).ok()?.parse().ok()?;
         let id = Pid::from_raw(id);
@@ -115,12 +116,12 @@ impl Predecessor {
         })
     }
 
-    /// Why this process does not come up: who has asked for the upgrade is told.
+    /// Reports why this process does not start, for those who requested the upgrade.
     pub fn tell(&self, reason: &str) {
         let Some(reasons) = &self.reasons else {
             return;
         };
-        // A predecessor that does not listen must not hold this one up.
+        // A predecessor that does not read must not block this process.
         let _ = reasons.set_nonblocking(true);
         let _ = reasons.send(&reason.as_bytes()[..reason.len().min(LONGEST_REASON)]);
     }
@@ -130,10 +131,10 @@ impl Predecessor {
         (getppid() == self.id).then_some(self.id.as_raw())
     }
 
-    /// SIGTERM from its successor: drain and end.
+    /// Sends SIGTERM, after which it drains and exits.
     pub(crate) fn retire(&self) {
         if getppid() == self.id {
-            // It is our parent, so the number is still its own.
+            // It is the parent, so the id is still its own.
             let _ = kill(self.id, Signal::SIGTERM);
         }
     }

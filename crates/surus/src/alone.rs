@@ -1,4 +1,4 @@
-//! The life of a process of PHP's own: one isolate, one request at a time.
+//! A process in process mode: one isolate, one request at a time.
 
 use std::cell::{Cell, RefCell};
 use std::path::PathBuf;
@@ -19,7 +19,7 @@ use crate::BOOT_FAILED;
 /// Returns the exit code.
 pub(crate) async fn run(config: &Config, engine: &Engine, queue: &Queue, mut seat: Seat) -> i32 {
     dev::begin();
-    // Held by workers only: when the last one has gone, there is nothing more to do.
+    // Only workers hold these: when the last one has exited, this process ends, too.
     seat.held.clear();
     seat.listeners.clear();
     engine.enter_worker(config.app.preempt_after);
@@ -41,7 +41,7 @@ pub(crate) async fn run(config: &Config, engine: &Engine, queue: &Queue, mut sea
     }
 }
 
-/// Tells the master what it has to know.
+/// Reports to the master.
 struct Reporter {
     master: RefCell<Channel>,
     /// Requests after which the process asks to be replaced.
@@ -76,7 +76,7 @@ impl Reporter {
         }
     }
 
-    /// Why it should be replaced, if it should.
+    /// Why the process should be replaced, if it should.
     fn wear(&self) -> Option<String> {
         let requests = self.requests.get();
         if surus_zend::has_given_up() {
@@ -86,7 +86,7 @@ impl Reporter {
     }
 }
 
-/// `first`: of the processes, which all find the same errors.
+/// `first`: this is the first of the processes, which all find the same errors.
 async fn one_at_a_time(
     config: &Config,
     engine: &Engine,
@@ -117,7 +117,7 @@ async fn one_at_a_time(
                 let tell = move |news: News<'_>| reporter.tell(news);
                 process::serve(queue, &app, wait, drain, tell).await?;
             }
-            // At the start: a reload goes on with the version before. What is wrong is in the workers' hands then.
+            // Only at the start: in a reload the old version keeps serving, and the workers show the error.
             Err(error) if config.dev && refresh.is_none() => {
                 if first {
                     surus_log::say!("{error}");
@@ -128,7 +128,7 @@ async fn one_at_a_time(
             }
             Err(error) => return Err(error.into()),
         },
-        // Its files are read for each request.
+        // PHP reads the files for each request.
         Entry::Classic { .. } => {
             let isolates = Isolates::new(engine, app)?;
             let tell = move |news: News<'_>| reporter.tell(news);
@@ -138,7 +138,7 @@ async fn one_at_a_time(
     Ok(())
 }
 
-/// Between two requests, checks whether one of these files or of those that the application has named was changed.
+/// Between two requests, checks whether one of these files, or of those that the application has named, has changed.
 fn watching(reporter: Rc<Reporter>, files: impl Fn() -> Vec<PathBuf>) -> impl Fn(News<'_>) {
     let watcher = RefCell::new(Watcher::default());
     move |news: News<'_>| {
@@ -152,7 +152,7 @@ fn watching(reporter: Rc<Reporter>, files: impl Fn() -> Vec<PathBuf>) -> impl Fn
     }
 }
 
-/// Stands in for an application that does not boot, until it does (development).
+/// Answers in place of an application that does not boot, until it does (development).
 struct Broken(String);
 
 impl Runs for Broken {

@@ -1,5 +1,5 @@
-//! Development: what answers every request while the code does not boot. A page with the source for a browser, a problem
-//! document for a program.
+//! Development: the response to every request while the code does not boot. A page with the source for browsers, a
+//! problem document for programs.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ use http::header::{HeaderMap, HeaderValue, ACCEPT, CONTENT_TYPE, VARY};
 use http::{Response, StatusCode};
 use surus_schema::weighted;
 
-/// Lines of the source before and after the one that is wrong.
+/// Lines of the source that are shown before and after the one with the error.
 const AROUND: usize = 6;
 
 const TITLE: &str = "The application does not boot";
@@ -36,7 +36,8 @@ pub(crate) fn response(error: &str, headers: &HeaderMap) -> Response<Bytes> {
     response
 }
 
-/// Who takes anything gets the page; who names JSON, and likes a page no better, does not.
+/// Whether the client prefers JSON: one that accepts anything gets the page; one that names JSON, and does not prefer
+/// HTML, gets JSON.
 fn wants_json(accept: &str) -> bool {
     let likes = |types: &[&str]| {
         let ranges = weighted(accept).filter_map(|(range, weight)| {
@@ -68,7 +69,7 @@ fn problem(error: &str) -> String {
     document.to_string()
 }
 
-/// It looks for the fix by itself.
+/// The page reloads itself, and so notices the fix.
 fn page(error: &str) -> String {
     let source = place(error).and_then(|(file, line)| source(file, line));
     format!(
@@ -93,7 +94,7 @@ fn place(error: &str) -> Option<(&str, usize)> {
         let Some(Ok(line)) = digits.flatten().map(str::parse) else {
             continue;
         };
-        // A path may have blanks: the longest text that is a file.
+        // A path may contain spaces: use the longest text that is a file.
         let starts = before.match_indices('/').map(|(start, _)| &before[start..]);
         for file in starts {
             if fs::metadata(file).is_ok_and(|it| it.is_file()) {

@@ -1,4 +1,4 @@
-//! `surus status`, `reload`, `upgrade`, `stop`: which server is meant, and what it answers.
+//! `surus status`, `reload`, `upgrade`, `stop`: find the server, send a request, print the answer.
 
 use std::fs;
 use std::io::{self, IsTerminal};
@@ -14,14 +14,14 @@ use surus_master::{ask, Address, Door, Request};
 use crate::cli::{ControlArgs, StatusArgs, TopArgs};
 use crate::{failed, misconfigured, print, table};
 
-/// An upgrade takes as long as the application does to boot. A reload ends by the server's `boot_timeout`, so this is for a
-/// server that has come to a stop.
+/// Timeout of an upgrade, which takes as long as the application needs to boot. A reload is bounded by the server's
+/// `boot_timeout`, so this is for a server that is stopped.
 const BOOT: Duration = Duration::from_secs(15 * 60);
-/// How long a reload may take before it is said what it waits for, and how often that is looked at.
+/// How long a reload may take before the command prints what it waits for, and how often it checks that.
 const QUIET: Duration = Duration::from_secs(2);
 const PROMPT: Duration = Duration::from_secs(5);
 
-/// Where servers of this user have their sockets.
+/// The folder for the control sockets of this user's servers.
 pub(crate) fn folder() -> PathBuf {
     let variable = |name| {
         std::env::var_os(name)
@@ -41,13 +41,13 @@ pub(crate) fn folder() -> PathBuf {
     }
 }
 
-/// The socket of this process, if it is a server: where it was told, with a link in the folder where servers are looked for,
-/// or in that folder. What servers left behind when they were killed is removed.
+/// The location of this server's socket: the configured one, with a link in the folder where commands search for
+/// servers, or in that folder. Removes sockets that killed servers have left behind.
 pub(crate) fn door(chosen: Option<&Path>) -> Door {
     let folder = folder();
     for socket in sockets(&folder) {
         let gone = std::os::unix::net::UnixStream::connect(&socket).is_err_and(|error| {
-            // A link may lead to what is gone.
+            // A link may have lost its target.
             matches!(
                 error.kind(),
                 io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound
@@ -85,7 +85,7 @@ fn sockets(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// The one server that is meant.
+/// Finds the server that the arguments select.
 pub(crate) fn find(arguments: &ControlArgs) -> Result<PathBuf, String> {
     if let Some(socket) = &arguments.control {
         return Ok(socket.clone());
@@ -123,12 +123,12 @@ pub(crate) fn find(arguments: &ControlArgs) -> Result<PathBuf, String> {
         }
         replaced.extend(status["predecessor"].as_i64());
         let pid = status["pid"].as_i64();
-        // Links of a server and of the one before it lead to the same socket for a moment.
+        // The links of a server and of its predecessor lead to the same socket for a moment.
         if !found.iter().any(|(other, ..)| *other == pid) {
             found.push((pid, described(&status), socket));
         }
     }
-    // One that has its last requests after an upgrade is not meant, nor one that has ended since it was asked.
+    // Without servers that drain after an upgrade, and those that have ended since they were asked.
     found.retain(|(pid, _, socket)| {
         let is_replaced = pid.is_some_and(|pid| replaced.contains(&pid));
         !is_replaced && socket.exists()
@@ -150,7 +150,7 @@ pub(crate) fn find(arguments: &ControlArgs) -> Result<PathBuf, String> {
     }
 }
 
-/// What tells a server from others, also of the same site.
+/// Describes a server, so that it can be distinguished from others, also of the same site.
 fn described(status: &Value) -> String {
     let listen = status["listen"].as_array().into_iter().flatten();
     let listen: Vec<&str> = listen.filter_map(Value::as_str).collect();
@@ -198,13 +198,13 @@ pub(crate) fn stop(arguments: &ControlArgs) -> ExitCode {
     command(arguments, Request::Stop, "stopping", at_once)
 }
 
-/// Asks, and is told nothing until there is an answer.
+/// Sends a request and waits for the answer.
 fn at_once(socket: &Path, request: Request) -> io::Result<Value> {
     ask(socket, request, BOOT)
 }
 
-/// Asks, and says what the server waits for meanwhile. Its master bounds each step by `boot_timeout` or less, so this lasts
-/// for as long as it answers.
+/// Sends a request, and prints what the server waits for meanwhile. The master bounds each step by `boot_timeout` or
+/// less, so this waits as long as the master answers.
 fn reload_told(socket: &Path, request: Request) -> io::Result<Value> {
     let (answered, answer) = mpsc::channel();
     let path = socket.to_owned();
@@ -219,7 +219,7 @@ fn reload_told(socket: &Path, request: Request) -> io::Result<Value> {
         }
         let status = match ask(socket, Request::Status, PROMPT) {
             Ok(status) => status,
-            // It may be too busy to say more, or have ended with an answer on its way.
+            // It may be too busy to answer, or have ended after it sent the result.
             Err(error) => match answer.recv_timeout(PROMPT) {
                 Ok(answer) => return answer,
                 Err(_) => return Err(error),
@@ -310,7 +310,7 @@ pub(crate) fn top(arguments: &TopArgs) -> ExitCode {
     for look in 1u64.. {
         let status = match ask(&socket, Request::Status, PROMPT) {
             Ok(status) => status,
-            // An upgrade changes the process id, and with it the socket.
+            // An upgrade changes the process id, and so the path of the socket.
             Err(error) => match find(&arguments.server) {
                 Ok(found) if found != socket => {
                     socket = found;

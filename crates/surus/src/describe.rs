@@ -1,4 +1,4 @@
-//! `surus routes` and `surus openapi`: what an application says of itself, without a server.
+//! `surus routes` and `surus openapi`: describe an application without serving it.
 
 use std::io::Write;
 use std::path::Path;
@@ -21,7 +21,7 @@ pub(crate) fn openapi(config: &Config) -> ExitCode {
     })
 }
 
-/// Boots the application in this process, and prints what is asked of it.
+/// Boots the application in this process, and prints the result of `ask`.
 fn boot(
     config: &Config,
     ask: impl AsyncFnOnce(&Engine, &Path, &AppLimits) -> Result<String, BootError>,
@@ -52,7 +52,7 @@ fn boot(
     }
 }
 
-/// Aligned columns; conditions stand behind the pattern.
+/// Aligned columns; conditions come after the pattern.
 fn table(routes: &[RouteInfo]) -> String {
     let rows: Vec<[String; 3]> = routes
         .iter()

@@ -1,7 +1,7 @@
-//! Development: a change to a file of the application is a reload.
+//! Development: a change to a file of the application causes a reload.
 //!
-//! Files are looked at by their times, a few times a second: that works on every file system, in containers and over
-//! the network, where notifications do not.
+//! The times of files are checked a few times a second: that works on every file system, in containers and over the
+//! network, where notifications do not.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -16,10 +16,10 @@ use surus_master::{Report, Stamp};
 use crate::backend::{Counted, Php};
 use crate::orders::ControlChannel;
 
-/// How often files are looked at.
+/// How often files are checked.
 pub(crate) const LOOK: Duration = Duration::from_millis(250);
 
-/// Where the code does not boot, files around it are watched as well: limits of their number and depth.
+/// If the code does not boot, files around it are watched as well: limits of their number and depth.
 const MOST_FILES: usize = 2000;
 const DEPTH: usize = 6;
 
@@ -28,19 +28,19 @@ fn stamp(path: &Path) -> Stamp {
     Some((found.mtime(), found.mtime_nsec(), found.size(), found.ino()))
 }
 
-/// The kernel dates changes by a clock that is behind by up to a tick.
+/// The kernel takes the times of changes from a clock that is up to one tick late.
 const CLOCK: Duration = Duration::from_millis(20);
 
 /// When this process began to read the application.
 static BEGAN: OnceLock<SystemTime> = OnceLock::new();
 
-/// Before this process boots the application.
+/// Called before this process boots the application.
 pub(crate) fn begin() {
     let _ = BEGAN.set(SystemTime::now());
 }
 
-/// Whether a file has changed since then, and so perhaps after it was read. A time in the future says nothing: it would
-/// be one of a change for ever.
+/// Whether a file has changed since then, and so perhaps after it was read. A time in the future is ignored: otherwise
+/// the file would always count as changed.
 fn changed_since_begin(path: &Path) -> bool {
     let Some(began) = BEGAN
         .get()
@@ -61,7 +61,7 @@ fn changed_since_begin(path: &Path) -> bool {
     changed.is_some_and(|at| began <= at + CLOCK && at <= now)
 }
 
-/// Files, as they were when they were looked at last.
+/// Files, with their state at the last check.
 #[derive(Debug, Default)]
 pub(crate) struct Watcher {
     known: BTreeMap<PathBuf, Stamp>,
@@ -69,7 +69,8 @@ pub(crate) struct Watcher {
 }
 
 impl Watcher {
-    /// Tells of one of the files that has changed since. They are not asked for again and again: see [`LOOK`].
+    /// Reports one of the files that have changed since the last check. Calls in quick succession do nothing: see
+    /// [`LOOK`].
     pub(crate) fn look(&mut self, files: impl FnOnce() -> BTreeSet<PathBuf>) -> Option<Report> {
         if self.looked.is_some_and(|at| at.elapsed() < LOOK / 2) {
             return None;
@@ -84,7 +85,8 @@ impl Watcher {
             let before = self.known.insert(file.clone(), now);
             let has_changed = match before {
                 Some(before) => before != now,
-                // While the application booted, perhaps. One that comes to the list later was read after it was written.
+                // It may have changed while the application booted. A file that is added later was read after it was
+                // written.
                 None => is_first && changed_since_begin(&file),
             };
             if has_changed {
@@ -98,14 +100,14 @@ impl Watcher {
     }
 }
 
-/// Where the code does not boot: what has failed is not among the files that were included.
+/// The files to watch if the code does not boot: the one that has failed is not among those that were included.
 pub(crate) fn around(source: &Path) -> Vec<PathBuf> {
     let mut files = BTreeSet::from([source.to_owned()]);
     scripts(source.parent().unwrap_or(source), DEPTH, &mut files);
     files.into_iter().collect()
 }
 
-/// Tells the master of changes, for as long as the worker serves.
+/// Reports changes to the master, as long as the worker serves.
 pub(crate) async fn watch<B: Php>(
     backend: Rc<B>,
     counted: Rc<Counted<B>>,

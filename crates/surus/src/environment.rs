@@ -1,5 +1,5 @@
-//! The environment that PHP sees, as under php-fpm: a clean one unless `clear_env = false`, in it what `[env]` says, and the
-//! user that workers run as.
+//! The environment that PHP sees, as under php-fpm: empty unless `clear_env = false`, plus the variables of `[env]` and
+//! the user that workers run as.
 
 use std::env;
 use std::ffi::{CString, OsString};
@@ -9,7 +9,7 @@ use nix::unistd::{Uid, User};
 
 use crate::config::{Config, Variable};
 
-/// `NAME=value` each.
+/// The variables, each as `NAME=value`.
 pub(crate) fn of(config: &Config) -> Vec<CString> {
     let mut variables: Vec<(OsString, OsString)> = match config.app.clear_env {
         true => Vec::new(),
@@ -21,7 +21,7 @@ pub(crate) fn of(config: &Config) -> Vec<CString> {
     for (name, value) in &config.env {
         let value = match value {
             Variable::Text(text) => text.into(),
-            // preflight.rs warns where there is none.
+            // preflight.rs warns if there is none.
             Variable::Of(theirs) => match env::var_os(theirs) {
                 Some(value) => value,
                 None => continue,
@@ -31,13 +31,13 @@ pub(crate) fn of(config: &Config) -> Vec<CString> {
     }
     let entries = variables.into_iter().map(|(name, value)| {
         let entry = [name.as_bytes(), b"=", value.as_bytes()].concat();
-        // The configuration has been checked, and no environment holds a NUL byte.
+        // The configuration has been checked, and no environment contains a NUL byte.
         CString::new(entry).unwrap_or_default()
     });
     entries.filter(|entry| !entry.is_empty()).collect()
 }
 
-/// The user that PHP runs as. One that has a number only has no name and no home.
+/// Variables about the user that PHP runs as. None for a user id without an account.
 fn who(config: &Config) -> Vec<(&'static str, OsString)> {
     let user = match &config.master.identity {
         Some(identity) => User::from_name(identity.name()),

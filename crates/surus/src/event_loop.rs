@@ -6,8 +6,8 @@ use std::io;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::LocalSet;
 
-/// Helper threads, which write uploads to the disk and look up names, are so much nicer than PHP's thread (nice(2)):
-/// short requests do not wait for them where cores are few.
+/// The nice value (nice(2)) of helper threads, which write uploads to the disk and resolve names: with few cores, short
+/// requests do not wait for them.
 const HELPERS: i32 = 5;
 
 pub(crate) fn new() -> io::Result<Runtime> {
@@ -17,7 +17,7 @@ pub(crate) fn new() -> io::Result<Runtime> {
         .build()
 }
 
-/// Runs one task on a loop of its own. What it has left behind is not waited for.
+/// Runs one task on a new event loop. Does not wait for helper threads that the task has left running.
 pub(crate) fn run<T>(task: impl Future<Output = T>) -> io::Result<T> {
     let runtime = new()?;
     let result = LocalSet::new().block_on(&runtime, task);

@@ -1,4 +1,4 @@
-//! `surus check`: what a start would say, without one.
+//! `surus check`: checks what a start would check, without starting.
 
 use std::fs::{self, OpenOptions};
 use std::io;
@@ -33,7 +33,7 @@ pub(crate) fn run(arguments: &ServeArgs) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Its extensions, and the names of its settings.
+/// Checks PHP's extensions, and the names of its settings.
 fn php(config: &Config, ini: Vec<(String, String)>) -> Result<(), String> {
     let engine = Engine::start(&EngineConfig {
         ini,
@@ -47,7 +47,7 @@ fn php(config: &Config, ini: Vec<(String, String)>) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether the files of logs can be opened. They are not made.
+/// Whether the log files can be opened. Does not create them.
 fn logs(config: &Config) -> Vec<String> {
     let logs = [
         ("error_log", &config.error_log),
@@ -74,7 +74,7 @@ pub(crate) fn cannot_open(key: &str, path: &Path, error: &io::Error) -> String {
     format!("cannot open {key} {}: {why}", path.display())
 }
 
-/// That a file of a log is called as one, not as what other servers have in its place.
+/// Checks the name of a log file: it must not be a keyword that other servers accept in its place, such as `syslog`.
 pub(crate) fn named(path: &Path) -> io::Result<()> {
     let name = path
         .file_name()
@@ -104,8 +104,8 @@ fn try_log(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Addresses that cannot be listened on, and a name that is no socket's. What the running server of the same site has, its
-/// successor takes over.
+/// Checks the addresses and the path of the control socket. Addresses of a running server of the same site are allowed:
+/// its successor takes them over.
 fn doors(config: &Config) -> Vec<String> {
     let mut wrong = Vec::new();
     if let Some(path) = &config.master.control {

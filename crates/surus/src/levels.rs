@@ -2,15 +2,15 @@
 
 use tracing_subscriber::EnvFilter;
 
-/// What clients do to HTTP/2 is not logged: each could fill the log with it.
+/// Errors that clients cause in HTTP/2 are not logged: every client could fill the log with them.
 const DEFAULT: &str = "info,h2=error";
 
 const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
 
-/// Names of what logs, which may stand without a level.
+/// Targets, which may be given without a level.
 const TARGETS: [&str; 4] = ["surus", "php", "app", "h2"];
 
-/// The filter that a text means, such as `warn` or `info,app=debug`, and what is wrong with the rest of it.
+/// Parses a filter such as `warn` or `info,app=debug`. Returns also the errors of its invalid parts.
 pub(crate) fn filter(text: &str) -> (EnvFilter, Vec<String>) {
     let mut wrong = Vec::new();
     let parts = text

@@ -1,4 +1,4 @@
-//! Log lines: how they look, and that they go to the error log (`surus-log`).
+//! The format of log lines, which go to the error log (`surus-log`).
 
 use std::backtrace::{Backtrace, BacktraceStatus};
 use std::fmt;
@@ -16,8 +16,8 @@ use tracing_subscriber::registry::LookupSpan;
 use crate::levels;
 
 /// `SURUS_LOG` filters, by level or by target: `warn`, `php=debug`. Without it everything from `info` up is logged,
-/// but not what clients do to HTTP/2: each could fill the log with it. `SURUS_LOG_FORMAT=json` makes an object of each line.
-/// `is_file`: standard error is not where they go.
+/// except errors that clients cause in HTTP/2: every client could fill the log with them. `SURUS_LOG_FORMAT=json` makes
+/// each line an object. `is_file`: lines go to a file and not to standard error.
 pub(crate) fn start(is_file: bool) {
     let (filter, wrong) = levels::filter(&std::env::var("SURUS_LOG").unwrap_or_default());
     let lines = tracing_subscriber::fmt()
@@ -38,7 +38,7 @@ pub(crate) fn start(is_file: bool) {
     }
 }
 
-/// How lines of the error log look.
+/// The format of lines of the error log.
 pub(crate) fn format() -> Format {
     match std::env::var("SURUS_LOG_FORMAT").as_deref() {
         Ok("json") => Format::Json,
@@ -46,7 +46,7 @@ pub(crate) fn format() -> Format {
     }
 }
 
-/// A panic is said in the log, not past it: standard error may be a pipe that nobody reads.
+/// Writes panics to the log: standard error may be a pipe that nobody reads.
 pub(crate) fn of_panics() {
     std::panic::set_hook(Box::new(|panic| {
         let trace = Backtrace::capture();
@@ -58,8 +58,8 @@ pub(crate) fn of_panics() {
     }));
 }
 
-/// A line is an object: `time`, `level`, `target`, `message`, and what else there is. A `level` of an application's own line
-/// is PSR-3's, and its `context` an object.
+/// A line is an object: `time`, `level`, `target`, `message`, and further fields. In lines of the application, `level`
+/// is that of PSR-3, and `context` is an object.
 struct Json;
 
 impl<S, N> FormatEvent<S, N> for Json

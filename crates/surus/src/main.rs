@@ -2,14 +2,16 @@
 //!
 //! - `cli.rs`: the command line
 //! - `config/`: flags, environment and surus.toml become one resolved configuration
-//! - `serve.rs`: the master's side of `surus serve`; `preflight.rs`, `permitted.rs`: what it looks at first; `inspect.rs`: the same for `surus check`; `worker.rs`: a worker's life; `orders.rs`: what its master asks of it;
-//!   `alone.rs`: the life of a process of PHP's own; `event_loop.rs`: what they all run on
+//! - `serve.rs`: the master's side of `surus serve`; `preflight.rs`, `permitted.rs`: its checks before the start;
+//!   `inspect.rs`: the same checks for `surus check`; `worker.rs`: a worker; `orders.rs`: the orders of its master;
+//!   `alone.rs`: a process in process mode; `event_loop.rs`: the event loop of both
 //! - `environment.rs`: the environment that PHP sees
-//! - `dev.rs`: reloads for developers; `broken.rs`: what they see of code that does not boot; `recycle.rs`: an isolate that has served for long enough is replaced
+//! - `dev.rs`: reloads for development; `broken.rs`: the response while the code does not boot; `recycle.rs`: replaces
+//!   the isolate of an application when it has served for long enough
 //! - `control.rs`: `surus status`, `reload`, `upgrade`, `stop`; `table.rs`: a status for people
 //! - `backend/`: PHP as the edge's backend, one file per mode
 //! - `process/`: PHP in processes with one request at a time
-//! - `log.rs`: where log lines go; `levels.rs`: which of them
+//! - `log.rs`: the format of log lines; `levels.rs`: which of them are logged
 //! - `describe.rs`: `surus routes` and `surus openapi`; `project.rs`: `surus new`; `stubs.rs`: `surus stubs`
 //! - `php/`: `surus php`; `internals.rs`: `surus internals`
 
@@ -59,7 +61,8 @@ const BOOT_FAILED: u8 = 1;
 /// Wrong usage, or a configuration that cannot be served.
 const MISCONFIGURED: u8 = 2;
 
-/// With the command that is meant where a path stands in its place, as behind php or a web server of a framework.
+/// Exits with a usage error. If a path stands in place of a command, as for php or a web server of a framework, prints
+/// the command to use.
 fn exit(error: &clap::Error) -> ! {
     let first = std::env::args_os().nth(1).map(PathBuf::from);
     let first = first.filter(|path| error.kind() == ErrorKind::InvalidSubcommand && path.exists());
@@ -75,7 +78,7 @@ fn main() -> ExitCode {
     // Before anything else opens a file.
     let mut inherited = Inherited::from_env();
     let predecessor = Predecessor::from_env(&mut inherited);
-    // php-cli's switches are its own.
+    // The switches of php-cli are parsed separately.
     let mut words = std::env::args_os().skip(1);
     if words.next().is_some_and(|word| word == "php") {
         log::start(false);
@@ -126,7 +129,7 @@ fn failed(error: &dyn std::fmt::Display) -> ExitCode {
     ExitCode::from(BOOT_FAILED)
 }
 
-/// Writes to standard output. A reader that has left, such as `head`, has what it wants: then the command is done.
+/// Writes to standard output. If the reader has closed it, as `head` does, the command is done.
 fn print(text: &str) {
     let mut output = std::io::stdout();
     if output

@@ -1,4 +1,4 @@
-//! What the master asks of a running worker, and what it is told.
+//! Carries out the master's orders in a running worker, and reports to it.
 
 use std::cell::{Cell, RefCell};
 use std::io;
@@ -22,25 +22,25 @@ const LISTED: usize = 20;
 /// A worker's connection to its master, for the tasks of its event loop.
 pub(crate) struct ControlChannel<B: Php> {
     engine: Engine,
-    /// For developers: what does not boot is shown to the client.
+    /// Development: the error of code that does not boot is shown to the client.
     dev: bool,
     backend: Rc<B>,
     counted: Rc<Counted<B>>,
     channel: RefCell<Channel>,
     intake: UnboundedSender<Intake>,
-    /// The sockets of every seat, to stand in for.
+    /// The sockets of every seat, to accept in place of other workers.
     listeners: RefCell<Vec<Vec<OwnedFd>>>,
-    /// The reload that is under way; 0 if none is.
+    /// The current reload; 0 if there is none.
     reload: Cell<u64>,
     prepared: RefCell<Option<(u64, B::Next)>>,
-    /// Versions that were told to boot so far.
+    /// Number of reloads begun so far.
     begun: Cell<u64>,
-    /// How the version that serves came about.
+    /// When the current version began to serve.
     since: Cell<Since>,
     renewed: Cell<u64>,
 }
 
-/// When the version that serves began to.
+/// When a version began to serve.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Since {
     pub(crate) time: Instant,
@@ -85,12 +85,12 @@ impl<B: Php> ControlChannel<B> {
         self.channel.borrow().send(report);
     }
 
-    /// Closes the sockets of other seats: where everything ends, nobody will accept from them.
+    /// Closes the sockets of all seats: if the whole server ends, nobody will accept from them.
     pub(crate) fn close_spares(&self) {
         self.listeners.borrow_mut().clear();
     }
 
-    /// Follows orders until the master is gone.
+    /// Carries out orders until the master has exited.
     pub(crate) async fn follow(self: Rc<Self>) -> io::Result<()> {
         let stream = self.channel.borrow().stream()?;
         stream.set_nonblocking(true)?;
@@ -145,7 +145,7 @@ impl<B: Php> ControlChannel<B> {
                     Err(error) => surus_log::say!("cannot accept connections: {error}"),
                 }
             }
-            // A plain process's, and the channel's own.
+            // For plain processes; carried out by the channel.
             Order::Retire | Order::Reopen { .. } => {}
             Order::Release { seat } => {
                 let _ = self.intake.send(Intake::Close { key: seat });
@@ -176,7 +176,7 @@ impl<B: Php> ControlChannel<B> {
         });
     }
 
-    /// Boots the application in a second isolate and lets that one serve. False if a reload does so anyway.
+    /// Boots the application in a second isolate, and switches to it. False if a reload does so anyway.
     pub(crate) async fn renew(&self) -> Result<bool, String> {
         let begun = self.begun.get();
         if self.reload.get() != 0 {
@@ -184,7 +184,7 @@ impl<B: Php> ControlChannel<B> {
         }
         let next = self.backend.prepare().await?;
         if self.begun.get() != begun {
-            // What it has booted may be older than what the reload has.
+            // It may have booted older code than the reload.
             return Ok(false);
         }
         self.commit(next);
@@ -202,7 +202,7 @@ impl<B: Php> ControlChannel<B> {
             Err(error) => Err(error.to_string()),
         };
         if self.reload.get() != reload {
-            // Given up meanwhile.
+            // The reload was aborted meanwhile.
             return;
         }
         match prepared {

@@ -1,4 +1,5 @@
-//! What the user that PHP runs as may read and write of what is served: else requests would end in errors that say nothing.
+//! Checks that the user that PHP runs as may read and write the files that it needs: otherwise requests would end in
+//! unclear errors.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -9,10 +10,10 @@ use surus_master::in_child_as;
 
 use crate::config::{Config, Entry};
 
-/// PHP's own, where it writes its errors itself.
+/// PHP's setting for the file to which it writes errors itself.
 const ERROR_LOG: &str = "error_log";
 
-/// What is not permitted, each with its remedy.
+/// Messages about missing permissions, with remedies.
 pub(crate) fn check(config: &Config) -> Vec<String> {
     let wanted = wanted(config);
     let identity = config.master.identity.as_ref();
@@ -20,7 +21,7 @@ pub(crate) fn check(config: &Config) -> Vec<String> {
         let lines = wanted.iter().map(|each| each.try_it().unwrap_or_default());
         lines.collect::<Vec<_>>().join("\n")
     });
-    // That there is no child, or no such user in it, is said elsewhere.
+    // If the child cannot start, or cannot become that user, that is reported elsewhere.
     let Ok(Ok(text)) = tried else {
         return Vec::new();
     };
@@ -58,7 +59,7 @@ fn wanted(config: &Config) -> Vec<Wanted> {
         Entry::Coroutine { script } => vec![wants("script", script, To::ReadFile)],
         Entry::Classic { root, front } => {
             let front = root.join(front);
-            // It need not be there.
+            // The front controller need not exist.
             let has_front = fs::symlink_metadata(&front).is_ok();
             let script = has_front.then(|| wants("script", &front, To::ReadFile));
             let root = wants("root", root, To::EnterFolder);
@@ -82,13 +83,13 @@ fn wanted(config: &Config) -> Vec<Wanted> {
 }
 
 impl Wanted {
-    /// In the child: which folder or file is in the way, and why, on one line.
+    /// Tries it, in the child. Returns which folder or file is not accessible, and why, on one line.
     fn try_it(&self) -> Option<String> {
         let path = &self.path;
         let tried = match self.to {
             To::ReadFile => File::open(path).map(drop),
             To::EnterFolder => fs::metadata(path.join(".")).map(drop),
-            // It is there from now on, as its user's: PHP in the master would make it root's.
+            // Creates the file, so that it belongs to this user: PHP in the master would create it as root.
             To::Append => OpenOptions::new()
                 .append(true)
                 .create(true)
@@ -130,7 +131,7 @@ impl Wanted {
     }
 }
 
-/// The first folder on the way that may not be entered.
+/// The first folder of the path that is not accessible.
 fn closed(path: &Path) -> Option<&Path> {
     let mut folders: Vec<&Path> = path.ancestors().skip(1).collect();
     folders.reverse();

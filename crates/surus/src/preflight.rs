@@ -12,16 +12,16 @@ use crate::config::{Config, Variable};
 use crate::open_files;
 use crate::permitted;
 
-/// Files that a server has open before its first connection.
+/// The lowest usable limit of open files: a server opens some before its first connection.
 const FEWEST_FILES: usize = 64;
 
-/// Bytes.
+/// The smallest usable stack, in bytes.
 const SMALLEST_STACK: u64 = 256 * 1024;
 
-/// The settings for PHP.
+/// Returns the settings for PHP.
 ///
 /// # Errors
-/// All that is in the way of a start.
+/// Everything that prevents a start.
 pub(crate) fn check(config: &Config) -> Result<Vec<(String, String)>, Vec<String>> {
     let mut ini = config.ini.clone();
     let locks = match ini.iter().any(|(name, _)| name == LOCK_FOLDER) {
@@ -51,7 +51,7 @@ pub(crate) fn check(config: &Config) -> Result<Vec<(String, String)>, Vec<String
     }
 }
 
-/// Both bound a request: the shorter one ends it.
+/// Warns if `request_timeout` ends requests before PHP's own limit does: the shorter one applies.
 fn time_limit(config: &Config) {
     const NAME: &str = "max_execution_time";
     let given = config.ini.iter().rfind(|(name, _)| name == NAME);
@@ -73,7 +73,7 @@ fn time_limit(config: &Config) {
     tracing::warn!("{}", config.say("php.max_execution_time", &why));
 }
 
-/// Fewer connections than the default are no matter for a warning as long as they are many.
+/// Checks the limit of open files. No warning if it allows fewer connections than the default, but still many.
 fn files(config: &Config) -> Result<(), String> {
     const MANY: usize = 1024;
     const MEND: &str = "raise it (ulimit -Hn, LimitNOFILE= of systemd)";
@@ -94,7 +94,7 @@ fn files(config: &Config) -> Result<(), String> {
     Ok(())
 }
 
-/// The engine starts on the stack that the shell has given.
+/// The engine starts on the process's own stack, whose limit the shell sets.
 fn stack() -> Result<(), String> {
     match getrlimit(Resource::RLIMIT_STACK) {
         Ok((soft, _)) if soft < SMALLEST_STACK => Err(format!(
@@ -104,7 +104,7 @@ fn stack() -> Result<(), String> {
     }
 }
 
-/// Isolates have heaps of their own, which are those of PHP's memory manager.
+/// Isolates need PHP's memory manager, which provides their heaps.
 fn memory_manager() -> Result<(), String> {
     match std::env::var("USE_ZEND_ALLOC") {
         Ok(value) if !value.trim_start_matches('0').starts_with(|c: char| c.is_ascii_digit()) => {
@@ -117,7 +117,7 @@ fn memory_manager() -> Result<(), String> {
     }
 }
 
-/// Where long bodies go, for those who write them.
+/// Checks the spool folder, as the user that workers run as.
 fn spool(config: &Config) -> Result<(), String> {
     let folder = &config.app.spool.folder;
     let identity = config.master.identity.as_ref();
@@ -163,7 +163,8 @@ fn unset_variables(config: &Config) {
     }
 }
 
-/// Settings of PHP that name a folder in which a request writes: PHP says so when that fails, which may be late.
+/// Checks settings of PHP that name a folder to which requests write: PHP itself reports errors only when a request
+/// fails.
 fn folders_of_php(config: &Config) {
     let last = |name: &str| {
         let given = config.ini.iter().rfind(|(given, _)| given == name);
@@ -179,7 +180,7 @@ fn folders_of_php(config: &Config) {
         ("upload_tmp_dir", last("upload_tmp_dir"), "uploads"),
     ];
     for (name, folder, what) in folders {
-        // An address is for another handler, and may have a password.
+        // An address is for another handler, and may contain a password.
         let Some(folder) = folder.filter(|folder| !folder.is_empty() && !folder.contains("://"))
         else {
             continue;
@@ -210,7 +211,7 @@ fn told(error: &io::Error) -> String {
     }
 }
 
-/// What PHP code may do, root may.
+/// PHP code gets the permissions of root.
 fn superuser(config: &Config) {
     if nix::unistd::Uid::effective().is_root() && config.master.identity.is_none() && !config.dev {
         tracing::warn!(
@@ -220,7 +221,7 @@ fn superuser(config: &Config) {
     }
 }
 
-/// PHP takes any name, for `get_cfg_var()`; one that is nearly another one's is a mistake.
+/// PHP accepts any name, for `get_cfg_var()`; one that is very similar to that of a setting is probably a mistake.
 pub(crate) fn misspelt_settings(config: &Config, engine: &Engine) {
     let known = engine.settings();
     for (name, _) in &config.ini {
@@ -235,12 +236,13 @@ pub(crate) fn misspelt_settings(config: &Config, engine: &Engine) {
     }
 }
 
-/// Of 1, in strsim's measure: one or two letters.
+/// Similarity in strsim's measure, at most 1: one or two letters differ.
 const NEARLY: f64 = 0.94;
 
 const LOCK_FOLDER: &str = "opcache.lockfile_path";
 
-/// OPcache makes a file in /tmp, or ends the process. Another folder, where that one is read-only.
+/// OPcache creates a lock file in /tmp, and ends the process if it cannot. Returns another folder if that one is
+/// read-only.
 fn lock_folder() -> Result<Option<(String, String)>, String> {
     let is_writable = |folder: &Path| tempfile::tempfile_in(folder).is_ok();
     if is_writable(Path::new("/tmp")) {
@@ -258,7 +260,7 @@ fn lock_folder() -> Result<Option<(String, String)>, String> {
     }
 }
 
-/// Where small files can be for a moment, the usual place first: in a container it may be read-only.
+/// Folders for small short-lived files, the usual one first: in a container it may be read-only.
 pub(crate) fn scratch_folders() -> Vec<PathBuf> {
     let others = ["/tmp", "/dev/shm", "/run"].map(PathBuf::from);
     let mut folders = vec![std::env::temp_dir()];

@@ -1,7 +1,7 @@
-//! An application whose isolate is replaced once it has served for long enough: the code boots again in a second one, as in a
-//! reload, and what it had collected goes with the old one.
+//! Replaces the isolate of an application in coroutine mode when it has served for long enough: the code boots again in
+//! a second one, as in a reload, and the memory of the old one is freed.
 //!
-//! Isolates of classic sites need none of this: each is looked at after its request.
+//! Isolates of classic sites do not need this: each is checked after its request.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -11,16 +11,16 @@ use surus_zend::IsolateLimits;
 use crate::backend::{Counted, Php};
 use crate::orders::{ControlChannel, Since};
 
-/// How often it is looked.
+/// How often the limits are checked.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// After a boot that has failed.
+/// Time to wait after a failed boot.
 const TRY_AGAIN: Duration = Duration::from_secs(10);
 
-/// Replaces the isolate whenever it has passed a limit, for as long as the worker serves.
+/// Replaces the isolate whenever it has reached a limit, as long as the worker serves.
 ///
-/// The limits of requests and age are stretched by up to a quarter, by the worker's number: the workers of a server
-/// have equal work, and all of them would boot at the same time.
+/// The limits of requests and age are increased by up to a quarter, depending on the worker's number: the workers of a
+/// server have equal load, so otherwise all of them would boot at the same time.
 pub(crate) async fn watch<B: Php>(
     limits: IsolateLimits,
     (worker, workers): (usize, usize),

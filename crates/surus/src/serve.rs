@@ -18,17 +18,17 @@ use crate::{
     BOOT_FAILED, MISCONFIGURED,
 };
 
-/// What workers get on top of their own drain before they are killed: to end what PHP still has to do.
+/// Time that workers get in addition to their own drain before they are killed, so that PHP can finish.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// Why there is no server.
+/// Why the server does not start.
 pub(crate) struct Refusal {
     code: u8,
     why: String,
 }
 
 impl Refusal {
-    /// What the operator can fix.
+    /// An error that the operator can fix.
     pub(crate) fn misconfigured(why: impl ToString) -> Self {
         Refusal {
             code: MISCONFIGURED,
@@ -44,7 +44,7 @@ impl Refusal {
     }
 }
 
-/// `inherited` was taken before anything else opened a file.
+/// `inherited` must be taken before anything else opens a file.
 pub(crate) fn run(
     arguments: &ServeArgs,
     inherited: Inherited,
@@ -71,7 +71,7 @@ fn serve(
     inherited: Inherited,
     predecessor: Option<Predecessor>,
 ) -> Result<ExitCode, Refusal> {
-    // A script that rotates logs may not end a server that starts. The master reads it when it is there.
+    // The signal of a script that rotates logs must not kill a starting server. The master reads it later.
     let _ = SigSet::from(Signal::SIGUSR1).thread_block();
     logs(config).map_err(Refusal::misconfigured)?;
     open_files::raise();
@@ -143,7 +143,8 @@ fn serve(
     }
 }
 
-/// How many processes of its own PHP gets: as configured, or because this PHP fails the self-test.
+/// How many processes to run PHP in: as configured, or the default number if this PHP fails the self-test. `None`: PHP
+/// runs in the workers.
 fn processes(config: &Config, engine: &Engine) -> Result<Option<usize>, String> {
     let app = &config.app;
     if app.processes.is_some() {
@@ -182,7 +183,7 @@ fn processes(config: &Config, engine: &Engine) -> Result<Option<usize>, String> 
     Ok(Some(PROCESSES))
 }
 
-/// In a child.
+/// Runs in a child.
 fn self_test(engine: &Engine) -> Result<SelfTest, String> {
     engine.enter_worker(Duration::from_millis(10));
     event_loop::run(engine.self_test())
@@ -202,7 +203,7 @@ fn about(config: &Config, addresses: &[Address]) -> Value {
     })
 }
 
-/// Where log lines go from now on, and how they are written.
+/// Sets where log lines go, and how they are written.
 fn logs(config: &Config) -> Result<(), String> {
     for (log, key, path) in [
         (Log::Error, "error_log", &config.error_log),
@@ -223,7 +224,7 @@ fn logs(config: &Config) -> Result<(), String> {
     Ok(())
 }
 
-/// On standard output, where the lines of the access log may follow.
+/// Prints that the server is ready on standard output, where lines of the access log may follow.
 fn announce(config: &Config, ready: &str) {
     let access_log = config.settings.access_log.as_ref();
     let is_json = access_log.is_some_and(|log| log.format() == LogFormat::Json);

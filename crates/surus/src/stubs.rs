@@ -1,4 +1,4 @@
-//! `surus stubs`: what the binary adds to PHP, as files for editors and analysers.
+//! `surus stubs`: writes the classes that the binary adds to PHP as files, for editors and analysers.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -23,7 +23,7 @@ pub(crate) fn run(arguments: &StubsArgs) -> ExitCode {
     }
 }
 
-/// Files of an older version are replaced.
+/// Writes the files. Those of an older version are replaced.
 fn write(folder: &Path) -> io::Result<usize> {
     let native = iter::once(("native.php", surus_zend::NATIVE_STUBS));
     let mut count = 0;

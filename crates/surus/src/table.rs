@@ -1,4 +1,4 @@
-//! A server's status for people.
+//! Formats a server's status for people.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

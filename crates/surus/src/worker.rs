@@ -1,4 +1,4 @@
-//! A worker's life: one thread, one event loop, one application.
+//! A worker: one thread, one event loop, one application.
 
 use std::io;
 use std::rc::Rc;
@@ -22,11 +22,11 @@ use crate::process::{Processes, Queue};
 use crate::recycle;
 use crate::BOOT_FAILED;
 
-/// How long PHP may take for its `finally` blocks and destructors once the edge is drained. The master waits longer.
+/// How long PHP may take for `finally` blocks and destructors after the edge is drained. The master waits longer.
 pub(crate) const PHP_GRACE: Duration = Duration::from_secs(3);
 
-/// Runs in the child, after the fork. Returns its exit code. With a `line`, PHP has processes of its own: the seats behind
-/// those of the workers.
+/// Runs in the child, after the fork. Returns its exit code. With a `queue`, PHP has its own processes, whose seats
+/// come after those of the workers.
 pub(crate) fn run(config: &Config, engine: &Engine, queue: Option<&Queue>, seat: Seat) -> i32 {
     let runtime = match event_loop::new() {
         Ok(runtime) => runtime,
@@ -38,20 +38,20 @@ pub(crate) fn run(config: &Config, engine: &Engine, queue: Option<&Queue>, seat:
         }
     };
     let code = LocalSet::new().block_on(&runtime, live(config, engine, queue, seat));
-    // Helper threads may sit in a DNS lookup; nobody waits for its answer any more.
+    // Helper threads may be blocked in a DNS lookup, whose answer is not needed any more.
     runtime.shutdown_background();
     code
 }
 
-/// Says why it does not begin to serve.
+/// Reports why it cannot serve.
 pub(crate) fn failed(master: &Channel, error: &str) -> i32 {
     let error = error.to_owned();
     master.send(&Report::BootFailed { error });
     i32::from(BOOT_FAILED)
 }
 
-/// What operators and their scripts send is the master's to act on, also where all processes get it: by Ctrl-C, from a
-/// service manager, by `killall`. Here it is caught, once and for all, and means nothing.
+/// Only the master handles signals of operators and their scripts, even if all processes get them: by Ctrl-C, from a
+/// service manager, by `killall`. Here they are caught permanently, and ignored.
 fn leave_to_master() -> io::Result<()> {
     for kind in [
         SignalKind::interrupt(),
@@ -116,7 +116,7 @@ fn classic<S: Scripts>(app: &App, front: &str, scripts: S) -> Result<Classic<S>,
     Ok(Classic::new(app, front, scripts)?)
 }
 
-/// Serves with the backend, if it has come about. The exit code.
+/// Serves with the backend, or reports why there is none. Returns the exit code.
 async fn serve<B: Php>(
     config: &Config,
     engine: &Engine,
@@ -148,7 +148,7 @@ async fn serve_with<B: Php>(
     let backend = Rc::new(backend);
     let counted = Rc::new(Counted::new(Rc::clone(&backend), seat.tally));
     if let Some(error) = broken {
-        // The same for every worker.
+        // The error is the same for every worker.
         if seat.index == 0 {
             surus_log::say!("{error}");
         }
@@ -186,7 +186,7 @@ async fn serve_with<B: Php>(
         ));
     }
     let limits = config.app.isolate_limits;
-    // Where processes have a line, which this would hold, the application is theirs.
+    // In process mode (then the seat holds the queue's descriptor) the processes have the application.
     let is_here = matches!(config.app.entry, Entry::Coroutine { .. }) && seat.held.is_empty();
     if is_here && limits != IsolateLimits::default() {
         spawn_local(recycle::watch(
@@ -197,7 +197,7 @@ async fn serve_with<B: Php>(
             Rc::clone(&orders),
         ));
     }
-    // It is told when to begin: see `Order::Adopt`.
+    // The master says when to accept: see `Order::Adopt`.
     let drained = surus_edge::serve(edge, Vec::new(), changes, async {
         terminate.recv().await;
         counted.leave();
@@ -216,10 +216,10 @@ async fn serve_with<B: Php>(
     Ok(())
 }
 
-/// What it had open stays open until its process ends.
+/// Reason for a replacement: files of an abandoned isolate stay open until the process exits.
 pub(crate) const GIVEN_UP: &str = "an isolate of it was given up";
 
-/// After the drain: lets PHP end the requests whose clients have left.
+/// After the drain: lets PHP finish requests whose clients have disconnected.
 async fn finish(backend: &impl Php) {
     let begun = Instant::now();
     while backend.unfinished() > 0 {
@@ -227,7 +227,7 @@ async fn finish(backend: &impl Php) {
             surus_log::say!("{} requests did not end in time", backend.unfinished());
             return;
         }
-        // A worker that is about to end may look once in a while.
+        // Polling is good enough in a worker that is about to exit.
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }

@@ -1,7 +1,8 @@
-//! The files that bodies are in, and their second life.
+//! Files for bodies, and a pool in which they are used again.
 //!
-//! To get pages from the kernel and to give them back takes longer than to fill them. So a file that is of no more use
-//! waits for the next body, if nobody else can have it; for seconds, so that its room on the disk is lent and not taken.
+//! Getting pages from the kernel and giving them back takes longer than filling them. So a file that is no longer
+//! needed waits in the pool for the next body, if nobody else can have it open; only for seconds, so that it does not
+//! occupy the disk for long.
 
 use std::fs::{self, File, Permissions};
 use std::io::{self, Seek};
@@ -18,23 +19,23 @@ use tokio::runtime::Handle;
 
 use crate::os::descriptors::lifted;
 
-/// How long a spare waits.
+/// How long a file waits in the pool.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// The kernel begins to write to the disk what has been in memory for 30 s (`vm.dirty_expire_centisecs`). What is
-/// overwritten again and again never needs to get there.
+/// The kernel begins to write data to the disk that has been in memory for 30 s (`vm.dirty_expire_centisecs`). Files
+/// that are overwritten again and again and are younger need not be written.
 const LIFETIME: Duration = Duration::from_secs(20);
 
-/// Smaller files are made as fast as they are found.
+/// Smaller files are not pooled: creating one is as fast.
 const WORTH: u64 = 256 * 1024;
 
-/// FilePool at a time.
+/// Most files in the pool.
 const MOST: usize = 256;
 
-/// What the folders are called in which spares have names.
+/// Name prefix of the folders for pooled files that have names.
 const PREFIX: &str = "surus-spool-";
 
-/// Where files for bodies come from.
+/// The pool that provides files for bodies.
 #[derive(Clone, Debug)]
 pub(crate) struct FilePool(Arc<Mutex<Inner>>);
 
@@ -42,7 +43,7 @@ pub(crate) struct FilePool(Arc<Mutex<Inner>>);
 struct Inner {
     folder: PathBuf,
     waiting: Vec<(Instant, Parts)>,
-    /// Bytes of those.
+    /// Bytes of the waiting files.
     bytes: u64,
     names: Option<Names>,
     is_swept: bool,
@@ -51,14 +52,14 @@ struct Inner {
 #[derive(Debug)]
 struct Parts {
     file: File,
-    /// In the folder of spares: one that PHP has had cannot be without a name.
+    /// In the folder of named files: a file that PHP has had needs a name.
     name: Option<PathBuf>,
     born: Instant,
     /// Bytes.
     length: u64,
 }
 
-/// The folder of spares that have names, which is locked for as long as it is somebody's.
+/// The folder of pooled files that have names, locked as long as a worker uses it.
 #[derive(Debug)]
 struct Names {
     folder: TempDir,
@@ -66,10 +67,10 @@ struct Names {
     given: u64,
 }
 
-/// A file that a body is in. When it is dropped it is a spare, unless it has been lent and did not come back.
+/// A file with a body. When dropped it goes to the pool, unless it was lent and not given back.
 #[derive(Debug)]
 pub struct BodyFile {
-    /// Until it is dropped.
+    /// `Some` until it is dropped.
     parts: Option<Parts>,
     lent: bool,
     spares: FilePool,
@@ -86,10 +87,10 @@ impl FilePool {
         })))
     }
 
-    /// A file to write to from its beginning. Nobody else has it, and no name leads to it that others know.
+    /// A file to write to from its beginning. Nobody else has it open, or knows a name of it.
     ///
     /// # Errors
-    /// The file system's.
+    /// Of the file system.
     pub(crate) fn file(&self) -> io::Result<BodyFile> {
         let spare = self.inner().take();
         let parts = match spare {
@@ -102,22 +103,22 @@ impl FilePool {
         Ok(self.body_file(parts))
     }
 
-    /// The same for a few bytes.
+    /// The same for a few bytes, never from the pool.
     pub(crate) fn small_file(&self) -> io::Result<BodyFile> {
         Ok(self.body_file(self.fresh()?))
     }
 
-    /// Bytes of the files that wait.
+    /// Bytes of the files in the pool.
     pub(crate) fn bytes(&self) -> u64 {
         self.inner().bytes
     }
 
-    /// Gives the room on the disk back.
+    /// Frees the disk space of the pool, on another thread.
     pub(crate) fn clear(&self) {
         drop_beside(self.inner().take_all());
     }
 
-    /// The same at once. False if there was none to give back. Not for the thread that runs PHP.
+    /// The same at once, on this thread. False if the pool was empty. Not for the thread that runs PHP.
     pub(crate) fn make_room(&self) -> bool {
         let all = self.inner().take_all();
         !all.is_empty()
@@ -130,7 +131,7 @@ impl FilePool {
     fn fresh(&self) -> io::Result<Parts> {
         let folder = self.inner().folder.clone();
         let file = lifted(tempfile::tempfile_in(folder)?);
-        // Where it gets a name, it is nobody else's.
+        // If it gets a name later, nobody else may open it.
         file.set_permissions(Permissions::from_mode(0o600))?;
         Ok(Parts {
             file,
@@ -176,7 +177,7 @@ impl Inner {
         std::mem::take(&mut self.waiting)
     }
 
-    /// Sees to it that spares do not wait for ever. False where nobody can.
+    /// Ensures that a task removes files that wait too long. False if there is no runtime for it.
     fn is_swept_by(&mut self, spares: &FilePool) -> bool {
         if !self.is_swept {
             let Ok(handle) = Handle::try_current() else {
@@ -193,7 +194,7 @@ impl Inner {
         true
     }
 
-    /// False when there are no spares any more.
+    /// Removes files that have waited too long. False when the pool is empty.
     fn sweep(&mut self) -> bool {
         let now = Instant::now();
         let is_late = |(freed, parts): &(Instant, Parts)| {
@@ -213,16 +214,16 @@ impl Inner {
 impl BodyFile {
     /// Open for reading and writing.
     pub fn file(&self) -> &File {
-        // There until the drop.
+        // `Some` until the drop.
         &self.parts.as_ref().expect("a body's file").file
     }
 
-    /// Bytes that it has had before it was written to.
+    /// Bytes that the file had before it was written to.
     pub(crate) fn length(&self) -> u64 {
         self.parts.as_ref().map_or(0, |parts| parts.length)
     }
 
-    /// It has so many bytes now: what is left of a longer body ends here.
+    /// Sets the length of the file: cuts off what is left of a longer, older body.
     pub(crate) fn end_at(&mut self, length: u64) -> io::Result<()> {
         let Some(parts) = &mut self.parts else {
             return Ok(());
@@ -234,16 +235,16 @@ impl BodyFile {
         Ok(())
     }
 
-    /// It is somebody else's from here on, with the name that it had, if it had one.
+    /// Gives the file to somebody else, with its name, if it has one.
     pub fn lend(&mut self) -> Option<PathBuf> {
         self.lent = true;
         self.parts.as_mut()?.name.take()
     }
 
-    /// A name that nothing has, for one that comes back.
+    /// An unused name, for a file that is given back.
     ///
     /// # Errors
-    /// The file system's. One that is of no use as a spare gets none.
+    /// Of the file system. A file that is too small for the pool gets no name.
     pub fn spare_name(&self) -> io::Result<PathBuf> {
         if self.length() < WORTH {
             return Err(io::ErrorKind::Unsupported.into());
@@ -251,7 +252,7 @@ impl BodyFile {
         self.spares.inner().spare_name()
     }
 
-    /// It is called `name` now, and nobody else has it.
+    /// The file has this name now, and nobody else has it open.
     pub fn give_back(&mut self, name: PathBuf) {
         if let Some(parts) = &mut self.parts {
             parts.name = Some(name);
@@ -265,7 +266,7 @@ impl Drop for BodyFile {
         let Some(mut parts) = self.parts.take() else {
             return;
         };
-        // PHP may have had it.
+        // PHP may have changed it.
         parts.length = parts.file.metadata().map_or(0, |found| found.len());
         if self.lent {
             drop_beside(vec![parts]);
@@ -278,7 +279,7 @@ impl Drop for BodyFile {
 impl Drop for Parts {
     fn drop(&mut self) {
         if let Some(name) = &self.name {
-            // Who has no name for it any more has no use for an error.
+            // If the file cannot be removed there is nothing to do about it.
             let _ = fs::remove_file(name);
         }
     }
@@ -286,7 +287,7 @@ impl Drop for Parts {
 
 impl Inner {
     fn spare_name(&mut self) -> io::Result<PathBuf> {
-        // Someone may have tidied up.
+        // Somebody may have removed the folder.
         let names = match self.names.take() {
             Some(names) if names.folder.path().is_dir() => names,
             _ => Names::new(&self.folder)?,
@@ -301,7 +302,7 @@ impl Names {
     fn new(folder: &Path) -> io::Result<Self> {
         sweep_out(folder);
         let folder = tempfile::Builder::new().prefix(PREFIX).tempdir_in(folder)?;
-        // Another worker may have taken it for one that was left behind.
+        // Another worker may have removed it as one that was left behind.
         let lock = lock(folder.path()).filter(|_| folder.path().is_dir());
         let lock = lock.ok_or(io::ErrorKind::NotFound)?;
         Ok(Names {
@@ -312,7 +313,7 @@ impl Names {
     }
 }
 
-/// Removes what workers that were killed have left behind.
+/// Removes folders that killed workers have left behind.
 fn sweep_out(folder: &Path) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let name = entry.file_name();
@@ -327,10 +328,10 @@ fn sweep_out(folder: &Path) {
     }
 }
 
-/// A folder that nobody has locked. As long as this is there nobody else takes it.
+/// Locks a folder that nobody has locked. The lock lasts until this is dropped.
 fn lock(path: &Path) -> Option<OwnedFd> {
-    // Others may write to the folder that it is in, too: what is called so and is none of ours is left alone. To open a
-    // pipe would be to wait for its writer.
+    // Other users may write to the parent folder, too: something that has such a name and is not ours is left alone.
+    // Opening a pipe would wait for its writer.
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let found = rustix::fs::open(path, flags, Mode::empty()).ok()?;
     let is_ours = rustix::fs::fstat(&found).ok()?.st_uid == geteuid().as_raw();
@@ -338,7 +339,7 @@ fn lock(path: &Path) -> Option<OwnedFd> {
     (is_ours && locked.is_ok()).then_some(found)
 }
 
-/// To give back many pages takes a while: not on the thread that runs PHP.
+/// Drops files on another thread: giving back many pages takes too long for the thread that runs PHP.
 fn drop_beside<T: Send + 'static>(parts: Vec<T>) {
     if parts.is_empty() {
         return;

@@ -1,10 +1,10 @@
-//! Where the files are in a form (`multipart/form-data`, RFC 7578) that passes by in pieces of any size.
+//! Finds the files in a form (`multipart/form-data`, RFC 7578) that arrives in pieces of any size.
 //!
-//! Who reads the form to its end decides what it means, and that is PHP. So nothing is found here but what every reader
-//! finds in the same place: at the first byte that leaves a doubt the rest of the form is text, files and all.
+//! PHP, which parses the form, decides what it means. So only those files are found here that every parser finds in the
+//! same place: from the first ambiguous byte on, the rest of the form is text, including its files.
 //!
 //! ```text
-//!   Line ──boundary──► Head ──a file's or a field's──► Content ──next boundary──► Line
+//!   Line ──boundary──► Head ──of a file or a field──► Content ──next boundary──► Line
 //!     └──anything else───┴──anything else──► Text (to the end)
 //! ```
 
@@ -12,10 +12,10 @@ use std::io;
 
 use memchr::{memchr, memmem, memrchr};
 
-/// Bytes of the head of a part.
+/// Maximum bytes of the head of a part.
 const MAX_HEAD: usize = 4096;
 
-/// A longer boundary is none (RFC 2046, 5.1.1).
+/// The longest valid boundary (RFC 2046, 5.1.1).
 const MAX_BOUNDARY: usize = 70;
 
 /// What a piece of a form is.
@@ -29,20 +29,20 @@ pub(crate) enum Found<'a> {
     Content(&'a [u8]),
 }
 
-/// Goes through one form.
+/// Scans one form.
 #[derive(Debug)]
 pub struct Scanner {
-    /// What stands before all parts but the first: a line feed and the boundary.
+    /// The bytes before each part but the first: a line feed and the boundary.
     delimiter: Vec<u8>,
     state: State,
-    /// The head of a part as far as it has come; or the end of what has come of its content, which may be the beginning
-    /// of a delimiter.
+    /// The part's head as far as it was received; or the last bytes of its content, if they may be the beginning of a
+    /// delimiter.
     held: Vec<u8>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// The line of a boundary: so many bytes of it have come.
+    /// The line of a boundary, of which this number of bytes was received.
     Line(usize),
     Head,
     Content {
@@ -60,7 +60,7 @@ enum Part {
 }
 
 impl Scanner {
-    /// For a body of this type; `None` if it is none, or not as browsers and all the libraries write it.
+    /// A scanner for a body of this type; `None` if it is not a form, or not written as browsers and libraries do.
     pub fn new(content_type: &[u8]) -> Option<Scanner> {
         const TYPE: &[u8] = b"multipart/form-data";
         let (start, rest) = content_type.split_at_checked(TYPE.len())?;
@@ -80,7 +80,7 @@ impl Scanner {
         })
     }
 
-    /// Goes on with what comes next. All of it is told sooner or later, in order.
+    /// Scans the next piece. All bytes are passed to `tell` sooner or later, in order.
     pub(crate) fn push(
         &mut self,
         mut data: &[u8],
@@ -165,7 +165,7 @@ impl Scanner {
         Ok(end + 1)
     }
 
-    /// What is held is text.
+    /// Reports the held bytes as text.
     fn release(
         &mut self,
         next: State,
@@ -177,7 +177,7 @@ impl Scanner {
         Ok(())
     }
 
-    /// Some readers take a boundary right behind a head for one, some for content.
+    /// A boundary directly after a head is ambiguous: some parsers take it for a boundary, some for content.
     fn begin(
         &mut self,
         file: bool,
@@ -194,7 +194,7 @@ impl Scanner {
                 tell(Found::File)?;
             }
             self.state = State::Content { file, begun: true };
-            // With what is held in front, as always.
+            // Scan the held bytes first, as always.
             let held = std::mem::take(&mut self.held);
             self.push(&held, tell)?;
         }
@@ -210,7 +210,7 @@ impl Scanner {
         if self.held.is_empty() {
             return self.find(file, data, tell);
         }
-        // What is held, and as much behind it as it takes to see what it is.
+        // The held bytes, and as many after them as are needed to recognize a delimiter.
         let before = self.held.len();
         let more = data.len().min(self.delimiter.len() + 1);
         let mut joint = std::mem::take(&mut self.held);
@@ -223,8 +223,8 @@ impl Scanner {
         Ok(0)
     }
 
-    /// Content up to the next delimiter, or to what may be its beginning, which is held. How much of `data` is done with:
-    /// never less than what was held before.
+    /// Reports content up to the next delimiter, or to what may be its beginning, which is held. Returns how many bytes
+    /// of `data` are handled: never fewer than were held before.
     fn find(
         &mut self,
         file: bool,
@@ -265,7 +265,7 @@ fn content(file: bool, data: &[u8]) -> Found<'_> {
     }
 }
 
-/// What a part is by its head, the empty line included.
+/// The kind of a part, from its head including the empty line.
 fn kind(head: &[u8]) -> Part {
     let mut found = Part::Unclear;
     let lines = head.strip_suffix(b"\r\n").unwrap_or(head);

@@ -25,7 +25,7 @@ pub(super) fn scan(content_type: &str, body: &[u8], size: usize) -> (String, Vec
     (text, files)
 }
 
-/// The same for pieces of all sizes.
+/// Checks the result for pieces of all sizes.
 fn check(body: &str, text: &str, files: &[&str]) {
     for size in 1..=body.len() {
         let found = scan("multipart/form-data; boundary=XX", body.as_bytes(), size);

@@ -1,4 +1,4 @@
-//! What the engines give of a request's body.
+//! Request bodies, as the protocol engines provide them.
 
 use std::fmt::Debug;
 use std::io;
@@ -10,27 +10,27 @@ use http_body::Body;
 use super::offload::Rest;
 use crate::BoxError;
 
-/// A body as it comes. Dropped before its end it says itself what becomes of the rest.
+/// A body that is being received. Dropped before its end, it handles the unread rest itself.
 pub(crate) trait Incoming: Body<Data = Bytes, Error = BoxError> + Debug + Unpin {
-    /// Whether fields may follow it.
+    /// Whether trailers may follow it.
     fn may_have_trailers(&self) -> bool;
 
-    /// The same, where its bytes are what is in the socket: then a helper thread may read them.
+    /// The same body, if its bytes are those in the socket: then a helper thread may read them.
     fn direct(&mut self) -> Option<&mut dyn Direct>;
 }
 
-/// A body of known length whose bytes are what is in the socket.
+/// A body of known length whose bytes are those in the socket.
 pub(crate) trait Direct {
-    /// What is still in the socket. `None` where some of it has been read.
+    /// The rest of the body, in the socket. `None` if some of it is in a buffer.
     fn rest(&self) -> Option<io::Result<Rest>>;
 
-    /// So many bytes were read.
+    /// This number of bytes was read.
     fn took(&mut self, count: u64);
 
     /// Ready when something can be read.
     ///
     /// # Errors
-    /// The client has left.
+    /// The client has disconnected.
     fn poll_arrival(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>>;
 
     /// Nothing is left to be read.

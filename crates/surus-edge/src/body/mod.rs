@@ -1,8 +1,8 @@
-//! Bodies of requests, between the engine that reads them and the backend that wants them.
+//! Bodies of requests, between the engine that reads them and the backend that consumes them.
 //!
-//! - [`request_body`]: what a backend gets, bounded in bytes and time; [`incoming`]: what an engine gives
-//! - [`spool`], [`stored`]: bodies read to their end first, in memory or in a file; [`form`]: the files of forms, apart
-//! - [`file_pool`]: those files; [`offload`]: helper threads that write them
+//! - [`request_body`]: what a backend gets, bounded in bytes and time; [`incoming`]: what an engine provides
+//! - [`spool`], [`stored`]: bodies read to their end first, into memory or a file; [`form`]: finds the files of forms
+//! - [`file_pool`]: pooled files for bodies; [`offload`]: helper threads that write them
 
 pub(crate) mod file_pool;
 pub(crate) mod form;

@@ -1,5 +1,6 @@
-//! The rest of a long body, read from the client's socket by a helper thread, which writes it down: through one buffer that
-//! stays in the processor's cache, or past this process altogether. The event loop reads nothing of the connection meanwhile.
+//! The rest of a long body. A helper thread reads it from the client's socket and writes it to a file: through one
+//! buffer that stays in the processor's cache, or with splice(2), without a copy in this process. The event loop does
+//! not read from the connection meanwhile.
 
 use std::io::{self, Read};
 use std::net::TcpStream;
@@ -11,17 +12,17 @@ use crate::body::stored::Keeper;
 use crate::os::descriptors::copied;
 use crate::os::splice::{Moved, Splicer};
 
-/// Bytes that a helper thread reads at once: writing fewer costs the kernel more.
+/// Bytes that a helper thread reads at once: smaller writes cost the kernel more.
 const HELPER_BLOCK: usize = 512 * 1024;
 
-/// What a helper thread works with.
+/// The buffer and the pipe of a helper thread.
 #[derive(Debug, Default)]
 pub(crate) struct Tools {
     buffer: BytesMut,
     splicer: Option<Splicer>,
 }
 
-/// Where the rest of a body comes from, for a helper thread.
+/// The socket with the rest of a body, for a helper thread.
 #[derive(Debug)]
 pub(crate) struct Rest(TcpStream);
 
@@ -34,11 +35,11 @@ impl Rest {
         Ok(Rest(copied(socket)?.into()))
     }
 
-    /// Writes down what has come, until there is no more, or `most` bytes. How many it was. Who waits for more is told if
-    /// the client has left.
+    /// Writes what was received, until there is no more, or `most` bytes. Returns the number of bytes. If the client
+    /// has disconnected, the next wait for more reports it.
     ///
     /// # Errors
-    /// The keeper's.
+    /// Of the keeper.
     pub(crate) fn keep(
         &mut self,
         keeper: &mut Keeper,
@@ -60,9 +61,9 @@ impl Rest {
     }
 
     fn copy(&mut self, keeper: &mut Keeper, buffer: &mut BytesMut, most: u64) -> io::Result<u64> {
-        // Zeroed once.
+        // Zeroed only the first time.
         buffer.resize(HELPER_BLOCK, 0);
-        // To the end of a block of the file: pages that belong together are had together.
+        // Up to the end of a block of the file, so that the kernel can allocate contiguous pages together.
         let room = HELPER_BLOCK - at_most(keeper.at() % HELPER_BLOCK as u64);
         let room = at_most(most).min(room);
         loop {

@@ -1,4 +1,4 @@
-//! The body of a request, as a backend has it.
+//! The body of a request, as a backend gets it.
 
 use std::cell::{Cell, OnceCell};
 use std::fmt;
@@ -17,14 +17,14 @@ use crate::body::offload::Rest;
 use crate::limits::allowance::ClientTimeout;
 use crate::{BoxError, Limits};
 
-/// A request's body, bounded in bytes and in time. Where it passes a bound it fails with a [`BodyError`], and the edge
-/// then answers 413 or 408 whatever the backend says.
+/// A request's body, limited in bytes and in time. Beyond a limit it fails with a [`BodyError`], and the edge then
+/// answers 413 or 408 whatever the backend answers.
 #[derive(Debug)]
 pub struct RequestBody(Source);
 
 #[derive(Debug)]
 enum Source {
-    /// It has come with its head.
+    /// Received together with its head.
     Whole(Bytes),
     Client {
         incoming: Box<dyn Incoming>,
@@ -32,24 +32,24 @@ enum Source {
     },
 }
 
-/// Bytes that are taken from one client before others have their turn.
+/// Bytes that are read from one client before others have their turn.
 const TURN: u64 = 128 * 1024;
 
 #[derive(Debug)]
 struct Progress {
-    /// Bytes that may still come.
+    /// Bytes that may still be received.
     left: u64,
-    /// Bytes since the last turn of others.
+    /// Bytes read in this turn.
     turn: u64,
     patience: ClientTimeout,
     verdict: Verdict,
     trailers: Trailers,
 }
 
-/// Where the edge finds out that a body has failed.
+/// Tells the edge that a body has failed.
 pub(crate) type Verdict = Rc<Cell<Option<BodyError>>>;
 
-/// Where the fields that follow a body are found, once it was read to its end; most have none.
+/// The trailers of a body, once it was read to its end; most have none.
 pub type Trailers = Rc<OnceCell<HeaderMap>>;
 
 impl RequestBody {
@@ -71,13 +71,14 @@ impl RequestBody {
         }
     }
 
-    /// What is still in the socket, for a helper thread, where it is read from there. Each time something has come is
-    /// waited for by [`RequestBody::arrival`].
+    /// The rest of the body in the socket, if a helper thread may read it there. Wait with [`RequestBody::arrival`]
+    /// before each read.
     pub(crate) fn rest(&mut self) -> Option<io::Result<Rest>> {
         self.direct()?.rest()
     }
 
-    /// The next thing to do with [`RequestBody::rest`], of which `taken` bytes were read. False: that was all.
+    /// Counts `taken` bytes that were read from [`RequestBody::rest`], and waits until there is more. False: that was
+    /// all.
     pub(crate) async fn arrival(&mut self, taken: u64) -> Result<bool, BoxError> {
         let Source::Client { incoming, watch } = &mut self.0 else {
             return Ok(false);
@@ -100,12 +101,12 @@ impl RequestBody {
         Ok(true)
     }
 
-    /// One that has come with its head.
+    /// A body that was received together with its head.
     pub(crate) fn whole(bytes: Bytes) -> Self {
         RequestBody(Source::Whole(bytes))
     }
 
-    /// All of it, if it is there.
+    /// All of the body, if it is in memory.
     pub fn at_hand(&self) -> Option<&Bytes> {
         match &self.0 {
             Source::Whole(bytes) => Some(bytes),
@@ -113,7 +114,7 @@ impl RequestBody {
         }
     }
 
-    /// `None` if there will be none: HTTP/1 has them behind chunks only.
+    /// The trailers; `None` if there can be none: in HTTP/1 only chunked bodies have them.
     pub fn trailers(&self) -> Option<Trailers> {
         let Source::Client { incoming, watch } = &self.0 else {
             return None;
@@ -129,21 +130,21 @@ impl RequestBody {
     }
 }
 
-/// Why a request body is not taken.
+/// Why a request body is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BodyError {
-    /// Longer than allowed; only one that has not announced its length comes so far.
+    /// Longer than allowed. Only for bodies without an announced length; others are refused before.
     TooLarge,
     /// The client was too slow.
     TimedOut,
-    /// There is no room to keep it in.
+    /// There is no space to store it.
     NoRoom,
-    /// It cannot be understood, or the client has broken it off. What has come must not be taken for the whole.
+    /// It is malformed, or the client has disconnected. What was received must not be taken for the whole body.
     Broken,
 }
 
 impl BodyError {
-    /// What the client is answered.
+    /// The status of the response.
     pub fn status(self) -> StatusCode {
         match self {
             BodyError::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
@@ -185,7 +186,7 @@ impl Progress {
         error
     }
 
-    /// True when others are to have their turn first.
+    /// True if other tasks must have their turn first.
     fn ends_turn(&mut self, cx: &Context<'_>) -> bool {
         let ends = self.turn >= TURN;
         if ends {
@@ -213,7 +214,7 @@ impl Progress {
         }
     }
 
-    /// Ready when the client has been waited for too long.
+    /// Ready when the wait for the client has taken too long.
     fn poll_patience(&mut self, cx: &mut Context<'_>) -> Poll<BoxError> {
         self.patience
             .poll_end(cx)
@@ -242,7 +243,7 @@ impl Body for RequestBody {
         match Pin::new(&mut **incoming).poll_frame(cx) {
             Poll::Ready(Some(Ok(frame))) => {
                 if let Some(trailers) = frame.trailers_ref() {
-                    // There is one such frame.
+                    // There is only one such frame.
                     let _ = watch.trailers.set(trailers.clone());
                 }
                 let bytes = frame.data_ref().map_or(0, |data| data.len() as u64);

@@ -1,8 +1,8 @@
-//! Request bodies that are read to their end before a backend begins: what is small to memory, what is not to a file that
-//! has no name any more. A slow client then occupies a buffer or a file, and no PHP.
+//! Request bodies that are read to their end before a backend begins: small ones into memory, others into a file
+//! without a name. A slow client then occupies a buffer or a file, but not PHP.
 //!
-//! Files are written by helper threads, a block at a time while the next one is read, so memory stays flat and a disk
-//! that is slow holds up the upload only.
+//! Helper threads write the files, one block while the next one is read. So memory use stays constant, and a slow disk
+//! delays only the upload.
 
 use std::cell::Cell;
 use std::io;
@@ -24,28 +24,28 @@ use crate::{BodyError, BoxError, RequestBody};
 /// Bytes that a helper thread is given at a time.
 const BLOCK: usize = 512 * 1024;
 
-/// What comes in smaller pieces is put together: a piece may keep a buffer alive that is much larger.
+/// Smaller pieces are copied together: each may keep a much larger buffer alive.
 const PIECE: usize = 8 * 1024;
 
-/// Helper threads that write at a time: more would only wait for each other, and take turns with PHP's thread.
+/// Helper threads that write at a time: more would only wait for each other, and compete with PHP's thread.
 const WRITERS: usize = 2;
 
-/// Bytes that a helper thread reads from a socket before others have their turn.
+/// Bytes that a helper thread reads from a socket before other bodies have their turn.
 const JOB: u64 = 8 * 1024 * 1024;
 
-/// Files of forms that are kept apart at a time. More are part of their forms.
+/// Files of forms that are stored separately at a time. Further ones stay part of their forms' text.
 const APART: usize = 256;
 
-/// The bounds of [`Spool`].
+/// The limits of [`Spool`].
 #[derive(Clone, Debug)]
 pub struct SpoolLimits {
     /// A body of more bytes goes to a file.
     pub memory_each: usize,
-    /// Bytes of memory of all bodies that are being read; beyond that each goes to its file at once.
+    /// Bytes of memory for all bodies that are being read; beyond that, further bodies go to files at once.
     pub memory: u64,
     /// Bytes of all files (503).
     pub disk: u64,
-    /// Of the files.
+    /// Where the files are.
     pub folder: PathBuf,
 }
 
@@ -60,20 +60,20 @@ impl Default for SpoolLimits {
     }
 }
 
-/// Where the bodies of one worker are kept.
+/// Stores the request bodies of one worker.
 #[derive(Debug)]
 pub struct Spool {
     limits: SpoolLimits,
     memory: Rc<Cell<u64>>,
     disk: Rc<Cell<u64>>,
     writers: Arc<Semaphore>,
-    /// One for each helper thread that reads from a socket.
+    /// Unused tools: one for each helper thread that reads from a socket.
     tools: Arc<Mutex<Vec<Tools>>>,
     apart: Arc<Semaphore>,
     spares: FilePool,
 }
 
-/// What has come of a body and is not written yet.
+/// The received part of a body that is not written yet.
 #[derive(Debug)]
 struct Block {
     pieces: Vec<Bytes>,
@@ -111,24 +111,24 @@ impl Block {
 /// A whole request body.
 #[derive(Debug)]
 pub enum Spooled {
-    /// What is short.
+    /// A short body.
     Memory(Bytes),
-    /// What is long, or a form with files.
+    /// A long body, perhaps a form with files.
     File(SpooledFile),
 }
 
-/// A body in files. Its room on the disk is free again when it is dropped.
+/// A body in files. Its disk space is free again when it is dropped.
 #[derive(Debug)]
 pub struct SpooledFile {
     /// The files.
     pub kept: Kept,
     /// Bytes.
     pub length: u64,
-    /// What it takes of the disk.
+    /// Its share of the disk space.
     pub share: Share,
 }
 
-/// Bytes that count against a bound until this is dropped.
+/// Bytes that count against a limit until this is dropped.
 #[derive(Debug)]
 pub struct Share {
     used: Rc<Cell<u64>>,
@@ -143,7 +143,7 @@ impl Share {
         }
     }
 
-    /// False, and nothing is added, where that would pass `limit`.
+    /// False, and nothing is added, if that would exceed `limit`.
     fn add(&mut self, bytes: u64, limit: u64) -> bool {
         let sum = self.used.get().saturating_add(bytes);
         if sum > limit {
@@ -162,7 +162,7 @@ impl Drop for Share {
 }
 
 impl Spool {
-    /// One that has no bodies yet.
+    /// A spool without bodies.
     pub fn new(limits: SpoolLimits) -> Self {
         Spool {
             spares: FilePool::new(limits.folder.clone()),
@@ -175,35 +175,35 @@ impl Spool {
         }
     }
 
-    /// The same, but its files count together with others that `disk` is the sum of, in bytes.
+    /// The same spool, but its files are counted in `disk`, in bytes, together with others.
     #[must_use]
     pub fn counted_by(self, disk: Rc<Cell<u64>>) -> Self {
         Spool { disk, ..self }
     }
 
-    /// True for a body that is short, and says so: it will be kept in memory, if there is room.
+    /// True for a body that is short according to its announced length: it will be kept in memory, if there is room.
     pub fn holds(&self, body: &RequestBody) -> bool {
         body.announced()
             .is_some_and(|length| length <= self.limits.memory_each as u64)
     }
 
-    /// Reads `body` to its end. The files of a form are kept apart where it has to be written down; `form` goes through
-    /// it.
+    /// Reads `body` to its end. If it is written to a file, `form` scans it, and the files of the form are stored
+    /// separately.
     ///
     /// # Errors
-    /// A [`BodyError`] where a bound is reached; else what the client or the disk did wrong.
+    /// A [`BodyError`] if a limit is reached; else an error of the client or the disk.
     pub async fn read(
         &self,
         mut body: RequestBody,
         form: Option<Scanner>,
     ) -> Result<Spooled, BoxError> {
-        // The event loop need not read what is not for memory.
+        // The event loop need not read a body that goes to a file.
         let is_for_file = body.is_direct() && !self.holds(&body);
         let Some(first) = next(&mut body).await? else {
             return Ok(Spooled::Memory(Bytes::new()));
         };
         if body.is_end_stream() {
-            // It came in one piece, as most do: nothing is copied.
+            // It was received in one piece, as most are: nothing is copied.
             return Ok(Spooled::Memory(first));
         }
         let mut block = self.block();
@@ -230,7 +230,7 @@ impl Spool {
     ) -> Result<SpooledFile, BoxError> {
         let mut share = Share::of(&self.disk);
         if let Some(length) = body.announced() {
-            // What is announced must fit before it is sent for nothing.
+            // An announced length must fit now, so that the client does not send the body in vain.
             self.reserve(&mut share, length)?;
         }
         let mut reserved = share.bytes;
@@ -238,7 +238,7 @@ impl Spool {
         let begin = self.helper(move || Keeper::new(spares, form, apart));
         let mut keeper = begin.await;
         if let Some(rest) = body.rest().transpose()? {
-            // What is announced does not count what has come.
+            // The announced length does not include the bytes that were already read.
             self.reserve(&mut share, block.length as u64)?;
             let length = share.bytes;
             let kept = self
@@ -289,8 +289,8 @@ impl Spool {
         }
     }
 
-    /// The same where the rest of the body is still in the socket: a helper thread reads it there, and writes each block
-    /// when it has it.
+    /// The same if the rest of the body is still in the socket: a helper thread reads it there, and writes each block
+    /// at once.
     async fn pass(
         &self,
         mut keeper: Keeper,
@@ -364,7 +364,7 @@ impl Spool {
         &self,
         work: impl FnOnce() -> io::Result<T> + Send + 'static,
     ) -> JoinHandle<io::Result<T>> {
-        // Never closed, so this is no error.
+        // The semaphore is never closed, so this cannot fail.
         let turn = Arc::clone(&self.writers).acquire_owned().await;
         tokio::task::spawn_blocking(move || {
             let result = work();

@@ -1,5 +1,5 @@
-//! A body that is written down: one file of everything, except for the files of a form, which are kept apart. None has a
-//! name that others know.
+//! A body in files: one file for everything except the files of a form, which are stored separately. None has a name
+//! that others know.
 
 use std::io::{self, IoSlice, Write};
 use std::net::TcpStream;
@@ -12,28 +12,28 @@ use crate::body::file_pool::{BodyFile, FilePool};
 use crate::body::form::{Found, Scanner};
 use crate::os::splice::{Moved, Splicer};
 
-/// Files that are kept apart of one body: as many as PHP takes of one form by default.
+/// Files of one body that are stored separately: as many as PHP accepts in one form by default.
 const MAX_APART: usize = 20;
 
-/// A written body, to be read from its beginning: piece by piece.
+/// A stored body, to be read piece by piece from its beginning.
 #[derive(Debug)]
 pub struct Kept {
-    /// All the text.
+    /// All the text (everything but separate files).
     pub text: BodyFile,
     /// In the order of the body.
     pub pieces: Vec<Piece>,
 }
 
-/// What comes next in a body.
+/// The next piece of a body.
 #[derive(Debug)]
 pub enum Piece {
-    /// So many bytes of the text.
+    /// This number of bytes of the text.
     Text(u64),
-    /// A file of so many bytes. It counts until the permit is dropped.
+    /// A file with this number of bytes. It is counted until the permit is dropped.
     File(BodyFile, u64, OwnedSemaphorePermit),
 }
 
-/// Writes a body down. Works with files: not for the thread that runs PHP.
+/// Writes a body to files. Blocks, so not for the thread that runs PHP.
 #[derive(Debug)]
 pub(crate) struct Keeper {
     form: Option<Scanner>,
@@ -43,10 +43,10 @@ pub(crate) struct Keeper {
 #[derive(Debug)]
 struct Output {
     kept: Kept,
-    /// What comes at the end of the last piece, and is not written yet: all at once costs the kernel least.
+    /// Bytes of the last piece that are not written yet: a single write for all is cheapest.
     waiting: Vec<Bytes>,
     spares: FilePool,
-    /// How many files there may be.
+    /// Bounds the number of separate files.
     apart: Arc<Semaphore>,
     files: usize,
 }
@@ -57,7 +57,7 @@ impl Keeper {
         form: Option<Scanner>,
         apart: Arc<Semaphore>,
     ) -> io::Result<Keeper> {
-        // Of a form with files little is text.
+        // A form with files has little text.
         let text = match form {
             Some(_) => spares.small_file()?,
             None => spares.file()?,
@@ -87,7 +87,7 @@ impl Keeper {
         output.write()
     }
 
-    /// Bytes of the file that what comes next is part of, or nearly.
+    /// The offset in the current file at which the next bytes are written, or nearly.
     pub(crate) fn at(&self) -> u64 {
         match self.output.kept.pieces.last() {
             Some(Piece::Text(length) | Piece::File(_, length, _)) => *length,
@@ -95,16 +95,16 @@ impl Keeper {
         }
     }
 
-    /// Bytes that come next and that [`Keeper::splice`] would keep faster: nobody looks at them, and they overwrite
-    /// others. To splice what is new to a file takes longer than to copy it.
+    /// How many of the next bytes [`Keeper::splice`] would write faster: they need not be scanned, and they overwrite
+    /// old bytes. To splice bytes beyond the end of a file takes longer than to copy them.
     pub(crate) fn over(&self) -> Option<u64> {
         let at = self.at();
         let left = self.output.kept.text.length().saturating_sub(at);
-        // The first bytes make a piece of them.
+        // Not before the first bytes, which create the piece.
         (self.form.is_none() && at > 0 && left > 0).then_some(left)
     }
 
-    /// Keeps what has come to a socket.
+    /// Writes bytes that a socket has received.
     pub(crate) fn splice(
         &mut self,
         splicer: &Splicer,
@@ -131,7 +131,7 @@ impl Keeper {
 }
 
 impl Kept {
-    /// Cuts off what the files had before.
+    /// Cuts off the old contents of the files.
     fn end(&mut self) -> io::Result<()> {
         let mut text = 0;
         for piece in &mut self.pieces {
@@ -164,7 +164,7 @@ impl Output {
         }
     }
 
-    /// Where there are too many files, their content is text.
+    /// Begins a separate file. If there are too many, its content becomes text.
     fn begin_file(&mut self) -> io::Result<()> {
         if self.files == MAX_APART {
             return Ok(());
@@ -191,14 +191,14 @@ impl Output {
             .map(|bytes| IoSlice::new(bytes))
             .collect();
         let mut left = &mut slices[..];
-        // Leaves out what is empty.
+        // Skips empty slices.
         IoSlice::advance_slices(&mut left, 0);
         while !left.is_empty() {
             match file.write_vectored(left) {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
                 Ok(count) => IoSlice::advance_slices(&mut left, count),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                // What waits for others is not worth more than what is there now.
+                // This body is more important than pooled files for later ones.
                 Err(error) if is_full(&error) && self.spares.make_room() => {}
                 Err(error) => return Err(error),
             }
@@ -208,7 +208,7 @@ impl Output {
     }
 }
 
-/// The file system has no room, or its owner may not have more of it.
+/// The file system is full, or the disk quota is exceeded.
 fn is_full(error: &io::Error) -> bool {
     matches!(
         error.kind(),
@@ -216,7 +216,7 @@ fn is_full(error: &io::Error) -> bool {
     )
 }
 
-/// `bytes`, which are a slice of `block` or few.
+/// `bytes`, as a slice of `block` if they are a part of it, else copied.
 fn part_of(block: &Bytes, bytes: &[u8]) -> Bytes {
     if block.as_ptr_range().contains(&bytes.as_ptr()) {
         block.slice_ref(bytes)

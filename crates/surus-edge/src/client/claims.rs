@@ -1,5 +1,5 @@
-//! Headers in which somebody says who the client is, over which scheme it came, and which name it meant. Frameworks and
-//! plugins believe one or the other of them; so each says what the server has found out, or is not there.
+//! Headers that claim who the client is, and which scheme and host it has used. Frameworks and plugins trust one or the
+//! other of them, so each is set to what the server has found out, or removed.
 
 use std::net::IpAddr;
 
@@ -16,12 +16,12 @@ enum Claim {
     Client,
     /// `https` or `http`.
     Scheme,
-    /// The same as `on` or `off`.
+    /// The scheme as `on` or `off`.
     Switch,
     Host,
     Port,
     Prefix,
-    /// The path, or another name of the host. There is nothing that it could be compared with.
+    /// The path, or another name of the host. There is nothing to compare it with.
     Other,
 }
 
@@ -63,14 +63,14 @@ fn claims(headers: &HeaderMap) -> Vec<(HeaderName, Claim)> {
     claims.collect()
 }
 
-/// Whoever speaks is not to be believed.
+/// Removes all claims: the peer is not trusted.
 pub(crate) fn remove(headers: &mut HeaderMap) {
     for (name, _) in claims(headers) {
         headers.remove(name);
     }
 }
 
-/// A trusted proxy speaks, by this header. `host`: by `Forwarded`.
+/// Corrects the claims in a request of a trusted proxy, which uses this header. `host`: from `Forwarded`.
 pub(crate) fn correct(
     headers: &mut HeaderMap,
     by: ProxyHeader,
@@ -124,7 +124,7 @@ fn forwarded(client: &Connection, host: Option<&str>) -> Option<HeaderValue> {
     HeaderValue::from_str(&value).ok()
 }
 
-/// What the nearest proxy has said: the last of a list.
+/// The claim of the nearest proxy: the last element of a list.
 fn last(
     headers: &HeaderMap,
     name: &HeaderName,
@@ -137,7 +137,7 @@ fn last(
         .filter(|_| is_right(said))
 }
 
-/// The port that the client has connected to, as far as [`correct`]ed headers say.
+/// The port that the client has connected to, if [`correct`]ed headers name it.
 pub(crate) fn port(headers: &HeaderMap, by: ProxyHeader, host: Option<&str>) -> Option<u16> {
     const PORT: HeaderName = HeaderName::from_static("x-forwarded-port");
     const HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
@@ -157,7 +157,7 @@ fn is_port(text: &[u8]) -> bool {
     text.bytes().all(|byte| byte.is_ascii_digit()) && text.parse::<u16>().is_ok()
 }
 
-/// A path: `//host` would be another server's.
+/// Whether this is a path: `//host` would be on another server.
 fn is_prefix(text: &[u8]) -> bool {
     text.starts_with(b"/") && !text.starts_with(b"//") && text.iter().all(u8::is_ascii_graphic)
 }

@@ -1,4 +1,4 @@
-//! A connection as a request sees it.
+//! The connection of a request, as backends see it.
 
 use std::cell::Cell;
 use std::fmt;
@@ -8,15 +8,15 @@ use std::time::Instant;
 
 use http::{HeaderMap, StatusCode};
 
-/// Sends an interim response (1xx) with these headers before the response proper; false if that cannot be done now.
+/// Sends an interim response (1xx) with these headers before the final response; false if that is not possible now.
 pub type SendInterim = Rc<dyn Fn(StatusCode, &HeaderMap) -> bool>;
 
-/// Who is at the other end of a connection.
+/// The other end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Peer {
     /// This address.
     Tcp(SocketAddr),
-    /// Somebody on this machine, over a Unix socket.
+    /// A process on this machine, over a Unix socket.
     Unix,
 }
 
@@ -40,7 +40,7 @@ impl From<SocketAddr> for Peer {
     }
 }
 
-/// As in a log: without its port, and `unix:` as nginx writes it.
+/// For logs: without the port, and `unix:` as nginx writes it.
 impl fmt::Display for Peer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -55,9 +55,9 @@ impl fmt::Display for Peer {
 pub struct Connection {
     /// The client, or the proxy in front of it.
     pub peer: Peer,
-    /// Where it has connected to. A Unix socket has neither address nor port: 127.0.0.1 and 80, which URLs are made of.
+    /// The address it has connected to. A Unix socket has neither address nor port: here 127.0.0.1 and 80, for URLs.
     pub local: SocketAddr,
-    /// Between the client and the first proxy.
+    /// Whether TLS is used between the client and the first proxy.
     pub https: bool,
     pub(crate) interim: Option<SendInterim>,
     /// When something was last read from it.
@@ -65,7 +65,7 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// One without TLS, from `peer` to `local`.
+    /// A connection without TLS, from `peer` to `local`.
     pub fn new(peer: impl Into<Peer>, local: SocketAddr) -> Self {
         Connection {
             peer: peer.into(),
@@ -76,12 +76,12 @@ impl Connection {
         }
     }
 
-    /// When the head of the request had come that is being begun. Read once for all that come together.
+    /// When the head of the current request was received. The clock is read once for all requests received together.
     pub fn arrived(&self) -> Instant {
         self.arrived.get()
     }
 
-    /// How to send interim responses to the request that is begun; `None` where its client would not understand them.
+    /// Sends interim responses to the current request; `None` if its client would not understand them.
     pub fn interim(&self) -> Option<&SendInterim> {
         self.interim.as_ref()
     }

@@ -1,4 +1,4 @@
-//! What proxies say of their clients, the nearest one first: `Forwarded` (RFC 7239) and `X-Forwarded-*`.
+//! Parses what proxies say about their clients, the nearest proxy first: `Forwarded` (RFC 7239) and `X-Forwarded-*`.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -10,13 +10,14 @@ pub(crate) const PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto"
 /// One hop as a proxy describes it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Hop {
-    /// `None`: the proxy does not say, or nobody understands it.
+    /// `None`: not given, or not understood.
     pub(crate) client: Option<SocketAddr>,
     pub(crate) https: Option<bool>,
     pub(crate) host: Option<String>,
 }
 
-/// All elements of a list, which may have several lines, as bytes: what a client has put in front of it need not be text.
+/// All elements of a list, which may be spread over several lines, as bytes: what a client has put in front of it need
+/// not be text.
 fn list(headers: &HeaderMap, name: HeaderName) -> Vec<&[u8]> {
     let lines = headers.get_all(name).iter();
     lines
@@ -29,7 +30,7 @@ pub(crate) fn x_forwarded(headers: &HeaderMap) -> Vec<Hop> {
     let (clients, protocols) = (list(headers, FOR), list(headers, PROTO));
     let hops = clients.len().max(protocols.len().min(1));
     let described = (0..hops).rev().map(|hop| {
-        // Proxies that add to both lists, or one that speaks for all of them.
+        // Either all proxies add to both lists, or one value applies to all of them.
         let protocol = match protocols.len() {
             count if count == hops => protocols.get(hop),
             _ => protocols.last(),
@@ -55,8 +56,8 @@ pub(crate) fn forwarded(headers: &HeaderMap) -> Vec<Hop> {
         .collect()
 }
 
-/// The elements of a list in which strings may be quoted, the last one first. Read from behind: a quote that a client opens
-/// and does not close must not take in what its proxy adds.
+/// The elements of a list in which strings may be quoted, the last one first. Parsed backwards: a quote that a client
+/// opens and does not close must not swallow what its proxy adds.
 fn from_behind(line: &[u8]) -> Vec<&[u8]> {
     let (mut elements, mut end, mut quoted) = (Vec::new(), line.len(), false);
     for at in (0..line.len()).rev() {
@@ -78,7 +79,7 @@ fn is_escaped(line: &[u8], at: usize) -> bool {
     before.take_while(|&&byte| byte == b'\\').count() % 2 == 1
 }
 
-/// `None`: it is malformed, or says a thing twice.
+/// `None`: it is malformed, or has a parameter twice.
 fn hop(element: &[u8]) -> Option<Hop> {
     let text = std::str::from_utf8(element).ok()?;
     let mut hop = Hop::default();
@@ -103,7 +104,7 @@ fn hop(element: &[u8]) -> Option<Hop> {
     Some(hop)
 }
 
-/// What is escaped in it is no address, scheme or host.
+/// `None` for a value with escapes, which is not an address, scheme or host.
 fn unquoted(value: &str) -> Option<&str> {
     let inner = match value.strip_prefix('"') {
         Some(rest) => rest.strip_suffix('"')?,
@@ -112,8 +113,8 @@ fn unquoted(value: &str) -> Option<&str> {
     (!inner.contains(['"', '\\'])).then_some(inner)
 }
 
-/// `192.0.2.1`, `192.0.2.1:80`, `[2001:db8::1]:80`, `[2001:db8::1]`, `2001:db8::1`. Port 0 where none is given. IPv4 in IPv6 is
-/// IPv4.
+/// Parses `192.0.2.1`, `192.0.2.1:80`, `[2001:db8::1]:80`, `[2001:db8::1]`, `2001:db8::1`. Port 0 if none is given.
+/// IPv4-mapped IPv6 addresses become IPv4.
 fn address(text: &[u8]) -> Option<SocketAddr> {
     let text = std::str::from_utf8(text).ok()?;
     let found = text.parse().ok().or_else(|| {

@@ -1,4 +1,4 @@
-//! The names that a server answers for.
+//! The host names that a server accepts.
 
 use std::str::FromStr;
 
@@ -11,7 +11,7 @@ pub struct HostName {
 }
 
 impl HostName {
-    /// The name itself, unless it stands for several.
+    /// The name itself, unless it is a pattern for several.
     pub fn single(&self) -> Option<&str> {
         (!self.is_below).then_some(&self.name)
     }
@@ -62,14 +62,14 @@ fn is_name(text: &str) -> bool {
     !text.is_empty() && !text.starts_with('.') && !text.ends_with('.') && text.bytes().all(allowed)
 }
 
-/// Whether a server answers for what `Host` says. No names: for all of them.
+/// Whether a server with these names accepts the `Host`. Without names, it accepts all.
 pub(crate) fn allows(names: &[HostName], host: Option<&[u8]>) -> bool {
     if names.is_empty() {
         return true;
     }
     let host = host.and_then(|host| std::str::from_utf8(host).ok());
     let host = without_port(host.unwrap_or_default());
-    // The root of all names may be written out.
+    // The name may end with the dot of the root.
     let host = host.strip_suffix('.').unwrap_or(host);
     names.iter().any(|name| name.is(host))
 }
@@ -83,7 +83,7 @@ fn without_port(host: &str) -> &str {
 
 /// A name or an address, and perhaps a port (RFC 3986, 3.2.2), or nothing.
 pub(crate) fn is_host(text: &[u8]) -> bool {
-    // Without a branch for each byte: nearly all are right.
+    // Without a branch for each byte: nearly all hosts are valid.
     text.iter()
         .fold(true, |all, &byte| all & OF_HOSTS[usize::from(byte)])
 }

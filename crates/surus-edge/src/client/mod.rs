@@ -1,9 +1,10 @@
-//! Who the client is: as the socket says, a PROXY header, or a proxy that is trusted.
+//! Finds out who the client is: from the socket, a PROXY header, or a trusted proxy.
 //!
-//! - [`connection`]: who is at the other end, and where it has connected to
-//! - [`network`], [`proxies`], [`forwarded`], [`claims`]: proxies that are trusted, what they say, and headers that say the same
+//! - [`connection`]: the addresses of a connection
+//! - [`network`], [`proxies`], [`forwarded`], [`claims`]: trusted proxies, their headers, and other headers with such
+//!   claims
 //! - [`proxy_protocol`]: the PROXY protocol
-//! - [`hosts`]: which name it means
+//! - [`hosts`]: the accepted host names
 
 pub(crate) mod claims;
 pub(crate) mod connection;

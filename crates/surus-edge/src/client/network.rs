@@ -1,4 +1,4 @@
-//! Networks, as a configuration names them.
+//! Networks in a configuration.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -11,12 +11,12 @@ use ipnet::IpNet;
 pub enum Network {
     /// Addresses that share their first bits: `10.0.0.0/8`, `::1`.
     Addresses(IpNet),
-    /// Whoever connects to a Unix socket: `unix:`.
+    /// All clients of a Unix socket: `unix:`.
     Unix,
 }
 
 impl Network {
-    /// Whether the address is one of its; IPv4 in IPv6 is IPv4.
+    /// Whether the address is in the network; IPv4-mapped IPv6 addresses count as IPv4.
     pub fn contains(&self, address: IpAddr) -> bool {
         match self {
             Network::Addresses(network) => network.contains(&address.to_canonical()),
@@ -28,7 +28,7 @@ impl Network {
 impl FromStr for Network {
     type Err = String;
 
-    /// The address is read by the standard library: ipnet takes `010.0.0.0`, which some read as octal.
+    /// The standard library parses the address: ipnet accepts `010.0.0.0`, which some programs read as octal.
     fn from_str(text: &str) -> Result<Self, String> {
         if text == "unix:" {
             return Ok(Network::Unix);

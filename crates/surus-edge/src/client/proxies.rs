@@ -1,5 +1,5 @@
-//! Who the client is behind proxies that are trusted. One header says so, the one that is configured: what a client puts into
-//! another one would else come before what its proxy says.
+//! Finds the client behind trusted proxies. Only the configured header is read: otherwise a value that a client puts
+//! into another header could override that of its proxy.
 
 use http::HeaderMap;
 
@@ -8,7 +8,7 @@ use crate::client::forwarded::{forwarded, x_forwarded};
 use crate::client::network::Network;
 use crate::{Connection, Peer};
 
-/// The header that proxies say in who their client is.
+/// The header in which proxies name their client.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ProxyHeader {
     /// `X-Forwarded-For`, `-Proto`, `-Host`, `-Port` and `-Prefix`.
@@ -16,21 +16,21 @@ pub enum ProxyHeader {
     XForwarded,
     /// `Forwarded` (RFC 7239).
     Forwarded,
-    /// None: nobody is believed, and all that claim to say it are removed.
+    /// None: no header is trusted, and all that claim to name the client are removed.
     None,
 }
 
-/// The proxies whose word counts. Without any, headers are left as they are and mean nothing to the server.
+/// The trusted proxies. Without any, the server leaves headers as they are and ignores them.
 #[derive(Clone, Debug, Default)]
 pub struct Proxies {
-    /// Where they are.
+    /// The networks of the proxies.
     pub networks: Vec<Network>,
-    /// Where they say it.
+    /// The header that they use.
     pub header: ProxyHeader,
 }
 
 impl Proxies {
-    /// Nobody is trusted.
+    /// True if no proxy is trusted.
     pub fn is_empty(&self) -> bool {
         self.networks.is_empty()
     }
@@ -43,8 +43,8 @@ impl Proxies {
         self.networks.iter().any(is_one)
     }
 
-    /// The connection as the first proxy that is trusted saw it; `None` where the connection itself is the client's.
-    /// What is left in `headers` says the same, or comes from nobody but a proxy that is trusted.
+    /// The connection as the outermost trusted proxy sees it; `None` if the peer itself is the client. The claims left
+    /// in `headers` agree with it, or come only from a trusted proxy.
     pub(crate) fn client(
         &self,
         connection: &Connection,
@@ -64,7 +64,8 @@ impl Proxies {
         };
         let mut client = connection.clone();
         let mut scheme_port = None;
-        // From the nearest proxy outwards, as long as who speaks is trusted. What nobody can make sense of ends it.
+        // From the nearest proxy outwards, as long as the speaker is trusted. An address that cannot be parsed ends the
+        // search.
         for hop in &hops {
             if let Some(https) = hop.https {
                 client.https = https;
@@ -78,7 +79,7 @@ impl Proxies {
         }
         let host = hops.first().and_then(|hop| hop.host.clone());
         claims::correct(headers, self.header, &client, host.as_deref());
-        // Where the client has connected to, which is not where its proxy has.
+        // The port that the client has connected to, which differs from that of its proxy.
         let said = claims::port(headers, self.header, host.as_deref());
         if let Some(port) = said.or(scheme_port) {
             client.local.set_port(port);

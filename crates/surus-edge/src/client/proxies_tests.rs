@@ -174,7 +174,7 @@ fn what_a_client_puts_in_front_is_not_believed() {
         assert_eq!(seen, expected, "{list}");
         assert_eq!(left, [format!("x-forwarded-for: {expected}")]);
     }
-    // Several lines are one list, whatever bytes a client has put into it.
+    // Several lines form one list, whatever bytes a client has put into it.
     let lines: [(&str, &[u8]); 2] = [
         ("x-forwarded-for", b"1.1.1.1, \xff\xfe"),
         ("x-forwarded-for", b"\xe9, 192.0.2.1, 10.2.2.2"),
@@ -210,7 +210,7 @@ fn the_scheme_is_that_of_the_client() {
     }
 }
 
-/// A proxy that adds to what its client has sent is the last to speak; the first to speak may be anybody.
+/// A proxy appends to what its client has sent, so the last value is its own; the first may come from anybody.
 #[test]
 fn hosts_and_ports_are_what_the_nearest_proxy_says() {
     for (name, given, left) in [

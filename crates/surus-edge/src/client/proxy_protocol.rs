@@ -1,8 +1,8 @@
-//! The PROXY protocol, versions 1 and 2: who a load balancer's client is, before the first byte of HTTP.
+//! The PROXY protocol, versions 1 and 2: a load balancer sends the address of its client before the first byte of HTTP.
 //! <https://www.haproxy.org/download/3.0/doc/proxy-protocol.txt>
 //!
-//! Not the crate ppp: 2.3.0 refuses a line that is cut after the space before its last port, waits without end for the
-//! rest of `PROXY TCP4\r\n`, takes `+1` for a port, and refuses LOCAL without addresses whose family is not 0.
+//! The crate ppp is not used: 2.3.0 refuses a line that is split after the space before its last port, waits forever
+//! for the rest of `PROXY TCP4\r\n`, accepts `+1` as a port, and refuses LOCAL without addresses whose family is not 0.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -11,7 +11,8 @@ const SIGNATURE: &[u8; 12] = b"\r\n\r\n\0\r\nQUIT\n";
 /// The longest header of version 1, its end included.
 const LONGEST_LINE: usize = 107;
 
-/// Of version 2, extensions included, which are skipped. They may be longer, but none is.
+/// The longest header of version 2, including extensions, which are skipped. The protocol allows longer ones, but none
+/// exist in practice.
 const LONGEST_BLOCK: usize = 2048;
 
 #[derive(Debug, PartialEq, Eq)]
@@ -19,7 +20,8 @@ pub(crate) enum Parsed {
     /// More bytes are needed.
     Incomplete,
     Invalid,
-    /// So many bytes; and client and server, unless the proxy speaks for itself or of something that is not TCP.
+    /// The length in bytes, and the addresses of client and server, unless the proxy has connected for itself or the
+    /// transport is not TCP.
     Complete {
         length: usize,
         addresses: Option<(SocketAddr, SocketAddr)>,
@@ -90,7 +92,7 @@ fn parse_block(bytes: &[u8]) -> Parsed {
         return Parsed::Incomplete;
     };
     let addresses = match (command & 15, family) {
-        // LOCAL: a health check of the proxy's own.
+        // LOCAL: a health check by the proxy itself.
         (0, _) => None,
         (1, 0x11) => match block.first_chunk::<12>() {
             Some(&[a, b, c, d, e, f, g, h, p, q, r, s]) => Some((
@@ -209,7 +211,7 @@ mod tests {
         }
     }
 
-    /// Whatever comes, it is judged, and no more is taken than has come.
+    /// Any input gives a result, and a header is never longer than the input.
     #[test]
     fn any_bytes() {
         let mut state = 7u64;

@@ -1,18 +1,18 @@
-//! Room for what is read from clients and written to them, shared by the connections of a thread: one that waits for its
-//! client keeps none.
+//! The buffer pool of a thread: buffers and header maps for reading from clients and writing to them, shared by its
+//! connections. A connection that waits for its client holds none.
 
 use std::cell::{Cell, RefCell};
 
 use bytes::BytesMut;
 use http::HeaderMap;
 
-/// Room for more headers than this is not kept.
+/// A map with room for more headers than this does not go back to the pool.
 const MOST_HEADERS: usize = 64;
 
-/// As many as connections usually have work at once.
+/// The most pooled buffers of each kind: the number of connections that usually have work at once.
 const MOST: usize = 64;
 
-/// One that has grown beyond this is not kept.
+/// A buffer that has grown beyond this does not go back to the pool.
 const LARGEST: usize = 64 * 1024;
 
 thread_local! {
@@ -26,7 +26,7 @@ pub(crate) fn take() -> BytesMut {
     IDLE.with_borrow_mut(Vec::pop).unwrap_or_default()
 }
 
-/// Takes back a buffer, whose contents are forgotten.
+/// Puts a buffer into the pool. Its contents are discarded.
 pub(crate) fn give(mut buffer: BytesMut) {
     buffer.clear();
     IDLE.with_borrow_mut(|idle| {
@@ -36,12 +36,12 @@ pub(crate) fn give(mut buffer: BytesMut) {
     });
 }
 
-/// An empty buffer for what is written.
+/// An empty buffer for output.
 pub(crate) fn take_output() -> Vec<u8> {
     OUTPUTS.with_borrow_mut(Vec::pop).unwrap_or_default()
 }
 
-/// Takes it back.
+/// Puts an output buffer into the pool.
 pub(crate) fn give_output(mut buffer: Vec<u8>) {
     buffer.clear();
     OUTPUTS.with_borrow_mut(|idle| {
@@ -56,7 +56,7 @@ pub(crate) fn take_headers() -> HeaderMap {
     HEADERS.take().unwrap_or_default()
 }
 
-/// Takes back a map, whose contents are forgotten.
+/// Keeps a map for the next request. Its contents are discarded.
 pub(crate) fn give_headers(mut headers: HeaderMap) {
     headers.clear();
     if headers.capacity() <= MOST_HEADERS {

@@ -11,13 +11,13 @@ use super::state::State;
 /// Bounds how much of a refused request is read for the sake of the client that is still sending it.
 const LINGER_BYTES: usize = 64 * 1024 * 1024;
 
-/// Bytes of that at once.
+/// Bytes of it that are read at once.
 const SCRATCH: usize = 4096;
 
 impl State {
-    /// When all is done with the connection: sends what still waits and, if part of the request is unread, reads it
-    /// for a moment. Closing on unread data makes the kernel reset the connection, and the client may lose the response
-    /// that it has not read yet.
+    /// Called when the connection has finished its work. Sends the remaining output and, if part of the request is
+    /// unread, reads it for a moment. Closing with unread data makes the kernel reset the connection, and the client
+    /// may lose the response that it has not read yet.
     pub(crate) async fn close(&self) -> io::Result<()> {
         if self.reading.get() != Reading::Nobody {
             return poll_fn(|cx| self.poll_flush(cx)).await;
@@ -33,7 +33,7 @@ impl State {
         }
     }
 
-    /// Reads what nobody wants.
+    /// Reads input and discards it.
     fn poll_skip(&self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
         let mut scratch = buffers::take();
         scratch.reserve(SCRATCH);

@@ -1,20 +1,21 @@
-//! What a connection's task is asked to do by others.
+//! Commands that others give to a connection's task.
 
 use std::cell::{Cell, RefCell};
 use std::task::{Context, Waker};
 
-/// When it is next polled.
+/// Carried out when the task is next polled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Command {
     /// Finish the request in flight, then close; close at once if there is none.
     Finish,
-    /// The same where nothing seems to be asked for: a request that has come while the thread was busy is the last one.
+    /// The same for a connection that seems idle: a request that has arrived while the thread was busy is still
+    /// answered, as the last one.
     Retire,
     /// Give up: drop the connection and the request in flight.
     Abort,
 }
 
-/// The command that was not heard yet, and who is to hear it.
+/// The command that was not carried out yet, and the task to wake for it.
 #[derive(Debug, Default)]
 pub(super) struct Commands {
     next: Cell<Option<Command>>,
@@ -34,7 +35,7 @@ impl Commands {
         self.next.get().is_none()
     }
 
-    /// The command given since the last poll, if any. Notes whom to wake for the next one.
+    /// The command given since the last poll, if any. Registers the task to wake for the next one.
     pub(super) fn poll(&self, cx: &Context<'_>) -> Option<Command> {
         let mut task = self.task.borrow_mut();
         if !task

@@ -1,7 +1,7 @@
-//! Responses leave together: those of all connections that had work in one turn of the event loop.
+//! Sends the responses of all connections that had work in one turn of the event loop together.
 //!
-//! A write to a socket wakes the peer, and one after the other each of them costs the most expensive part of a small
-//! request. Written back to back they find the kernel's code and the peer awake. Redis does the same before it sleeps.
+//! A write to a socket wakes the peer: the most expensive part of a small request. When the writes follow each other
+//! directly, the kernel's code is in the cache and the peer is already awake. Redis does the same before it sleeps.
 
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
@@ -11,23 +11,23 @@ use std::time::{Duration, Instant};
 
 use crate::connection::State;
 
-/// No response waits for more than so many others.
+/// When this number of connections waits, their responses are sent at once.
 const MOST: usize = 32;
 
-/// Nor for longer than this, once the request that runs now has ended or parked.
+/// No response waits longer than this, once the request that runs now has ended or parked.
 const LONGEST: Duration = Duration::from_micros(200);
 
 /// The connections of one worker that have something to send.
 #[derive(Debug, Default)]
 pub(crate) struct Flusher {
     waiting: RefCell<Vec<Rc<State>>>,
-    /// When the first of them came.
+    /// When the first of them was added.
     since: Cell<Option<Instant>>,
     task: RefCell<Option<Waker>>,
 }
 
 impl Flusher {
-    /// Sends what `state` has when this turn of the event loop ends, or sooner.
+    /// Sends the output of `state` when this turn of the event loop ends, or sooner.
     pub(crate) fn add(&self, state: Rc<State>) {
         let mut waiting = self.waiting.borrow_mut();
         waiting.push(state);
@@ -47,7 +47,7 @@ impl Flusher {
         }
     }
 
-    /// Runs behind the tasks that were ready with the first connection that came.
+    /// Runs after the tasks that were ready when the first connection was added.
     pub(crate) async fn run(&self) {
         poll_fn(|cx: &mut Context<'_>| {
             let mut task = self.task.borrow_mut();

@@ -1,22 +1,23 @@
-//! A client connection, as its task, its bodies, its flusher and the sweep share it: one enum for each thing that goes on.
+//! A client connection, as its task, its bodies, the flusher and the sweep share it: one state machine, an enum, for
+//! each independent aspect.
 //!
 //! | machine | states |
 //! |---|---|
-//! | [`Phase`]: what the client is in the midst of | nothing yet, idle, asked to go, a head, a late head, a request, its answer |
+//! | [`Phase`]: what the client does | new, idle, dismissed, sends a head, late with it, has a request, its response |
 //! | [`Protocol`](phase::Progress) | HTTP/1, HTTP/2 with its streams |
-//! | [`Reading`](reading::Reading): whose the next byte is | a head's, a body's, nobody's |
-//! | [`Sending`](writing::Sending): what becomes of the output | nothing, it waits for the end of the turn, for the socket |
-//! | [`KeepAlive`](state::State): whether another request may follow | yes, no, no and none is waited for |
+//! | [`Reading`](reading::Reading): where the next byte belongs | to a head, to a body, nowhere |
+//! | [`Sending`](writing::Sending): what happens to the output | nothing, waits for the turn's end, for the socket |
+//! | [`KeepAlive`](state::State): whether another request may follow | yes, a last one, a promised one, no |
 //! | [`Command`]: what its task is asked to do | finish, retire, abort |
-//! | [`RefusedInput`](refused_input::RefusedInput): what the log will say of what was no request | nothing, its first line, that it was refused |
+//! | [`RefusedInput`](refused_input::RefusedInput): what is logged of bad input | nothing, its first line, refused |
 //!
-//! No phase is known by two of them together.
+//! No state is a combination of two machines.
 //!
-//! What it works with:
+//! The other modules:
 //!
-//! - [`transport`]: its bytes; [`socket`]: what has come and is nobody's yet
-//! - [`buffers`], [`output`], [`flusher`]: what is read, and what is written, gathered
-//! - [`timeouts`], [`slow_reader`]: what is judged of all connections once a second
+//! - [`transport`]: reads and writes bytes; [`socket`]: received bytes that nobody has taken yet
+//! - [`buffers`]: the buffer pool; [`output`], [`flusher`]: gather what is written
+//! - [`timeouts`], [`slow_reader`]: checks of all connections, once a second
 
 pub(crate) mod buffers;
 mod closing;

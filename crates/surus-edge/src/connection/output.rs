@@ -1,8 +1,8 @@
-//! Bytes on their way to a client: one write for what one turn of the connection's task has produced.
+//! Output for a client: one write for everything that one turn of the connection's task has produced.
 //!
-//! The engines write into this buffer, and the task empties it at the end of each turn, before it sleeps: pipelined
-//! responses leave together, and none waits for a request that is slow or incomplete. What is large is not copied: it is
-//! written from where it is, behind what waits.
+//! The protocol engines write into this buffer, and the task empties it at the end of each turn, before it sleeps:
+//! pipelined responses are sent together, and none waits for a request that is slow or incomplete. Large pieces are not
+//! copied: they are written from where they are, after the buffered bytes.
 
 use std::fs::File;
 use std::io::{self, IoSlice};
@@ -14,22 +14,22 @@ use http::header::{HeaderName, HeaderValue};
 use crate::connection::buffers;
 use crate::connection::transport::Transport;
 
-/// Bytes that may wait. Beyond that a writer is held up, and with it the body it reads from.
+/// Bytes that may be buffered. Beyond that a writer waits, and so does the body that it reads from.
 const CAPACITY: usize = 64 * 1024;
 
-/// From this size on bytes are not copied.
+/// Pieces of at least this size are not copied.
 pub(crate) const LARGE: usize = 16 * 1024;
 
 #[derive(Debug, Default)]
 pub(crate) struct Output {
     waiting: Vec<u8>,
-    /// How much of `waiting` is already written.
+    /// Bytes of `waiting` that are already written.
     written: usize,
-    /// What comes behind it, where it is.
+    /// A large piece that follows, not copied.
     large: Bytes,
-    /// What comes behind that.
+    /// The bytes after that.
     behind: Vec<u8>,
-    /// Bytes that the socket has taken in all.
+    /// Bytes that the socket has taken in total.
     sent: u64,
     /// The socket takes no more for now.
     blocked: bool,
@@ -64,7 +64,7 @@ impl Output {
         self.append(|waiting| waiting.extend_from_slice(bytes));
     }
 
-    /// Adds bytes, which are copied only if they are few.
+    /// Adds bytes. A large piece is not copied if none waits yet.
     pub(crate) fn push_bytes(&mut self, bytes: Bytes) {
         if bytes.len() >= LARGE && self.large.is_empty() {
             self.large = bytes;
@@ -73,14 +73,15 @@ impl Output {
         }
     }
 
-    /// Pending while as much waits as may.
+    /// Pending while the output is full.
     #[inline(always)]
     pub(crate) fn poll_room(
         &mut self,
         socket: &dyn Transport,
         cx: &mut Context<'_>,
     ) -> Poll<io::Result<()>> {
-        // What a socket does not take is not added to: the next piece may wait where it is counted.
+        // Nothing is added to output that the socket does not take: the next piece can wait where its memory is
+        // counted.
         if self.waiting.len() < CAPACITY && self.large.is_empty() && !self.blocked {
             return Poll::Ready(Ok(()));
         }
@@ -104,7 +105,7 @@ impl Output {
         Poll::Ready(Ok(length))
     }
 
-    /// Writes once, without waiting. False: some of it is left, or an error is to be found.
+    /// Writes once, without waiting. False: some output is left, or there was an error, which the next flush returns.
     pub(crate) fn try_flush(&mut self, socket: &dyn Transport) -> bool {
         if self.is_empty() {
             return true;
@@ -133,7 +134,7 @@ impl Output {
         Poll::Ready(Ok(()))
     }
 
-    /// Lets the kernel send up to `most` bytes of a file; nothing waits before them. Zero at the file's end.
+    /// Lets the kernel send up to `most` bytes of a file. The output must be empty. Zero at the file's end.
     pub(crate) fn poll_send_file(
         &mut self,
         socket: &dyn Transport,
@@ -154,7 +155,7 @@ impl Output {
         socket.try_write(&all)
     }
 
-    /// So many bytes of what waits have left.
+    /// Removes `count` bytes that the socket has taken.
     fn advance(&mut self, count: usize) {
         let short = count.min(self.waiting.len() - self.written);
         let large = (count - short).min(self.large.len());
@@ -163,7 +164,7 @@ impl Output {
         if self.written < self.waiting.len() || !self.large.is_empty() {
             return;
         }
-        // What waits for nobody has no buffer, and a large one is not kept in memory by its end.
+        // Empty output holds no buffer, and a large piece is freed as soon as it is written.
         self.large = Bytes::new();
         let behind = std::mem::take(&mut self.behind);
         buffers::give_output(std::mem::replace(&mut self.waiting, behind));
@@ -211,7 +212,7 @@ impl Output {
     }
 }
 
-/// A header as HTTP/1 has it.
+/// Writes a header in the format of HTTP/1.
 #[inline(always)]
 pub(crate) fn write_header(output: &mut Vec<u8>, name: &HeaderName, value: &HeaderValue) {
     output.extend_from_slice(name.as_str().as_bytes());

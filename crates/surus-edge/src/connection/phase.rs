@@ -1,4 +1,4 @@
-//! What the client is in the midst of, and since when.
+//! What a client is doing, and since when.
 //!
 //! ```text
 //!            first byte             headers complete          response body dropped
@@ -8,28 +8,28 @@
 //!  closed                 408, closed                  cut                          closed
 //! ```
 //!
-//! The phases are noted with plain cells and judged once a second by [`crate::connection::timeouts`]: a timer of its own for each request
-//! would cost an allocation and two visits to the timer wheel.
+//! The phases are plain cells, which [`crate::connection::timeouts`] checks once a second: a timer for each request
+//! would cost an allocation and two accesses to the timer wheel.
 
 use std::cell::Cell;
 use std::rc::Rc;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
-    /// Nothing has come yet.
+    /// Nothing was received yet.
     New,
     /// Between requests.
     Idle,
-    /// The same, and the client has been asked to go: another one wants its place.
+    /// The same, and the connection is to be closed, to make room for another one.
     Dismissed,
     Head,
-    /// The head has not come in time.
+    /// The head was not received in time.
     Late,
     /// A request is being answered.
     Busy,
-    /// The same, and the head of the answer is on its way.
+    /// The same, and the head of the response has been written.
     Answering,
-    /// It speaks something else than HTTP. Who speaks it has timeouts of its own.
+    /// The connection is upgraded to another protocol, whose code has its own timeouts.
     Upgraded,
 }
 
@@ -45,7 +45,7 @@ impl Phase {
     }
 }
 
-/// What is spoken.
+/// The protocol of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Protocol {
     /// One request after the other.
@@ -92,7 +92,7 @@ impl Progress {
         self.protocol.get() != Protocol::Http1
     }
 
-    /// From here on it is judged as HTTP/2.
+    /// From here on the timeouts are those of HTTP/2.
     pub(super) fn speaks_http2(&self) {
         self.protocol.set(Protocol::Http2 {
             streams: 0,
@@ -106,14 +106,14 @@ impl Progress {
         self.since.set(self.clock.get());
     }
 
-    /// Bytes have come, or are there.
+    /// Bytes of a request were received, or are buffered.
     pub(crate) fn has_read(&self) {
         if self.phase.get().is_between() && !self.is_http2() {
             self.enter(Phase::Head);
         }
     }
 
-    /// The head has not come in time.
+    /// The head was not received in time.
     pub(super) fn is_late(&self) {
         self.phase.set(Phase::Late);
     }
@@ -132,12 +132,12 @@ impl Progress {
         self.enter(Phase::Busy);
     }
 
-    /// The head of the answer is on its way.
+    /// The head of the response has been written.
     pub(crate) fn begin_answer(&self) {
         self.phase.set(Phase::Answering);
     }
 
-    /// What follows the answer is not HTTP.
+    /// After the response the connection does not speak HTTP.
     pub(crate) fn is_upgraded(&self) {
         self.phase.set(Phase::Upgraded);
     }
@@ -160,12 +160,13 @@ impl Progress {
         self.enter(Phase::Idle);
     }
 
-    /// The client is to make room, and has its time from here on.
+    /// The connection is to be closed, to make room for another one. The client's time to do so begins now.
     pub(super) fn dismiss(&self) {
         self.enter(Phase::Dismissed);
     }
 
-    /// Whether a client of HTTP/2 is in the midst of a head. `has_ended`: not of the same one as before.
+    /// Notes whether an HTTP/2 client has sent only a part of a head. `has_ended`: the head from before is complete, so
+    /// this is a new one.
     pub(crate) fn note_head(&self, is_open: bool, has_ended: bool) {
         if let Protocol::Http2 {
             streams,
@@ -181,7 +182,7 @@ impl Progress {
         }
     }
 
-    /// How long a client of HTTP/2 has owed the rest of a head.
+    /// How long an HTTP/2 client has owed the rest of a head.
     pub(crate) fn owes_head_for(&self, now: u32) -> u32 {
         match self.protocol.get() {
             Protocol::Http2 {

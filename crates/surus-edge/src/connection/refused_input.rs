@@ -1,4 +1,4 @@
-//! What a log will want to know of what was refused before it was a request.
+//! What the log needs to know of input that was refused before it became a request.
 
 use std::cell::RefCell;
 
@@ -6,12 +6,12 @@ use crate::log::refusal::{first_line, Refusal};
 
 #[derive(Debug, Default)]
 enum Noted {
-    /// Nobody asks what has come.
+    /// Input is not noted.
     #[default]
     Nothing,
-    /// The first line of what has come and is no request yet; empty until something has.
+    /// The first line of input that is not a request yet; empty until something is received.
     First(Vec<u8>),
-    /// It was refused. The first reason is the one.
+    /// The input was refused. Of several reasons the first one counts.
     Refused(Refusal, Vec<u8>),
 }
 
@@ -19,12 +19,12 @@ enum Noted {
 pub(super) struct RefusedInput(RefCell<Noted>);
 
 impl RefusedInput {
-    /// What comes first is wanted if it is refused.
+    /// From here on, notes the first line of input, for the log if it is refused.
     pub(super) fn note_first(&self) {
         self.0.replace(Noted::First(Vec::new()));
     }
 
-    /// This has come, outside of a request.
+    /// These bytes were received outside of a request.
     pub(super) fn note(&self, bytes: &[u8]) {
         if let Noted::First(first) = &mut *self.0.borrow_mut() {
             if first.is_empty() {
@@ -33,7 +33,7 @@ impl RefusedInput {
         }
     }
 
-    /// What has come was a request's.
+    /// The input was a request.
     #[inline(always)]
     pub(super) fn forget(&self) {
         if let Noted::First(first) = &mut *self.0.borrow_mut() {
@@ -41,7 +41,7 @@ impl RefusedInput {
         }
     }
 
-    /// What has come is refused.
+    /// The input is refused.
     pub(super) fn refuse(&self, why: Refusal) {
         let mut noted = self.0.borrow_mut();
         *noted = match std::mem::take(&mut *noted) {
@@ -51,7 +51,7 @@ impl RefusedInput {
         };
     }
 
-    /// Why it was refused, and what it begins with.
+    /// Why the input was refused, and how it begins.
     pub(super) fn take(&self) -> Option<(Refusal, Vec<u8>)> {
         match self.0.take() {
             Noted::Refused(why, first) => Some((why, first)),

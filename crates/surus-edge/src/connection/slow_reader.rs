@@ -1,4 +1,5 @@
-//! How long a client has held up its connection: what waits for a window of HTTP/2 has [`crate::limits::allowance`] of its own.
+//! How long a client has not read its output. Responses that wait for a window of HTTP/2 are measured by
+//! [`crate::limits::allowance`].
 
 use std::cell::Cell;
 use std::time::Duration;
@@ -6,16 +7,16 @@ use std::time::Duration;
 use crate::connection::output::Output;
 use crate::Limits;
 
-/// Ticks of the sweep that found the client not taking what waits for it, less those that did not.
+/// Ticks of the sweep that found the output blocked, minus the ticks that did not.
 #[derive(Debug, Default)]
 pub(crate) struct SlowReader {
     ticks: Cell<u32>,
-    /// Bytes sent before it began.
+    /// Bytes sent before the first of these ticks.
     sent_before: Cell<u64>,
 }
 
 impl SlowReader {
-    /// Counts a tick. True if the client has had its time.
+    /// Counts a tick. True if the client's time is over.
     pub(crate) fn tick(&self, output: &Output, limits: &Limits) -> bool {
         let ticks = self.ticks.get();
         if !output.is_blocked() {

@@ -1,4 +1,4 @@
-//! The client's socket: what has been read of it and is nobody's yet.
+//! The client's socket, and the bytes that were read from it and that nobody has taken yet.
 
 use std::cell::Ref;
 use std::io;
@@ -14,7 +14,7 @@ use crate::connection::State;
 #[derive(Debug)]
 pub(crate) struct Socket {
     state: Rc<State>,
-    /// The client has closed its side behind a request, which is about to be given up.
+    /// The client has closed its side after a request, which is cancelled in the next turn.
     at_end: bool,
 }
 
@@ -33,7 +33,7 @@ impl Socket {
         &self.state
     }
 
-    /// What has come and nobody has had yet.
+    /// The received bytes that nobody has taken yet.
     pub(crate) fn first(&self) -> Ref<'_, BytesMut> {
         self.state.buffer.borrow()
     }
@@ -42,19 +42,19 @@ impl Socket {
         self.state.buffer.borrow_mut().advance(count);
     }
 
-    /// The same, for keeps.
+    /// Takes these bytes.
     pub(crate) fn take_first(&mut self) -> Bytes {
         self.state.buffer.borrow_mut().split().freeze()
     }
 
-    /// Nothing has been read since it was taken.
+    /// Puts back the rest of what was taken. Nothing has been read since.
     pub(crate) fn give_back(&mut self, rest: &[u8]) {
         if !rest.is_empty() {
             self.state.buffer.borrow_mut().extend_from_slice(rest);
         }
     }
 
-    /// Adds to what [`Socket::first`] gives; how many bytes.
+    /// Reads and appends to [`Socket::first`]. Returns the number of bytes.
     pub(crate) fn poll_first(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
         let state = &self.state;
         state.check_timeout()?;
@@ -79,10 +79,11 @@ impl Socket {
         polled
     }
 
-    /// Ready when the client has left while its request is being answered. Who fires and forgets (WordPress its cron)
-    /// counts on it that what has just been read is begun: it is given up one turn later.
+    /// Ready when the client has disconnected while its request is being answered. Clients that do not wait for the
+    /// response (such as WordPress's cron) rely on it that a request that was received is started: it is cancelled one
+    /// turn later.
     pub(crate) fn poll_gone(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        // Else its end is found by who reads the body, or by the sweep: behind a request that waits, too.
+        // Otherwise the reader of the body or the sweep finds the end of input, also when a pipelined request waits.
         if !self.state.reads_heads() || !self.first().is_empty() {
             return Poll::Pending;
         }

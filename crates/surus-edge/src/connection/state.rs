@@ -35,7 +35,8 @@ enum KeepAlive {
     Stays,
     /// The request in flight, or the next one, is the last one.
     Last,
-    /// An answer is on its way that has not said so: one more request is waited for, for a moment, and its answer says it.
+    /// The connection is to be closed, but a response without `connection: close` was already begun: wait a moment for
+    /// one more request, whose response has it.
     Promised,
     /// No request is waited for.
     Ends,
@@ -45,12 +46,12 @@ enum KeepAlive {
 #[derive(Debug)]
 pub(crate) struct State {
     pub(crate) addresses: Connection,
-    /// What the PROXY protocol has said instead.
+    /// The addresses from the PROXY protocol, which replace them.
     pub(crate) proxied: OnceCell<Connection>,
     pub(crate) progress: Progress,
-    /// Its bytes.
+    /// Reads and writes its bytes.
     pub(crate) transport: Box<dyn Transport>,
-    /// What was read and nobody has had yet.
+    /// Bytes that were read and that nobody has taken yet.
     pub(crate) buffer: RefCell<BytesMut>,
     pub(super) reading: Cell<Reading>,
     keep_alive: Cell<KeepAlive>,
@@ -89,39 +90,39 @@ impl State {
         })
     }
 
-    /// Who is at the other end.
+    /// The client at the other end.
     pub(crate) fn client(&self) -> &Connection {
         self.proxied.get().unwrap_or(&self.addresses)
     }
 
-    /// From here on it is judged as HTTP/2.
+    /// From here on the timeouts are those of HTTP/2.
     pub(crate) fn speaks_http2(&self) {
         self.progress.speaks_http2();
     }
 
-    /// What comes first is wanted if it is refused.
+    /// From here on, notes the first line of input, for the log if it is refused.
     pub(crate) fn notes_first(&self) {
         self.refusals.note_first();
     }
 
-    /// This has come, outside of a request.
+    /// These bytes were received outside of a request.
     pub(crate) fn note_first(&self, bytes: &[u8]) {
         self.refusals.note(bytes);
     }
 
-    /// This has come, and is refused.
+    /// These bytes were received, and are refused.
     pub(crate) fn refuse_input(&self, bytes: &[u8], why: Refusal) {
         self.refusals.forget();
         self.refusals.note(bytes);
         self.refusals.refuse(why);
     }
 
-    /// What has come is refused. The first reason is the one.
+    /// The input is refused. Of several reasons the first one counts.
     pub(crate) fn refuse(&self, why: Refusal) {
         self.refusals.refuse(why);
     }
 
-    /// What was refused, and what it begins with.
+    /// Why the input was refused, and how it begins.
     pub(crate) fn refused(&self) -> Option<(Refusal, Vec<u8>)> {
         self.refusals.take()
     }
@@ -135,7 +136,7 @@ impl State {
         self.progress.end_request();
     }
 
-    /// Not in the middle of another response. HTTP/2 has its own way, stream by stream.
+    /// Sends an interim (1xx) response, but not in the middle of another response. HTTP/2 does this for each stream.
     fn send_interim(&self, status: StatusCode, headers: &HeaderMap) -> bool {
         if self.progress.phase() != Phase::Busy {
             return false;
@@ -151,14 +152,14 @@ impl State {
         true
     }
 
-    /// Bytes have come.
+    /// Bytes were received.
     pub(crate) fn has_read(&self) {
         self.client().arrived.set(Instant::now());
         self.progress.has_read();
     }
 
     /// # Errors
-    /// The headers have not come in time; 408 is among the output.
+    /// The headers were not received in time; a 408 response is in the output.
     pub(crate) fn check_timeout(&self) -> io::Result<()> {
         if self.progress.phase() == Phase::Late {
             self.refuse_input(&self.buffer.borrow(), Refusal::Timeout);
@@ -168,19 +169,19 @@ impl State {
         Ok(())
     }
 
-    /// Answers this to what has come or will come; the connection is to be closed.
+    /// Refuses all input with this response; the connection is to be closed.
     pub(crate) fn turn_away(&self, why: Refusal, answer: &[u8]) {
         self.refuse(why);
         self.discard_input();
         self.writing.output.borrow_mut().push(answer);
     }
 
-    /// Whether heads are read: no body is.
+    /// Whether heads are read, and not a body.
     pub(crate) fn reads_heads(&self) -> bool {
         self.reading.get() == Reading::Heads
     }
 
-    /// A body follows, and is read by who has it.
+    /// A body follows. Its owner reads it.
     pub(crate) fn begin_body(&self) {
         self.reading.set(Reading::Body);
     }
@@ -194,14 +195,14 @@ impl State {
         self.wake();
     }
 
-    /// Gives the buffer back if nothing is in it.
+    /// Gives the buffer back to the pool if it is empty.
     pub(crate) fn free_buffer(&self) {
         if self.buffer.borrow().is_empty() {
             buffers::give(self.buffer.take());
         }
     }
 
-    /// Reads until there is something to be had: how many bytes now. Zero at the end.
+    /// Reads if the buffer is empty. Returns how many bytes are in it; zero at the end of input.
     pub(crate) fn poll_fill(&self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
         let mut buffer = self.buffer.borrow_mut();
         if !buffer.is_empty() {
@@ -217,30 +218,30 @@ impl State {
         polled
     }
 
-    /// Nothing of what comes is wanted any more: no request can follow.
+    /// Further input is discarded: no request can follow.
     pub(crate) fn discard_input(&self) {
         self.reading.set(Reading::Nobody);
     }
 
-    /// Nothing that follows the request in flight is a request: others may take it for a part of this one.
+    /// The request in flight is the last one: other implementations may take what follows for a part of it.
     pub(crate) fn is_last_request(&self) {
         if self.keep_alive.get() == KeepAlive::Stays {
             self.keep_alive.set(KeepAlive::Last);
         }
     }
 
-    /// Whether a request may follow the one whose answer begins now.
+    /// Whether a request may follow the one whose response begins now.
     pub(crate) fn stays(&self) -> bool {
         self.keep_alive.get() == KeepAlive::Stays && self.reading.get() != Reading::Nobody
     }
 
-    /// Whether a request may follow the one whose answer has said so.
+    /// Whether a request may follow the one that was just answered: its response may have promised that.
     pub(crate) fn may_follow(&self) -> bool {
         self.stays() || self.is_promised() && self.reading.get() != Reading::Nobody
     }
 
-    /// No request is waited for any more, but for the one that a client may send who has been told that it may. False if
-    /// it was so before.
+    /// Stops waiting for requests, except for one that a response has already promised to the client. False if this was
+    /// so before.
     pub(crate) fn ends(&self) -> bool {
         let phase = self.progress.phase();
         let is_under_way =
@@ -261,7 +262,7 @@ impl State {
         self.keep_alive.get() == KeepAlive::Ends
     }
 
-    /// Takes what an engine writes.
+    /// Takes output of a protocol engine.
     pub(crate) fn poll_write(
         &self,
         cx: &mut Context<'_>,
@@ -275,18 +276,18 @@ impl State {
         self.commands.give(command);
     }
 
-    /// To make room for another one.
+    /// Retires the connection, to make room for another one.
     pub(crate) fn dismiss(&self) {
         self.progress.dismiss();
         self.order(Command::Retire);
     }
 
-    /// Nothing is asked for, and all that was has been sent.
+    /// No request is in flight, and all responses have been sent.
     pub(crate) fn is_idle(&self) -> bool {
         self.progress.phase().is_between() && self.writing.is_empty()
     }
 
-    /// True if it ends, or has been told to.
+    /// True if the connection ends, or was told to.
     pub(crate) fn is_closing(&self) -> bool {
         self.is_ending() || !self.commands.is_empty()
     }
@@ -297,17 +298,17 @@ impl State {
         self.wake();
     }
 
-    /// The command given since the last poll, if any. Notes whom to wake for the next one.
+    /// The command given since the last poll, if any. Registers the task to wake for the next one.
     pub(crate) fn poll_order(&self, cx: &Context<'_>) -> Option<Command> {
         self.commands.poll(cx)
     }
 
-    /// When it is closed, the kernel forgets what the client has not taken: it would keep that for minutes.
+    /// Makes the kernel discard unsent output on close: otherwise it would keep that for minutes.
     pub(crate) fn reset(&self) {
         self.transport.reset();
     }
 
-    /// Counts a tick of the clock. True if the client has held up its response for longer than it may.
+    /// Counts a tick of the clock. True if the client has blocked its response for longer than is allowed.
     pub(crate) fn stalls(&self, limits: &Limits) -> bool {
         self.writing.stalls(limits)
     }
@@ -323,7 +324,7 @@ impl State {
         self.writing.output.borrow_mut().push_bytes(bytes);
     }
 
-    /// Pending while so much output waits that no more may be added.
+    /// Pending while the output is full.
     pub(crate) fn poll_room(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.writing
             .output
@@ -331,7 +332,8 @@ impl State {
             .poll_room(&*self.transport, cx)
     }
 
-    /// Leaves what waits to the end of this turn; the rest of what the socket would not take to its readiness.
+    /// Queues the output for the end of this turn. If the socket did not take all of it then, writes the rest when the
+    /// socket is writable.
     pub(crate) fn poll_send(
         self: &Rc<Self>,
         cx: &mut Context<'_>,
@@ -357,14 +359,14 @@ impl State {
         }
     }
 
-    /// Writes what the socket takes; the task sees to the rest, and to an error.
+    /// Writes what the socket takes now. The task writes the rest, and handles an error.
     pub(crate) fn flush_now(&self) {
         if !self.writing.flush_now(&*self.transport) {
             self.wake();
         }
     }
 
-    /// Writes what waits. Not done as long as this is pending; an error ends the connection.
+    /// Writes all output. Pending until that is done; an error ends the connection.
     pub(crate) fn poll_flush(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.writing
             .output
@@ -372,7 +374,8 @@ impl State {
             .poll_flush(&*self.transport, cx)
     }
 
-    /// Sends up to `most` bytes of a file from `offset` on, when nothing waits; how many. Zero at the file's end.
+    /// Sends up to `most` bytes of a file from `offset` on. The output must be empty. Returns how many; zero at the
+    /// file's end.
     pub(crate) fn poll_send_file(
         &self,
         cx: &mut Context<'_>,
@@ -384,7 +387,7 @@ impl State {
         output.poll_send_file(&*self.transport, cx, file, offset, most)
     }
 
-    /// Writes what waits, and tells the client that nothing more will come.
+    /// Writes all output, and tells the client that nothing more will come.
     pub(crate) fn poll_finish(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let mut output = self.writing.output.borrow_mut();
         output.poll_finish(&*self.transport, cx)

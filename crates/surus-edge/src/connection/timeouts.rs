@@ -1,4 +1,5 @@
-//! The timeouts of every connection of an edge, judged once a second. Without connections the sweep sleeps for good.
+//! The timeouts of all connections of an edge, checked once a second by the sweep. Without connections the sweep
+//! sleeps.
 
 use std::cell::{Cell, RefCell};
 use std::net::IpAddr;
@@ -12,10 +13,10 @@ use crate::limits::connections_per_address::network;
 use crate::log::refusal::Refusal;
 use crate::Limits;
 
-/// How long an idle client of HTTP/2 may take to answer when it is told that another one wants its place, in seconds.
+/// Seconds that an idle HTTP/2 client may take to close after it was asked to make room for another one.
 const GOODBYE: u32 = 5;
 
-/// When most of so many connections have gone, memory is given back.
+/// When most of at least this number of connections have closed, memory is given back.
 const CROWD: usize = 256;
 
 /// The open connections of an edge, and its clock.
@@ -27,7 +28,7 @@ pub(crate) struct Table {
     /// The most that were open since memory was last given back.
     peak: Cell<usize>,
     clock: Rc<Cell<u32>>,
-    /// Where the search for an idle connection has ended.
+    /// The slot where the last search for an idle connection ended.
     looked: Cell<usize>,
     /// Signalled when the first connection opens and when the last one closes.
     changed: Notify,
@@ -68,13 +69,13 @@ impl Table {
         }
     }
 
-    /// Closes a connection that has been idle for a second or more, to make room for one that wants something. Looks
-    /// at a bounded number of them.
+    /// Closes a connection that has been idle for more than a second, to make room for a new one. Checks a bounded
+    /// number of connections.
     pub(crate) fn shed_idle(&self) -> bool {
         self.shed(64, |_| true)
     }
 
-    /// The same, of this network of clients.
+    /// The same, only among the clients of this network.
     pub(crate) fn shed_idle_of(&self, wanted: IpAddr) -> bool {
         self.shed(1024, |state| {
             state.client().peer.ip().map(network) == Some(wanted)
@@ -104,7 +105,7 @@ impl Table {
         }
     }
 
-    /// All but those that wait for a request, and for nothing else.
+    /// All connections except idle ones.
     pub(crate) fn order_busy(&self, command: Command) {
         for state in self.slots.borrow().iter().flatten() {
             if !state.is_idle() {
@@ -113,7 +114,7 @@ impl Table {
         }
     }
 
-    /// Ends when no connection is open.
+    /// Completes when no connection is open.
     pub(crate) async fn closed(&self) {
         loop {
             let changed = self.changed.notified();
@@ -124,7 +125,7 @@ impl Table {
         }
     }
 
-    /// To be run without tokio's budget for cooperation, which a look at many connections would exhaust.
+    /// Must run without tokio's cooperation budget, which a pass over many connections would exhaust.
     pub(crate) async fn sweep(&self, limits: &Limits, give_back: impl Fn()) {
         loop {
             let changed = self.changed.notified();
@@ -167,7 +168,7 @@ fn judge(state: &State, now: u32, limits: &Limits) {
         Phase::Idle if !state.is_ending() && state.is_idle() && age > keep_alive => {
             state.order(Command::Retire)
         }
-        // HTTP/2 has been told to go, and does not.
+        // An HTTP/2 client was asked to close, and has not.
         Phase::Dismissed if age > GOODBYE => state.order(Command::Abort),
         Phase::Idle if state.is_ending() && age > keep_alive.saturating_mul(2) => {
             state.order(Command::Abort)
@@ -184,6 +185,6 @@ fn judge(state: &State, now: u32, limits: &Limits) {
 }
 
 fn seconds(duration: Duration) -> u32 {
-    // Rounded up: a timeout is never shorter than asked for.
+    // Rounded up: a timeout is never shorter than configured.
     u32::try_from(duration.as_millis().div_ceil(1000)).unwrap_or(u32::MAX)
 }

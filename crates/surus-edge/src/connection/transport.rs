@@ -1,5 +1,5 @@
-//! What bytes come over, and go: the one seam below the engines of the protocols. What is read goes straight into the
-//! buffer of who reads, and what is written comes from where it is, so a connection that waits has no buffer.
+//! The transport of a connection's bytes: the only interface below the protocol engines. Bytes are read directly into
+//! the reader's buffer and written from where they are, so a connection that waits has no buffer.
 
 use std::cell::RefCell;
 use std::fmt::Debug;
@@ -21,7 +21,7 @@ use tokio::net::{tcp, unix, TcpStream, UnixStream};
 
 /// A connection's bytes. One task reads at a time and one writes: each is woken for its own direction.
 pub(crate) trait Transport: Debug {
-    /// Appends what has come, at most `most` bytes; how many. Zero at the end.
+    /// Appends received bytes, at most `most`. Returns how many; zero at the end.
     fn poll_read(
         &self,
         cx: &mut Context<'_>,
@@ -29,7 +29,8 @@ pub(crate) trait Transport: Debug {
         most: usize,
     ) -> Poll<io::Result<usize>>;
 
-    /// The same of what is long: as less than there was room for need not be all, the socket is asked once more.
+    /// The same for long input: a short read does not mean that the socket is empty, so the next call tries to read
+    /// again.
     fn poll_read_long(
         &self,
         cx: &mut Context<'_>,
@@ -37,39 +38,41 @@ pub(crate) trait Transport: Debug {
         most: usize,
     ) -> Poll<io::Result<usize>>;
 
-    /// Ready with whether something has come, also where others have read from the same socket; false at the end.
+    /// Ready with whether there is something to read, also where others have read from the same socket; false at the
+    /// end.
     fn poll_arrival(&self, cx: &mut Context<'_>) -> Poll<io::Result<bool>>;
 
-    /// Writes as much as is taken now.
+    /// Writes as much as the socket takes now.
     ///
     /// # Errors
-    /// `WouldBlock` if nothing is: see [`Transport::poll_writable`].
+    /// `WouldBlock` if it takes nothing: see [`Transport::poll_writable`].
     fn try_write(&self, bytes: &[IoSlice<'_>]) -> io::Result<usize>;
 
-    /// Ready when it is worth trying.
+    /// Ready when a write is worth trying.
     fn poll_writable(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>>;
 
-    /// True if the other side has said that it sends no more, whether or not what it has sent was read.
+    /// True if the other side has closed its sending direction, whether or not all that it has sent was read.
     fn has_ended(&self) -> bool;
 
     /// Tells the other side that nothing more will come.
     fn finish(&self) -> io::Result<()>;
 
-    /// When it is closed, the kernel forgets what the other side has not taken.
+    /// Makes the kernel discard unsent bytes on close.
     fn reset(&self);
 
-    /// The socket, where the bytes on it are what is read and written here: then the kernel may send files and splice by
-    /// itself. `None` where they are not, as under TLS.
+    /// The socket, if its bytes are the same as those read and written here: then the kernel can send files and splice.
+    /// `None` if they are not, as under TLS.
     fn kernel(&self) -> Option<BorrowedFd<'_>>;
 
-    /// Lets the kernel send up to `most` bytes of a file; zero at the file's end. Not where [`Transport::kernel`] is none.
+    /// Lets the kernel send up to `most` bytes of a file; zero at the file's end. Not for use where
+    /// [`Transport::kernel`] is `None`.
     ///
     /// # Errors
     /// As [`Transport::try_write`].
     fn try_send_file(&self, file: &File, offset: u64, most: usize) -> io::Result<usize>;
 }
 
-/// A socket of one family: what the event loop has of both is the same.
+/// A socket of one address family: tokio's types for both have the same methods.
 macro_rules! family {
     ($name:ident, $stream:ty, $read:ty, $write:ty) => {
         #[derive(Debug)]
@@ -95,7 +98,7 @@ macro_rules! family {
                 buffer: &mut BytesMut,
                 most: usize,
             ) -> Poll<io::Result<usize>> {
-                // Unlike the stream's own attempt, it knows that less than there was room for was all.
+                // Unlike `try_read_buf` of the stream, this takes a short read to mean that the socket is empty.
                 let mut read = self.read.borrow_mut();
                 pin!(read.read_buf(&mut buffer.limit(most))).poll(cx)
             }
@@ -118,7 +121,7 @@ macro_rules! family {
             }
 
             fn poll_arrival(&self, cx: &mut Context<'_>) -> Poll<io::Result<bool>> {
-                // Only the socket knows: what a helper thread has read from it did not ask the event loop.
+                // Only the socket knows: a helper thread reads from it without the event loop.
                 let stream: &$stream = self.write.as_ref();
                 let peek = || Ok(recv(stream, &mut [0_u8; 1], RecvFlags::PEEK)?.0);
                 loop {

@@ -1,4 +1,4 @@
-//! What a connection has to send.
+//! The output of a connection, and its state.
 
 use std::cell::{Cell, RefCell};
 
@@ -7,15 +7,15 @@ use crate::connection::slow_reader::SlowReader;
 use crate::connection::transport::Transport;
 use crate::Limits;
 
-/// What becomes of the output that waits.
+/// What happens to the buffered output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Sending {
     /// Nothing yet.
     #[default]
     Open,
-    /// It leaves with the flusher's next round.
+    /// The flusher sends it in its next round.
     Queued,
-    /// The socket has not taken all of it at once: the connection's task sees to the rest.
+    /// The socket has not taken all of it: the connection's task writes the rest.
     Stuck,
 }
 
@@ -31,12 +31,12 @@ impl Writing {
         self.output.borrow().is_empty()
     }
 
-    /// Counts a tick of the clock. True if the client has held up its response for longer than it may.
+    /// Counts a tick of the clock. True if the client has blocked its response for longer than is allowed.
     pub(super) fn stalls(&self, limits: &Limits) -> bool {
         self.stall.tick(&self.output.borrow(), limits)
     }
 
-    /// Writes what the socket takes. False: the task is to see to the rest, and to an error.
+    /// Writes what the socket takes now. False: the task has to write the rest, or handle an error.
     pub(super) fn flush_now(&self, transport: &dyn Transport) -> bool {
         let is_done = self.output.borrow_mut().try_flush(transport);
         self.sending.set(match is_done {

@@ -1,12 +1,12 @@
-//! Archives that are somebody's backup and no visitor's download, by what their names say.
+//! Recognizes archives that are backups, and not downloads for visitors, by their names.
 
-/// Of files that hold others. What is packed is judged by its own name, too: `dump.sql.gz`.
+/// Extensions of archives. The name of the packed file is checked as well: `dump.sql.gz`.
 const ARCHIVES: &[&[u8]] = &[
     b"zip", b"tar", b"tgz", b"tbz", b"tbz2", b"txz", b"tzst", b"gz", b"bz2", b"xz", b"zst", b"7z",
     b"rar",
 ];
 
-/// What people and their scripts call a copy of a site or of its database.
+/// Words that people and scripts use for a copy of a site or of its database.
 const COPIES: &[&[u8]] = &[
     b"backup",
     b"backups",
@@ -21,12 +21,12 @@ const COPIES: &[&[u8]] = &[
     b"webroot",
 ];
 
-/// The same where there is no other word, or a date.
+/// The same, but only without other words, or with a date.
 const DATA: &[&[u8]] = &[b"database", b"db", b"sql", b"mysql", b"www"];
 
-/// Of a name in small letters: `backup.zip`, `example.com-backup-2026-11-23.tar.gz`, `db.7z`, `public_html.tgz`. The word is
-/// the last one, version and date aside, or the first one of a name with a date: `backup-tool-1.2.zip` and `sakila-db.zip`
-/// are downloads.
+/// Checks a name in lower case: `backup.zip`, `example.com-backup-2026-11-23.tar.gz`, `db.7z`, `public_html.tgz`. The
+/// word must be the last one, apart from version and date, or the first one of a name with a date:
+/// `backup-tool-1.2.zip` and `sakila-db.zip` are downloads.
 pub(crate) fn is_backup(name: &[u8]) -> bool {
     let mut parts: Vec<&[u8]> = name.split(|&byte| byte == b'.').collect();
     let packed = parts.iter().rev();

@@ -1,4 +1,4 @@
-//! Conditional requests (RFC 9110, section 13): whether a file that has not changed need be sent, or may be acted on.
+//! Conditional requests (RFC 9110, section 13): whether an unchanged file must be sent, and whether preconditions hold.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -7,7 +7,7 @@ use http::header::{
     IF_UNMODIFIED_SINCE,
 };
 
-/// What a representation is known by.
+/// The validators of a representation.
 #[derive(Debug)]
 pub(crate) struct Validators {
     /// With its quotes.
@@ -15,7 +15,7 @@ pub(crate) struct Validators {
     pub(crate) modified: SystemTime,
 }
 
-/// What the conditions of a GET or HEAD request come to.
+/// The result of the conditions of a GET or HEAD request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     Send,
@@ -26,7 +26,7 @@ pub(crate) enum Verdict {
 }
 
 impl Validators {
-    /// A strong ETag of time and length, as nginx makes it, but of the whole time; `suffix` tells encodings apart.
+    /// A strong ETag of time and length, as nginx makes it, but with nanoseconds; `suffix` distinguishes encodings.
     pub(crate) fn new(modified: SystemTime, length: u64, suffix: &str) -> Self {
         let nanos = modified
             .duration_since(UNIX_EPOCH)
@@ -46,7 +46,7 @@ impl Validators {
         HeaderValue::from_str(&httpdate::fmt_http_date(self.modified)).ok()
     }
 
-    /// In the order that the RFC prescribes.
+    /// Evaluates the conditions in the order of the RFC.
     pub(crate) fn judge(&self, headers: &HeaderMap) -> Verdict {
         if headers.contains_key(IF_MATCH) {
             if !self.is_among(headers, &IF_MATCH, true) {
@@ -65,7 +65,7 @@ impl Validators {
         Verdict::Send
     }
 
-    /// False where a range was asked for of what is no longer the same.
+    /// False if a range of an older version was requested.
     pub(crate) fn allows_range(&self, headers: &HeaderMap) -> bool {
         let Some(value) = headers.get(IF_RANGE) else {
             return true;
@@ -73,7 +73,7 @@ impl Validators {
         if value.as_bytes().starts_with(b"\"") {
             return value.as_bytes() == self.etag.as_bytes();
         }
-        // Only the very same date will do.
+        // The date must be exactly the same.
         date(headers, &IF_RANGE).is_some_and(|given| given == self.seconds())
     }
 

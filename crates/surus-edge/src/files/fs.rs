@@ -1,23 +1,23 @@
-//! The little of a file system that resolving a path needs, and a cache in front of it.
+//! The file system operations that resolving a path needs, and a cache in front of them.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
-/// What can be served.
+/// The kinds of files that can be served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// With content.
+    /// A regular file.
     File,
-    /// With entries.
+    /// A directory.
     Directory,
 }
 
-/// What is known of a file or directory without opening it.
+/// Metadata of a file or directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stat {
-    /// Which of both.
+    /// File or directory.
     pub kind: Kind,
     /// Bytes.
     pub length: u64,
@@ -27,8 +27,8 @@ pub struct Stat {
 
 /// Where a [`Site`](crate::Site) looks for files.
 pub trait FileSystem {
-    /// What `path` is after following symbolic links. `None` for what does not exist, cannot be looked at, or is neither
-    /// file nor directory: opening a FIFO would block, and a device has no business in a site.
+    /// The metadata of `path` after following symbolic links. `None` if it does not exist, is not accessible, or is
+    /// neither file nor directory: opening a FIFO would block, and a device does not belong in a site.
     fn stat(&self, path: &Path) -> Option<Stat>;
 
     /// The path without symbolic links.
@@ -60,8 +60,8 @@ impl FileSystem for Disk {
     }
 }
 
-/// Remembers what exists for a second, as php-fpm's realpath cache does for longer. What does not exist is looked up
-/// each time, so that a new file is there at once.
+/// Caches existing paths for a second; php-fpm's realpath cache does so for longer. Missing paths are looked up each
+/// time, so that a new file is found at once.
 #[derive(Debug)]
 pub struct CachedDisk {
     disk: Disk,
@@ -74,12 +74,12 @@ pub struct CachedDisk {
 const ENTRIES: usize = 4096;
 
 impl CachedDisk {
-    /// Remembers for a second.
+    /// Caches for a second.
     pub fn new() -> Self {
         Self::with_ttl(Duration::from_secs(1))
     }
 
-    /// Remembers for so long.
+    /// Caches for this time.
     pub fn with_ttl(ttl: Duration) -> Self {
         CachedDisk {
             disk: Disk,

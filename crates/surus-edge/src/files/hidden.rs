@@ -1,18 +1,18 @@
-//! Which files of a site are not for clients, although they lie below its root.
+//! Decides which files of a site are not served, although they are below its root.
 
 use std::collections::HashMap;
 
 use crate::files::backups::is_backup;
 
-/// What an installation leaves in its folder: PHP source under other names than `*.php`, configuration with passwords,
-/// databases, logs, keys, lists of dependencies. Folders may have these names.
+/// Files that installations leave in their folders: PHP source under other names than `*.php`, configuration with
+/// passwords, databases, logs, keys, lists of dependencies. Folders may have these names.
 ///
-/// WordPress, Drupal, MediaWiki, Laravel and Symfony have browsers ask for none of these.
+/// Browsers do not need any of these for WordPress, Drupal, MediaWiki, Laravel and Symfony.
 const FILES: &[&str] = &[
-    // Whatever comes behind it: `a.php.old`, `a.php5`, `a.phps`, `a.php~`. The first one is not for `a.php`, which is run, but
-    // for `a.PHP`, which is not.
+    // With any suffix: `a.php.old`, `a.php5`, `a.phps`, `a.php~`. This first rule does not apply to `a.php`, which is
+    // run, but to `a.PHP`, which is not.
     "*.php*",
-    // Pages as programs name them that copy a site.
+    // Names that programs which copy a site give to its pages.
     "!*.php*.html",
     "!*.php*.htm",
     "!*.php*.css",
@@ -24,7 +24,7 @@ const FILES: &[&str] = &[
     "*.install",
     "*.engine",
     "*.profile",
-    // Runs what it is sent.
+    // Executes any code that a client sends.
     "eval-stdin.php",
     "surus*.toml",
     "*.ini",
@@ -77,7 +77,7 @@ const FILES: &[&str] = &[
     "compose.yaml",
 ];
 
-/// Copies that editors and people make, and dot files, with all that is in folders of these names.
+/// Copies that editors and people make, and dot files; also everything in folders with these names.
 const FOLDERS: &[&str] = &[
     "*.bak",
     "*.bak-*",
@@ -100,7 +100,7 @@ const FOLDERS: &[&str] = &[
     "*.tmp",
     "*.swp",
     "*.swo",
-    // What package managers put there.
+    // Left by package managers.
     "*.dpkg-*",
     "*.ucf-*",
     "*.rpmsave",
@@ -113,11 +113,11 @@ const FOLDERS: &[&str] = &[
     "!/.well-known/",
 ];
 
-/// The same, where the root is the folder of a project and not its public one.
+/// The same, only if the root is the folder of a project and not its public folder.
 const OF_PROJECTS: &[&str] = &["vendor", "node_modules"];
 
-/// What may stand behind the name of a hidden file without making it another one's, as a number or a date may: `dump.sql.gz`,
-/// `error.log.1`, `error.log.2026-11-23`.
+/// Extensions with which a hidden file stays hidden, as with a number or a date: `dump.sql.gz`, `error.log.1`,
+/// `error.log.2026-11-23`.
 const PACKED: &[&[u8]] = &[
     b"gz", b"bz2", b"xz", b"zst", b"br", b"zip", b"7z", b"rar", b"tar", b"tgz",
 ];
@@ -126,16 +126,16 @@ const PACKED: &[&[u8]] = &[
 #[derive(Clone, Debug)]
 pub struct Hidden {
     rules: usize,
-    /// `composer.json`: the last rule about it.
+    /// Names such as `composer.json`, with the last rule for each.
     names: HashMap<Vec<u8>, Rule>,
-    /// The same of `*.sql`, by `sql`.
+    /// Patterns such as `*.sql`, by `sql`, likewise.
     extensions: HashMap<Vec<u8>, Rule>,
     globs: Vec<(Vec<u8>, Rule)>,
-    /// From the root on, in their order.
+    /// Paths from the root, in their order.
     paths: Vec<(Vec<Vec<u8>>, bool)>,
 }
 
-/// The later of two counts.
+/// Of two rules the later one counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Rule {
     number: usize,
@@ -146,7 +146,7 @@ struct Rule {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     Served,
-    /// Unless the root is not a project's: nothing else speaks against it.
+    /// Hidden if the root is the folder of a project, else served.
     OfProject,
     Hidden,
 }
@@ -168,11 +168,12 @@ impl Default for Hidden {
 }
 
 impl Hidden {
-    /// What is hidden anyway, and these: `*.secret` and `draft` wherever they are, `/internal/` at the root; `*` is any number of
-    /// characters. One that begins with `!` is served all the same. The last one that fits counts.
+    /// The default rules and these patterns: `*.secret` and `draft` in any folder, `/internal/` at the root; `*`
+    /// matches any number of characters. A pattern that begins with `!` names exceptions, which are served. The last
+    /// match counts.
     ///
     /// # Errors
-    /// What is wrong with the first one that is no pattern.
+    /// The error of the first invalid pattern.
     pub fn with<'a>(patterns: impl IntoIterator<Item = &'a str>) -> Result<Self, String> {
         let mut hidden = Hidden::default();
         for pattern in patterns {
@@ -182,7 +183,7 @@ impl Hidden {
         Ok(hidden)
     }
 
-    /// And this name, whatever else is said.
+    /// Hides this name, too, whatever the patterns say.
     #[must_use]
     pub fn and(mut self, name: &str) -> Self {
         let rule = Rule {
@@ -221,7 +222,8 @@ impl Hidden {
         }
     }
 
-    /// Of a path that is decoded and normalised. One with a slash at the end is a folder's; `is_script`: it is not sent, but run.
+    /// Judges a decoded and normalised path. With a slash at the end it is that of a folder; `is_script`: the file is
+    /// not sent, but run.
     pub(crate) fn judge(&self, path: &[u8], is_script: bool) -> Verdict {
         let mut verdict = Verdict::Served;
         let steps: Vec<Vec<u8>> = path
@@ -259,7 +261,8 @@ impl Hidden {
             .map(|(_, hides)| *hides)
     }
 
-    /// What the last rule for a name says, of those from the `first` on; what is packed is judged by its own name.
+    /// Whether the last rule for a name hides it, of those from `first` on. Packed files are judged by their inner
+    /// name.
     fn name(&self, whole: &[u8], first: usize) -> bool {
         let mut name = whole;
         loop {
@@ -283,13 +286,13 @@ impl Hidden {
     }
 }
 
-/// As a file system may see it that does not tell small letters from capital ones and ignores dots and spaces at the end.
+/// The name as a file system may see it that ignores case, and dots and spaces at the end.
 fn plain(step: &[u8]) -> Vec<u8> {
     let end = step.iter().rposition(|byte| !matches!(byte, b'.' | b' '));
     step[..end.map_or(step.len(), |end| end + 1)].to_ascii_lowercase()
 }
 
-/// What is before the last dot, and what is behind it.
+/// The parts before and after the last dot.
 fn split(name: &[u8]) -> Option<(&[u8], &[u8])> {
     let dot = name.iter().rposition(|&byte| byte == b'.')?;
     Some((&name[..dot], &name[dot + 1..]))
@@ -300,10 +303,10 @@ fn is_addition(extension: &[u8]) -> bool {
     PACKED.contains(&extension) || extension.iter().all(is_of_date)
 }
 
-/// Whether a name fits a pattern, in which `*` stands for any bytes.
+/// Whether a name matches a pattern, in which `*` matches any bytes.
 fn fits(pattern: &[u8], name: &[u8]) -> bool {
     let (mut at, mut in_name) = (0, 0);
-    // The last star, and how far the name was when it stood for nothing.
+    // The last star, and the position in the name up to which it matches.
     let mut star = None;
     while in_name < name.len() {
         if pattern.get(at) == Some(&b'*') {

@@ -1,8 +1,8 @@
 //! The files of a site.
 //!
-//! - [`site`]: which file or script a path means; [`path`], [`fs`]: what it builds on
-//! - [`hidden`], [`backups`]: which are not for clients
-//! - [`serve`]: files as responses; [`conditional`]: whether one need be sent; [`media_types`]: what one is
+//! - [`site`]: which file or script a path means; [`path`], [`fs`]: its foundations
+//! - [`hidden`], [`backups`]: which files are not served
+//! - [`serve`]: files as responses; [`conditional`]: whether one must be sent; [`media_types`]: the type of one
 
 pub(crate) mod backups;
 pub(crate) mod conditional;

@@ -1,6 +1,6 @@
 //! Request paths: percent-decoding and normalisation.
 
-/// A path that no file name may be made of.
+/// Why a path is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BadPath {
     /// Not starting with a slash (`*`, or the target of CONNECT).
@@ -13,7 +13,8 @@ pub(crate) enum BadPath {
     Parent,
 }
 
-/// Decodes a request path and normalises it: runs of slashes become one, `.` segments go. A slash at the end stays.
+/// Decodes a request path and normalises it: runs of slashes become one, `.` segments are removed. A slash at the end
+/// stays.
 pub(crate) fn normalise(raw: &str) -> Result<Vec<u8>, BadPath> {
     if !raw.starts_with('/') {
         return Err(BadPath::Relative);
@@ -62,8 +63,8 @@ fn decode(raw: &str) -> Result<Vec<u8>, BadPath> {
     Ok(decoded)
 }
 
-/// Encodes a normalised path for a `Location` header. Everything but unreserved characters and slashes is escaped, the
-/// backslash above all: browsers take `/\host` for another site's address.
+/// Encodes a normalised path for a `Location` header. Everything but unreserved characters and slashes is escaped, most
+/// importantly the backslash: browsers take `/\host` for the address of another site.
 pub(crate) fn encode(path: &[u8]) -> String {
     const HEX: &[u8; 16] = b"0123456789ABCDEF";
     let mut encoded = String::with_capacity(path.len());

@@ -1,4 +1,4 @@
-//! Static files as replies: GET and HEAD, conditional requests, ranges, and siblings that are compressed already.
+//! Static files as replies: GET and HEAD, conditional requests, ranges, and files compressed in advance.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -35,7 +35,7 @@ pub fn serve_file<B>(method: &Method, headers: &HeaderMap, path: &Path) -> Respo
     serve_file_with(method, headers, path, HeaderMap::new())
 }
 
-/// The same with headers that the response has already: an application's, which sent a file. They win.
+/// The same with headers of an application that sends a file. They take precedence.
 pub fn serve_file_with<B>(
     method: &Method,
     headers: &HeaderMap,
@@ -74,7 +74,7 @@ fn send<B>(
         .flatten();
     let mut encoding = None;
     let compressible = is_compressible(media_type.as_bytes());
-    // Parts are parts of the file itself.
+    // Ranges are always ranges of the uncompressed file.
     if compressible && ranges.is_none() && !given.contains_key(CONTENT_ENCODING) {
         if let Some((chosen, sibling)) = sibling(headers, path, found.modified) {
             encoding = Some(chosen);
@@ -156,7 +156,7 @@ fn whole(length: u64) -> VecDeque<Segment> {
         .collect()
 }
 
-/// One range is the body; several are a `multipart/byteranges`.
+/// One range is the body; several become a `multipart/byteranges`.
 fn parts(headers: &mut HeaderMap, spans: &[Span], length: u64) -> VecDeque<Segment> {
     let content_range = |span: &Span| format!("bytes {}-{}/{length}", span.start, span.end - 1);
     if let [span] = spans {
@@ -187,7 +187,8 @@ fn parts(headers: &mut HeaderMap, spans: &[Span], length: u64) -> VecDeque<Segme
     segments
 }
 
-/// `style.css.br` and the like beside a file, in an encoding that the client takes, unless it is older than the file.
+/// A compressed file such as `style.css.br` next to a file, in an encoding that the client accepts, unless it is older
+/// than the file.
 fn sibling(headers: &HeaderMap, path: &Path, modified: SystemTime) -> Option<(Encoding, Found)> {
     for encoding in accepted(headers.get_all(ACCEPT_ENCODING), SMALL) {
         let mut name = OsString::from(path);
@@ -204,7 +205,7 @@ fn sibling(headers: &HeaderMap, path: &Path, modified: SystemTime) -> Option<(En
 
 /// Length and time come from the open file: the cache that resolved its name may be a second old.
 fn open(path: &Path) -> io::Result<Found> {
-    // Non-blocking, so that a FIFO that has taken the file's place does not stop the edge.
+    // Non-blocking, so that a FIFO that has replaced the file does not block the edge.
     const O_NONBLOCK: i32 = 0o4000;
     let file = File::options()
         .read(true)

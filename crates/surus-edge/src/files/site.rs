@@ -1,4 +1,4 @@
-//! Which file or script a request path means: what nginx's `try_files $uri $uri/ /index.php` and php-fpm make of it.
+//! Resolves request paths to files or scripts, as nginx's `try_files $uri $uri/ /index.php` and php-fpm do.
 
 use std::ffi::OsStr;
 use std::io;
@@ -12,7 +12,7 @@ use crate::{FileSystem, Hidden, Kind, Stat};
 /// A classic site: a folder of scripts and files.
 #[derive(Clone, Debug)]
 pub struct Site {
-    /// Without symbolic links, so that scripts can be held against it.
+    /// Without symbolic links, so that the paths of scripts can be compared with it.
     root: PathBuf,
     /// The file name of the front controller, also the first choice for a directory's index.
     front: String,
@@ -30,7 +30,7 @@ pub struct ScriptPath {
     pub path_info: Option<Vec<u8>>,
 }
 
-/// What a path means.
+/// The result of resolving a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Resolution {
     /// A script to be run.
@@ -39,14 +39,14 @@ pub enum Resolution {
     File {
         /// Below the site's root.
         path: PathBuf,
-        /// What is known of it.
+        /// Its metadata.
         stat: Stat,
     },
-    /// To the same path with a slash at the end, encoded; the query is the caller's to append.
+    /// A redirect to the same path with a slash at the end, encoded; the caller appends the query.
     Redirect(String),
     /// 404.
     NotFound,
-    /// No valid path: 400.
+    /// The path is invalid: 400.
     Refused,
 }
 
@@ -64,7 +64,7 @@ impl Site {
         })
     }
 
-    /// The same with other files that are not served.
+    /// The same site with other rules for hidden files.
     #[must_use]
     pub fn hiding(self, hidden: &Hidden) -> Self {
         Site {
@@ -94,7 +94,7 @@ impl Site {
             judged.push(b'/');
         }
         if self.hides(fs, &judged, false) {
-            // As if it was not there. Nobody has routes that begin with a dot.
+            // As if it did not exist. No application has routes that begin with a dot.
             if is_dotted(&path) {
                 return Resolution::NotFound;
             }
@@ -103,14 +103,14 @@ impl Site {
                 return resolution;
             }
         } else if let Some(stat) = found.filter(|_| !path.ends_with(b"/")) {
-            // A name with a slash at the end is none of a file's.
+            // A name with a slash at the end is not that of a file.
             return Resolution::File { path: file, stat };
         }
         self.script(fs, format!("/{}", self.front).into_bytes(), None)
             .unwrap_or(Resolution::NotFound)
     }
 
-    /// The file of a request path, where the site is a folder of files only: no scripts are run and none are shown.
+    /// The file of a request path, for a folder of files only: scripts are neither run nor sent.
     pub fn file(&self, fs: &impl FileSystem, raw: &str) -> Option<PathBuf> {
         let mut path = normalise(raw).ok()?;
         if path.ends_with(b"/") {
@@ -155,7 +155,7 @@ impl Site {
         None
     }
 
-    /// The index of a directory, or the redirect to its proper name. `None` if it has no index.
+    /// The index of a directory, or a redirect to its name with a slash. `None` if it has no index.
     fn directory(
         &self,
         fs: &impl FileSystem,
@@ -190,7 +190,7 @@ impl Site {
     }
 
     /// The script of that name, if it is a file and lies under the root: a link in an upload folder must not make PHP
-    /// run a file from elsewhere. (Static files are followed anywhere, as by nginx: Debian's WordPress links its
+    /// run a file from elsewhere. (Links of static files may lead anywhere, as with nginx: Debian's WordPress links its
     /// JavaScript to /usr/share/javascript, Laravel its uploads to storage/.)
     fn script(
         &self,
@@ -223,7 +223,7 @@ impl Site {
     }
 }
 
-/// True if a segment starts with a dot, and is not what RFC 8615 has public: `.env`, `.git/config`.
+/// True if a segment starts with a dot, as in `.env` and `.git/config`, except `.well-known` (RFC 8615).
 fn is_dotted(path: &[u8]) -> bool {
     let path = path.strip_prefix(b"/.well-known/").unwrap_or(path);
     path.first() == Some(&b'.') || path.windows(2).any(|pair| pair == b"/.")

@@ -3,7 +3,8 @@ use std::time::SystemTime;
 
 use super::*;
 
-/// A file system in memory, rooted at /srv. Names ending in a slash are directories; a name may be a link to a real path.
+/// A file system in memory, rooted at /srv. Names with a slash at the end are directories; a name may be a link to a
+/// real path.
 struct Memory {
     stats: HashMap<PathBuf, Kind>,
     links: HashMap<PathBuf, PathBuf>,
@@ -278,7 +279,7 @@ fn source_is_never_sent() {
     assert_eq!(site.resolve("/e.txt"), file("e.txt"));
 }
 
-/// What is hidden is as if it was not there: a front controller has routes of any name.
+/// Hidden files are treated as missing: a front controller may have routes with any name.
 #[test]
 fn what_is_hidden_is_not_there() {
     let names = [

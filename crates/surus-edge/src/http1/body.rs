@@ -1,5 +1,5 @@
-//! The body of a request, read from the socket by who wants it: nothing is passed from task to task, and what is not wanted
-//! yet stays with the client.
+//! The body of a request. Its consumer reads it from the socket: nothing is passed between tasks, and what the consumer
+//! does not need yet stays with the client.
 
 use std::cell::RefCell;
 use std::io;
@@ -18,11 +18,12 @@ use crate::connection::buffers;
 use crate::connection::State;
 use crate::{BoxError, Limits};
 
-/// Bytes that are read at once: first, and where as many have come each time. Others wait meanwhile.
+/// Bytes that are read at once: first, and at most, as the size doubles after each full block. Other tasks wait
+/// meanwhile.
 const FIRST_BLOCK: usize = 8 * 1024;
 const BLOCK: usize = 64 * 1024;
 
-/// A body that says that it is longer is read in large blocks from its beginning.
+/// A body with at least this `Content-Length` is read in large blocks from its beginning.
 const LONG: u64 = 256 * 1024;
 
 const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
@@ -31,7 +32,7 @@ const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 #[derive(Debug)]
 pub(super) struct Decoder {
     framing: Framing,
-    /// The client waits to be told that its body is wanted.
+    /// The client waits for `100 Continue` before it sends the body.
     expects: bool,
     /// Bytes to be read at once.
     block: usize,
@@ -65,7 +66,7 @@ impl Decoder {
         }
     }
 
-    /// Takes what comes next from what has come. `None`: more has to.
+    /// Takes the next piece of the body from `input`. `None`: more has to be read.
     pub(super) fn decode(&mut self, input: &mut BytesMut) -> Result<Option<Next>, BoxError> {
         match &mut self.framing {
             Framing::Length(0) => Ok(Some(Next::End)),
@@ -87,7 +88,7 @@ impl Decoder {
         }
     }
 
-    /// Bytes that may be read: what follows a body whose length is known is left alone.
+    /// Bytes that may be read: not beyond the end of a body whose length is known.
     fn room(&self) -> usize {
         match self.framing {
             Framing::Length(left) => at_most(left).min(self.block),
@@ -96,7 +97,7 @@ impl Decoder {
     }
 }
 
-/// A body that is being read. Who has it shares this with its connection's task, which may have done with it first.
+/// A body that is being read. Its consumer shares this with the connection's task, which may be done with it first.
 #[derive(Debug)]
 pub(super) struct Receiving {
     state: Rc<State>,
@@ -106,13 +107,13 @@ pub(super) struct Receiving {
 #[derive(Debug)]
 enum Progress {
     Coming(Decoder),
-    /// What follows is not this body's any more, or nothing is: it has failed.
+    /// The body has been read, or reading it has failed.
     Ended,
     /// The request was answered before its body had been read.
     Left,
 }
 
-/// A body's handle. Dropped before its end it is its connection's last.
+/// The handle of a body. If it is dropped before the end of the body, no request can follow on the connection.
 #[derive(Debug)]
 pub(crate) struct Incoming(Rc<Receiving>);
 
@@ -144,7 +145,7 @@ impl Body for Incoming {
     type Data = Bytes;
     type Error = BoxError;
 
-    /// What comes next. After an error nothing does.
+    /// The next frame. After an error there is none.
     fn poll_frame(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -181,7 +182,7 @@ impl Body for Incoming {
 }
 
 impl incoming::Incoming for Incoming {
-    /// Behind chunks only.
+    /// Only a chunked body may.
     fn may_have_trailers(&self) -> bool {
         self.left().is_none()
     }
@@ -271,7 +272,8 @@ impl Receiving {
         }
     }
 
-    /// The body has been read, and what follows is a head. `has_trailers`: others may see a part of these in it.
+    /// The body has been read, and a head follows. `has_trailers`: then no request may follow, because other
+    /// implementations may take a part of the trailers for the next head.
     fn end(&self, has_trailers: bool) {
         self.progress.replace(Progress::Ended);
         if has_trailers {
@@ -280,14 +282,14 @@ impl Receiving {
         self.state.end_body();
     }
 
-    /// Nobody reads on, unless it is somebody else's turn already.
+    /// Reading has failed. Further input is discarded, unless the body had already ended.
     fn fail(&self) {
         if let Progress::Coming(_) = self.progress.replace(Progress::Ended) {
             self.abandon();
         }
     }
 
-    /// It is not wanted any more: if the rest of it has come, it is skipped.
+    /// The body is not needed any more. If the rest of it has been received, it is skipped.
     pub(super) fn leave(&self) {
         let skipped = match &mut *self.progress.borrow_mut() {
             Progress::Coming(body) => body.skip(&mut self.state.buffer.borrow_mut()),
@@ -315,7 +317,8 @@ impl Decoder {
         }
     }
 
-    /// Whether the rest of it has come; then it is skipped. `Some(true)` with trailers.
+    /// Skips the rest of the body if all of it has been received: `Some(true)` if it had trailers. `None` if it has
+    /// not.
     fn skip(&mut self, input: &mut BytesMut) -> Option<bool> {
         loop {
             match self.decode(input) {

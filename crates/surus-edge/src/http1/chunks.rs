@@ -1,18 +1,19 @@
-//! A body in chunks (RFC 9112, 7.1), cut in any way. Every line of it ends in CRLF, but for those of trailers, which end
-//! their connection anyway.
+//! Decodes a chunked body (RFC 9112, 7.1), whose input may be split anywhere. Every line must end in CRLF, except
+//! trailers: no request follows them on the connection anyway.
 
 use bytes::{Buf, Bytes, BytesMut};
 use http::header::{HeaderMap, HeaderName, HeaderValue};
 
 use crate::Limits;
 
-/// Bytes of extensions and zeros that a body may have for nothing; more only with as much data.
+/// Bytes of extensions and leading zeros that every body may have; more than that only with the same number of bytes of
+/// data.
 const EXTRA: u64 = 16 * 1024;
 
-/// Larger chunks are no files' either, and none that others understand.
+/// No file is larger than this either, and other implementations do not understand larger chunks.
 const LARGEST: u64 = i64::MAX as u64;
 
-/// It does not go on as a body in chunks does.
+/// The input is not a valid chunked body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Malformed;
 
@@ -29,7 +30,7 @@ pub(crate) struct Chunks {
     at: At,
     /// Bytes of data.
     data: u64,
-    /// Bytes that mean nothing.
+    /// Bytes of extensions and leading zeros.
     extra: u64,
     most_trailers: usize,
     most_trailer_bytes: usize,
@@ -41,7 +42,7 @@ enum At {
     /// The first digit of a size.
     Begin,
     Size(u64),
-    /// White space behind the size.
+    /// White space after the size.
     Space(u64),
     Extension(u64),
     /// LF.
@@ -49,7 +50,7 @@ enum At {
     Data(u64),
     DataCr,
     DataLf,
-    /// The lines behind the last chunk. These have come, and the last of them begins here.
+    /// The lines after the last chunk: those received, and where the last of them begins.
     Trailers(Vec<u8>, usize),
 }
 
@@ -64,10 +65,10 @@ impl Chunks {
         }
     }
 
-    /// Takes what comes next from the beginning of `input`. `None`: more has to come, and all that has is taken.
+    /// Takes the next piece from the beginning of `input`. `None`: all of `input` was taken, and more is needed.
     ///
     /// # Errors
-    /// Nobody may take what follows for anything.
+    /// The body is malformed: what follows it must not be interpreted.
     pub(crate) fn decode(&mut self, input: &mut BytesMut) -> Result<Option<Decoded>, Malformed> {
         loop {
             match &mut self.at {
@@ -119,7 +120,7 @@ impl Chunks {
         }
     }
 
-    /// One byte between the data.
+    /// Handles one byte that is not data.
     fn step(&mut self, byte: u8) -> Result<(), Malformed> {
         let (next, is_extra) = match (&self.at, byte) {
             (At::Begin, digit) => (At::Size(add(0, digit)?), false),
@@ -145,7 +146,7 @@ impl Chunks {
     }
 }
 
-/// A size with one digit more.
+/// Appends a digit to a size.
 fn add(size: u64, digit: u8) -> Result<u64, Malformed> {
     let digit = char::from(digit).to_digit(16).ok_or(Malformed)?;
     let size = size.checked_mul(16).ok_or(Malformed)? + u64::from(digit);

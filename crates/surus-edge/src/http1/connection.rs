@@ -23,10 +23,10 @@ use crate::request::in_flight::{Outgoing, Responding};
 use crate::request::service::{Begun, Service};
 use crate::{Backend, Refusal, Reply, RequestBody};
 
-/// For a client to have read the end of an answer, and to ask on.
+/// Time for a client to read the end of a response and to send another request.
 const LAST_REQUEST: Duration = Duration::from_secs(2);
 
-/// What follows on a connection.
+/// What happens next on a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Next {
     /// More has to be read.
@@ -34,11 +34,11 @@ enum Next {
     Close,
 }
 
-/// What has become of a request.
+/// How far a request has been answered.
 enum Answered<B: Backend> {
-    /// All of the answer is written. Whether another request may follow.
+    /// The whole response is written. Whether another request may follow.
     Whole(bool),
-    /// The answer is waited for.
+    /// The response is not ready yet.
     Waiting(Asked, Responding<B>),
     /// Its head is written.
     Head(Sending<B::Body>),
@@ -46,13 +46,13 @@ enum Answered<B: Backend> {
     Upgrade(Outgoing<B::Body>),
 }
 
-/// Answers the requests that come, until the connection is to be closed.
+/// Answers requests until the connection is to be closed.
 ///
 /// # Errors
-/// The client has gone, or its response has broken off.
+/// The client has disconnected, or its response was cut off.
 pub(crate) async fn serve<B: Backend>(socket: &mut Socket, service: &Service<B>) -> io::Result<()> {
     let state = service.state();
-    // Bytes that were looked at, and are no whole head.
+    // Bytes that were already examined and are not a complete head.
     let mut seen = 0;
     loop {
         let is_worth_it = {
@@ -81,7 +81,7 @@ pub(crate) async fn serve<B: Backend>(socket: &mut Socket, service: &Service<B>)
         });
         let count = match read.await? {
             Some(count) => count,
-            // Rare, and in a box: the future of each connection has room for all that it may wait for.
+            // Rare, and therefore boxed: the future of a connection has room for everything that it may wait for.
             None => Box::pin(last(socket)).await?,
         };
         if count == 0 {
@@ -90,8 +90,9 @@ pub(crate) async fn serve<B: Backend>(socket: &mut Socket, service: &Service<B>)
     }
 }
 
-/// Waits for a request of a client that has been told, by the head of an answer that is on its way, that it may send one:
-/// for a moment from the time that this answer has left. Closed with it, the connection would lose that request, and a proxy does not repeat what is not idempotent.
+/// Waits a moment for the request of a client that may send one, according to the head of a response that was already
+/// begun. The time begins when that response is sent. If the connection were closed right after it, that request would
+/// be lost, and a proxy does not repeat a request that is not idempotent.
 async fn last(socket: &mut Socket) -> io::Result<usize> {
     let state = Rc::clone(socket.state());
     poll_fn(|cx| state.poll_flush(cx)).await?;
@@ -101,13 +102,13 @@ async fn last(socket: &mut Socket) -> io::Result<usize> {
         .unwrap_or(Ok(0))
 }
 
-/// Whether something of a client's is there now. Closing on it would reset the connection, and what the client has not read
-/// of its answer would be lost.
+/// Whether the client has sent something. Closing with unread input would reset the connection, and the client would
+/// lose what it has not read of its response.
 async fn has_come(socket: &mut Socket) -> bool {
     poll_fn(|cx| Poll::Ready(matches!(socket.poll_first(cx), Poll::Ready(Ok(1..))))).await
 }
 
-/// Answers what has come.
+/// Answers the requests in the buffer.
 async fn work<B: Backend>(socket: &mut Socket, service: &Service<B>) -> io::Result<Next> {
     let state = service.state();
     let mut block = socket.take_first();
@@ -150,7 +151,7 @@ async fn work<B: Backend>(socket: &mut Socket, service: &Service<B>) -> io::Resu
                 if !stays {
                     next = Next::Close;
                 } else if block.is_empty() && asked.body != Length::Known(0) {
-                    // What has come behind a body.
+                    // What was received after a body.
                     block = socket.take_first();
                 }
                 continue;
@@ -162,7 +163,7 @@ async fn work<B: Backend>(socket: &mut Socket, service: &Service<B>) -> io::Resu
         if !Box::pin(finish(socket, service, rest, receiving)).await? {
             next = Next::Close;
         }
-        // What the backend has left of them.
+        // The backend may have left headers in the map.
         head.headers.clear();
         block = socket.take_first();
     }
@@ -179,7 +180,7 @@ pub(super) fn nothing() -> Parts {
     Request::new(()).into_parts().0
 }
 
-/// Nothing of this is a request, nor of what follows it.
+/// Refuses input that is not a request. Nothing that follows it is read as a request either.
 #[cold]
 fn refuse(state: &State, block: &Bytes, why: Refusal) {
     state.refuse_input(block, why);
@@ -187,8 +188,8 @@ fn refuse(state: &State, block: &Bytes, why: Refusal) {
     state.respond(|output| encode::write_refusal(output, why.status()));
 }
 
-/// Begins a request, whose head is the first `length` bytes of the block, and answers it if that can be done at once.
-/// Takes the request from the block.
+/// Begins a request, whose head is the first `length` bytes of the block, and answers it if that is possible at once.
+/// Removes the request from the block.
 #[inline(always)]
 fn answer<B: Backend>(
     service: &Service<B>,
@@ -234,7 +235,7 @@ fn answer<B: Backend>(
     (answered, receiving)
 }
 
-/// Writes an answer, or its head where more is to be waited for. `headers` gets room for those of the next request.
+/// Writes a response, or only its head if the rest is not ready. `headers` gets an empty map for the next request.
 #[inline(always)]
 fn write<B: Backend>(
     state: &State,
@@ -283,7 +284,7 @@ fn write<B: Backend>(
     Answered::Whole(stays)
 }
 
-/// Waits for the rest of an answer, and writes it. Whether another request may follow.
+/// Waits for the rest of a response, and writes it. Returns whether another request may follow.
 async fn finish<B: Backend>(
     socket: &mut Socket,
     service: &Service<B>,
@@ -321,7 +322,7 @@ async fn finish<B: Backend>(
         Answered::Whole(stays) => stays,
         Answered::Waiting(..) => false,
     };
-    // What has come of a body that nobody has read is skipped: a head begins behind it.
+    // What was received of a body that nobody has read is skipped: the next head begins after it.
     if let Some(receiving) = receiving {
         receiving.leave();
     }

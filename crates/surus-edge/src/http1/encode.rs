@@ -1,5 +1,5 @@
-//! A response as bytes. How long it is, and what becomes of the connection, is the server's to say, whatever the application
-//! has put into its headers.
+//! Encodes responses. The server decides on their length and on the fate of the connection, whatever headers the
+//! application has set.
 
 use std::time::Instant;
 
@@ -14,10 +14,10 @@ use super::head::{names, Asked};
 use crate::connection::output::{write_header, LARGE};
 use crate::response::date;
 
-/// Bytes that most heads are shorter than.
+/// Most heads are shorter than this number of bytes.
 const HEAD: usize = 512;
 
-/// What would change how the message is read, or who it is for, is no trailer (RFC 9110, 6.5.1).
+/// Not allowed as trailers, because they would change how the message is read or routed (RFC 9110, 6.5.1).
 const NO_TRAILERS: [HeaderName; 12] = [
     AUTHORIZATION,
     CACHE_CONTROL,
@@ -33,19 +33,20 @@ const NO_TRAILERS: [HeaderName; 12] = [
     TRANSFER_ENCODING,
 ];
 
-/// How the client sees where a body ends.
+/// How the client recognizes the end of a body.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Framing {
-    /// After so many bytes more.
+    /// After this number of further bytes.
     Length(u64),
-    /// By its last chunk, with fields of these names behind it.
+    /// By the last chunk, which trailers with these names may follow.
     Chunked(Vec<HeaderName>),
     /// By the end of the connection.
     Close,
 }
 
-/// Writes a response's head. `length`: bytes of its body, if that is known. `stays`: whether the client may ask again on
-/// this connection; it may not where the body ends with it, or the application says so. `now` need not be exact.
+/// Writes a response's head. `length`: bytes of its body, if that is known. `stays`: whether the client may send
+/// another request on this connection; set to false if the body ends with the connection, or the application asks for
+/// it. `now` need not be exact.
 #[inline(always)]
 pub(super) fn write_head(
     output: &mut Vec<u8>,
@@ -85,7 +86,7 @@ pub(super) fn write_head(
         _ if is_bodiless => Framing::Length(0),
         (Some(said), _) => Framing::Length(said),
         (None, Some(length)) => {
-            // What would have been sent to a HEAD need not be known.
+            // For HEAD, the length that GET would have may be unknown.
             if length > 0 || !asked.is_head {
                 write_length(output, length);
             }
@@ -145,7 +146,7 @@ fn write_length(output: &mut Vec<u8>, length: u64) {
     output.extend_from_slice(b"\r\n");
 }
 
-/// The announcement of trailers. Which of them may be sent: none to who has not asked for any.
+/// Announces the trailers. Returns those that may be sent: none if the client has not asked for trailers.
 #[cold]
 fn write_trailer_names(
     output: &mut Vec<u8>,
@@ -165,7 +166,7 @@ fn write_trailer_names(
     }
 }
 
-/// A response without a body to what is no request; the connection ends with it.
+/// A response without a body to input that is not a request; the connection is closed after it.
 #[cold]
 pub(super) fn write_refusal(output: &mut Vec<u8>, status: StatusCode) {
     write_status(output, false, status);
@@ -174,7 +175,7 @@ pub(super) fn write_refusal(output: &mut Vec<u8>, status: StatusCode) {
     output.extend_from_slice(b"\r\n");
 }
 
-/// What a chunk of so many bytes begins with; CRLF ends it.
+/// The line before a chunk of `size` bytes. CRLF must follow the chunk.
 pub(super) fn write_chunk_size(output: &mut Vec<u8>, size: usize) {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let count = (usize::BITS - size.leading_zeros()).div_ceil(4).max(1);
@@ -184,7 +185,7 @@ pub(super) fn write_chunk_size(output: &mut Vec<u8>, size: usize) {
     output.extend_from_slice(b"\r\n");
 }
 
-/// The end of a body in chunks, and the fields behind it that were announced.
+/// The end of a chunked body, with the trailers that were announced.
 pub(super) fn write_last_chunk(
     output: &mut Vec<u8>,
     announced: &[HeaderName],

@@ -1,5 +1,5 @@
-//! This engine against hyper, over any bytes and however they are cut: what is a request here, with which body, is one
-//! there; and a plain response is written as hyper writes it. Where the two differ is in docs/internals/framing.md.
+//! Compares this engine with hyper, for any bytes, split anywhere: what is a request here is also one there, with the
+//! same body, and a plain response is written as hyper writes it. docs/internals/framing.md lists the differences.
 
 use std::cell::RefCell;
 use std::convert::Infallible;
@@ -71,7 +71,7 @@ impl AsyncWrite for Client<'_> {
 /// A request with its whole body.
 type Understood = (Parts, Vec<u8>);
 
-/// The requests that hyper reads in `input`, and what it writes where it answers each with `answer`.
+/// The requests that hyper reads in `input`, and what it writes when it answers each with `answer`.
 fn hyper(input: &[u8], answer: &Response<String>) -> (Vec<Understood>, Vec<u8>) {
     let requests: RefCell<Vec<Understood>> = RefCell::default();
     let output = RefCell::default();
@@ -103,7 +103,7 @@ fn hyper(input: &[u8], answer: &Response<String>) -> (Vec<Understood>, Vec<u8>) 
             .header_read_timeout(None)
             .serve_connection(TokioIo::new(client), service));
         let mut cx = Context::from_waker(Waker::noop());
-        // It takes turns with itself.
+        // It may yield and wake itself several times.
         let _ = (0..100).find(|_| connection.as_mut().poll(&mut cx).is_ready());
     }
     (requests.into_inner(), output.into_inner())
@@ -112,19 +112,20 @@ fn hyper(input: &[u8], answer: &Response<String>) -> (Vec<Understood>, Vec<u8>) 
 /// Why no more requests are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
-    /// More would have to come.
+    /// The input is incomplete.
     Open,
-    /// The last request says so.
+    /// The connection is to be closed after the last request.
     Last,
     /// The last request has trailers.
     Trailers,
-    /// What follows is no head.
+    /// What follows is not a head.
     NoHead,
-    /// Or no body.
+    /// The body is malformed.
     NoBody,
 }
 
-/// The requests that this engine reads where its input comes in pieces of so many bytes; what follows the last one.
+/// The requests that this engine reads if its input arrives in pieces of `size` bytes, why it stopped, and the rest of
+/// the input.
 fn ours(input: &[u8], size: usize) -> (Vec<Understood>, End, Bytes) {
     let limits = Limits::default();
     let mut pieces = input.chunks(size);
@@ -186,7 +187,7 @@ fn ours(input: &[u8], size: usize) -> (Vec<Understood>, End, Bytes) {
     }
 }
 
-/// Its length is said twice, or in two ways, or is no file's: hyper takes one of them.
+/// The length is given twice or in two ways, or exceeds that of a file: hyper accepts such a request.
 fn is_refused_here_only(block: &[u8]) -> bool {
     let mut headers = [httparse::EMPTY_HEADER; 200];
     let mut request = httparse::Request::new(&mut headers);
@@ -230,7 +231,7 @@ pub fn http1(data: &[u8]) {
         "a body differs: {}",
         data.escape_ascii()
     );
-    // hyper ends trailers by CRLF CRLF alone, and goes on to look for it.
+    // hyper ends trailers only at CRLF CRLF, and continues to search for it.
     let is_earlier = usize::from(end == End::Trailers);
     assert!(
         requests.len() <= theirs.len() + is_earlier,
@@ -259,7 +260,7 @@ pub fn response(data: &[u8]) {
     let mut answer = Response::new(String::new());
     let status = lines.next().unwrap_or_default();
     *answer.status_mut() = StatusCode::from_bytes(status).unwrap_or_default();
-    // Interim responses go another way.
+    // Interim responses are sent elsewhere.
     if answer.status().is_informational() {
         return;
     }
@@ -268,7 +269,7 @@ pub fn response(data: &[u8]) {
         let name = HeaderName::from_bytes(name);
         let value = HeaderValue::from_bytes(value.get(1..).unwrap_or_default().trim_ascii());
         if let (Ok(name), Ok(value)) = (name, value) {
-            // What these say is the server's to say.
+            // The server writes these headers itself.
             let is_servers = [CONTENT_LENGTH, CONNECTION, TRANSFER_ENCODING, TRAILER];
             if !is_servers.contains(&name) {
                 answer.headers_mut().append(name, value);
@@ -308,7 +309,7 @@ pub fn response(data: &[u8]) {
     assert_eq!(written, expected, "{:?}", answer.headers());
 }
 
-/// What a response says; without the time, where that is the server's.
+/// The contents of a response; without the date, if the server has added it.
 fn fields(response: &[u8], made_date: bool) -> (String, Vec<String>, String) {
     let text = response
         .iter()

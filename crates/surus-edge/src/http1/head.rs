@@ -1,5 +1,5 @@
-//! The head of a request, and what it says of its body and of the connection: RFC 9112, read as narrowly as the readers
-//! before and behind us do. Each decision is in docs/internals/framing.md.
+//! Parses the head of a request, with what it says about its body and the connection: RFC 9112, as strictly as the
+//! implementations in front of and behind this server. docs/internals/framing.md explains each decision.
 
 use std::mem::MaybeUninit;
 
@@ -13,51 +13,51 @@ use httparse::Status;
 
 use crate::Refusal;
 
-/// More headers than most requests have: these are read on the stack.
+/// Most requests have fewer headers. Up to this number, they are parsed on the stack.
 const MOST_HEADERS: usize = 64;
 
-/// Longer targets are none to the `http` crate.
+/// The `http` crate rejects longer targets.
 const LONGEST_TARGET: usize = u16::MAX as usize - 1;
 
 /// What a block of input begins with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Head {
-    /// A request whose head has so many bytes.
+    /// A request whose head has this number of bytes.
     Complete(usize, Asked),
-    /// More has to come before it is known.
+    /// More input is needed.
     Incomplete,
-    /// Nothing that follows it on its connection may be taken for a request.
+    /// Not a request. Nothing that follows on the connection may be read as one.
     Refused(Refusal),
 }
 
-/// What a head says beyond the request itself.
+/// What a head says about the body and the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Asked {
     pub(crate) body: Length,
-    /// The client waits to be told to send its body.
+    /// The client waits for `100 Continue` before it sends the body.
     pub(crate) expects: bool,
-    /// The client may ask again on this connection.
+    /// The client may send another request on this connection.
     pub(crate) stays: bool,
-    /// It knows neither chunks nor interim responses.
+    /// The client supports neither chunks nor interim responses.
     pub(crate) is_http10: bool,
     pub(crate) takes_trailers: bool,
-    /// It would rather speak something else, and has no body to send first.
+    /// The client asks for another protocol, and the request has no body.
     pub(crate) upgrades: bool,
-    /// It is a HEAD: its answer has no body.
+    /// The method is HEAD: the response has no body.
     pub(crate) is_head: bool,
 }
 
 /// How long a body is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Length {
-    /// So many bytes; most requests have none.
+    /// This number of bytes; zero for most requests.
     Known(u64),
-    /// Its chunks say.
+    /// The body is chunked.
     Chunked,
 }
 
-/// Whether the end of a head may be among `bytes`, of which the first `seen` were looked at before. A head that comes in
-/// many pieces is not read anew with each of them.
+/// Whether the end of a head may be among `bytes`, of which the first `seen` were examined before. So a head that
+/// arrives in many pieces is not parsed again with each of them.
 pub(super) fn may_end(bytes: &[u8], seen: usize) -> bool {
     let begin = seen.saturating_sub(3);
     memchr::memchr_iter(b'\n', &bytes[begin..]).any(|at| {
@@ -66,7 +66,7 @@ pub(super) fn may_end(bytes: &[u8], seen: usize) -> bool {
     })
 }
 
-/// Fills in `head`, whose headers are empty. What it gets are slices of the block. `most`: headers that a request may have.
+/// Fills in `head`, whose headers must be empty, with slices of the block. `most`: headers that a request may have.
 #[inline(always)]
 pub(crate) fn read(block: &Bytes, most: usize, head: &mut Parts) -> Head {
     let mut headers = [const { MaybeUninit::uninit() }; MOST_HEADERS];
@@ -151,7 +151,7 @@ fn take(
             }
             asked.body = Length::Known(as_length(&value).ok_or(MALFORMED)?);
         } else if name == TRANSFER_ENCODING {
-            // The last one counts here; any other is refused where the request is looked through (well_formed.rs).
+            // Only the last coding is read here; well_formed.rs refuses a request with any other.
             coded = true;
             asked.body = match ends_in_chunked(&value) {
                 true => Length::Chunked,
@@ -179,7 +179,7 @@ fn take(
     Ok(Head::Complete(length, asked))
 }
 
-/// The length of a body: digits alone, no more than a file may have.
+/// The length of a body: only digits, and no more bytes than a file may have.
 fn as_length(value: &HeaderValue) -> Option<u64> {
     let digits = value.as_bytes();
     let is_plain = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
@@ -192,7 +192,7 @@ fn ends_in_chunked(codings: &HeaderValue) -> bool {
     last.is_some_and(|last| last.trim_ascii().eq_ignore_ascii_case(b"chunked"))
 }
 
-/// Whether a list has this in it.
+/// Whether a comma-separated list contains `what`.
 pub(super) fn names(list: &HeaderValue, what: &[u8]) -> bool {
     let bytes = list.as_bytes();
     bytes.eq_ignore_ascii_case(what)

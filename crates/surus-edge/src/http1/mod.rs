@@ -1,21 +1,21 @@
 //! HTTP/1.0 and HTTP/1.1 (RFC 9112), on the `httparse` crate.
 //!
 //! ```text
-//! bytes ──► head ──► Service ──► encode ──► output        at once, where the answer is there
+//! bytes ──► head ──► Service ──► encode ──► output        at once, if the response is ready
 //!            │          │           │
 //!            │          ▼           ▼
-//!            └─► body  waiting ──► send ──► output        in a future of its own, for as long as it takes
+//!            └─► body  waiting ──► send ──► output        in a boxed future, until the response ends
 //! ```
 //!
-//! A worker that answers in a microsecond must not spend another one on what HTTP/1 could ask for and this request does
-//! not. So a request is answered in the connection's own turn if its answer is there; only what has to wait is put on the
-//! heap, and is gone afterwards. A connection that rests has neither buffers nor futures.
+//! A worker that answers in a microsecond must not spend another one on features of HTTP/1 that a request does not use.
+//! So a request is answered in the connection's own turn if the response is ready. Only a request that has to wait gets
+//! a future on the heap, which is freed afterwards. An idle connection has neither buffers nor such futures.
 //!
-//! What goes on at a time has a machine each: see [`crate::connection`].
+//! The state machines of a connection are in [`crate::connection`].
 //!
-//! - [`connection`]: the requests of a connection; [`send`]: the rest of an answer
-//! - [`head`]: what a request says of itself; [`encode`]: the same of a response
-//! - [`body`], [`chunks`]: bodies of requests, read by who wants them
+//! - [`connection`]: the requests of a connection; [`send`]: the rest of a response
+//! - [`head`]: parses the heads of requests; [`encode`]: writes those of responses
+//! - [`body`], [`chunks`]: bodies of requests, read by their consumers
 
 mod body;
 mod chunks;

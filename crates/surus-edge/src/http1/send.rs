@@ -1,5 +1,5 @@
-//! The body of a response that is not in one piece, or not there yet: as much of it as the client takes. A part of a file
-//! is sent by the kernel from the pages that it has (sendfile(2)); a short one is copied.
+//! Sends the body of a response that is not in one piece, or not ready yet, as fast as the client reads it. The kernel
+//! sends a part of a file from the page cache (sendfile(2)); a short part is copied.
 
 use std::future::poll_fn;
 use std::io;
@@ -18,13 +18,13 @@ use crate::request::service::Service;
 use crate::response::file_body::FileBody;
 use crate::{Backend, Reply};
 
-/// Files up to this size are copied: that costs less than a call of their own.
+/// Files up to this size are copied: that costs less than a separate system call.
 const SHORT: u64 = 16 * 1024;
 
-/// Bytes that are sent before others have their turn.
+/// Bytes that are sent before other tasks have their turn.
 const TURN: u64 = 512 * 1024;
 
-/// What is still to be sent of an answer whose head is written.
+/// The rest of a response whose head is written.
 pub(super) struct Sending<B> {
     pub(super) outgoing: Outgoing<B>,
     pub(super) framing: Framing,
@@ -32,10 +32,10 @@ pub(super) struct Sending<B> {
     pub(super) stays: bool,
 }
 
-/// Sends the rest of an answer. Whether another request may follow.
+/// Sends the rest of a response. Returns whether another request may follow.
 ///
 /// # Errors
-/// The client has gone, or the body has broken off: the client must not take it for whole.
+/// The client has disconnected, or the body was cut off: the client must not take it for complete.
 pub(super) async fn send<B: Backend>(
     socket: &mut Socket,
     service: &Service<B>,
@@ -92,7 +92,7 @@ pub(super) async fn send<B: Backend>(
 }
 
 impl<B> Sending<B> {
-    /// Writes some of the body. True if that was all that was announced.
+    /// Writes a piece of the body. True if the announced length is reached.
     fn write(&mut self, state: &State, mut bytes: bytes::Bytes) -> bool {
         match &mut self.framing {
             Framing::Length(left) => {
@@ -136,7 +136,7 @@ impl<B> Sending<B> {
     }
 }
 
-/// Writes a short file behind its head. False: it is not short, or cannot be read.
+/// Writes a short file after its head. False: it is not short, or cannot be read.
 pub(super) fn copy_short(state: &State, body: &FileBody) -> bool {
     if body.remaining() > SHORT {
         return false;
@@ -155,7 +155,7 @@ pub(super) fn copy_short(state: &State, body: &FileBody) -> bool {
     })
 }
 
-/// Sends what waits, and then the file.
+/// Sends the buffered output, and then the file.
 async fn send_file<B>(state: &State, outgoing: &mut Outgoing<B>) -> io::Result<()> {
     let Reply::File(body) = std::mem::replace(&mut outgoing.reply, Reply::Empty) else {
         return Ok(());
@@ -184,7 +184,7 @@ async fn send_file<B>(state: &State, outgoing: &mut Outgoing<B>) -> io::Result<(
     Ok(())
 }
 
-/// Of what is not the client's doing.
+/// Logs an error that the client has not caused.
 fn complain(error: &io::Error) {
     let kind = error.kind();
     if matches!(

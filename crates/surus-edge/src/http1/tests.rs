@@ -1,4 +1,5 @@
-//! The engine over a connection in memory: the corpus of framing, whole, byte by byte and cut at random, and upgrades.
+//! The engine over a connection in memory: the framing corpus in one piece, byte by byte and split at random, and
+//! upgrades.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -22,10 +23,10 @@ mod corpus;
 
 use corpus::{Case, Reading, CHUNKS, CODINGS, HEADERS, LENGTHS, LINES};
 
-/// Times that each request is cut at random.
+/// How often each request is split at random.
 const CUTS: usize = 12;
 
-/// Answers with the body that it has got.
+/// Answers with the body of the request.
 struct Echo;
 
 type Body = http_body_util::combinators::UnsyncBoxBody<Bytes, BoxError>;
@@ -68,7 +69,7 @@ fn upgrade() -> Response<Reply<Body>> {
     response
 }
 
-/// Says what it hears.
+/// Sends back what it receives, in upper case.
 async fn loudly(mut socket: Upgraded) {
     let mut heard = [0; 5];
     while let Ok(count @ 1..) = socket.read(&mut heard).await {
@@ -127,7 +128,7 @@ fn is_right(reading: Reading, answer: &[u8]) -> bool {
     }
 }
 
-/// Cuts bytes into pieces, each time in another way.
+/// Splits bytes into pieces, each time differently.
 struct Cutter(u64);
 
 impl Cutter {
@@ -137,7 +138,7 @@ impl Cutter {
             self.0 ^= self.0 << 13;
             self.0 ^= self.0 >> 7;
             self.0 ^= self.0 << 17;
-            // Most cuts are about the places that matter: these are a few bytes long.
+            // Half of the pieces are short: the sequences that matter are a few bytes long.
             let most = if self.0 & 1 == 0 { 6 } else { rest.len() };
             let size = 1 + (self.0 >> 8) as usize % most;
             pieces.push(rest.split_to(size.min(rest.len())));
@@ -173,7 +174,7 @@ fn requests_are_read_alike_however_they_are_cut() {
     });
 }
 
-/// What such a request gets that comes in these pieces.
+/// The response to a request that arrives in these pieces.
 fn asks(pieces: &[&'static str]) -> String {
     let mut answer = Vec::new();
     let all = pieces
@@ -223,7 +224,7 @@ fn nobody_is_upgraded_who_has_not_asked() {
     }
 }
 
-/// A request that leads to no conversation leaves the connection as it was.
+/// A request for an upgrade that is not taken leaves the connection as it was.
 #[test]
 fn an_upgrade_that_is_not_taken_is_a_request() {
     let head = "GET / HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: loud\r\n\r\n";

@@ -18,11 +18,11 @@ use super::stream::Answering;
 use crate::request::service::Service;
 use crate::{Backend, Connection, RequestBody};
 
-/// Answers what comes until the connection ends.
+/// Answers requests until the connection ends.
 pub(crate) struct Serving<B: Backend> {
     connection: h2::server::Connection<Stream, Bytes>,
     service: Service<B>,
-    /// Others have their turn until this ends.
+    /// Other tasks have their turn until this completes.
     pass: Option<Pin<Box<dyn Future<Output = ()>>>>,
 }
 
@@ -38,7 +38,7 @@ impl<B: Backend> Serving<B> {
         }
     }
 
-    /// Takes no more streams, and ends when those that are open have ended.
+    /// Accepts no more streams, and completes when the open ones have ended.
     pub(crate) fn finish(&mut self) {
         self.connection.graceful_shutdown();
     }
@@ -92,7 +92,7 @@ impl<B: Backend> Future for Serving<B> {
             this.begin(request, respond, cx);
             if state.turn.is_over() {
                 this.service.count();
-                // What has been answered leaves meanwhile. If it is the end, that is found again.
+                // Lets `h2` write the responses so far. If the connection has ended, the next poll finds that again.
                 let _ = this.connection.poll_closed(cx);
                 let state = Rc::clone(&state);
                 this.pass = Some(Box::pin(async move { state.turn.pass().await }));

@@ -1,23 +1,23 @@
-//! Whether a client is in the midst of a head, by where its frames begin and end (RFC 9113, 4.1 and 6.10). `h2` waits for
-//! the rest of one for ever, and takes nothing else of the connection meanwhile.
+//! Follows the boundaries of a client's frames to find out whether it has sent only a part of a head (RFC 9113, 4.1 and
+//! 6.10). `h2` waits for the rest of a head without a timeout, and accepts nothing else on the connection meanwhile.
 
-/// What every connection begins with (RFC 9113, 3.4).
+/// Bytes with which every connection begins (RFC 9113, 3.4).
 const PREFACE: usize = 24;
 
 const HEADERS: u8 = 1;
 const CONTINUATION: u8 = 9;
 const END_HEADERS: u8 = 4;
 
-/// The frames that a client sends, cut in any way.
+/// The position in the frames that a client sends, whose bytes may be split anywhere.
 #[derive(Debug)]
 pub(crate) struct Frames {
-    /// A frame's own head: length, type, flags, stream.
+    /// A frame's header: length, type, flags, stream.
     head: [u8; 9],
-    /// So much of it has come.
+    /// Bytes of it that were received.
     have: usize,
-    /// Bytes of the frame that are still to come.
+    /// Bytes of the frame that were not received yet.
     left: usize,
-    /// They are of a request's head.
+    /// The frame is a part of a request's head.
     is_head: bool,
     /// Another frame continues that head.
     goes_on: bool,
@@ -34,7 +34,8 @@ impl Frames {
         }
     }
 
-    /// Goes on behind what has come. True if a request's head, or another frame, has ended in it outside of a head.
+    /// Reads the next bytes. True if the client was outside of a head at some point in them: a head, or another frame,
+    /// has ended.
     pub(crate) fn read(&mut self, mut bytes: &[u8]) -> bool {
         let mut ended = false;
         while !bytes.is_empty() {
@@ -57,7 +58,7 @@ impl Frames {
         ended
     }
 
-    /// A frame's own head is whole.
+    /// Evaluates a complete frame header.
     fn begin(&mut self) {
         let [a, b, c, kind, flags, ..] = self.head;
         self.have = 0;
@@ -68,7 +69,7 @@ impl Frames {
         }
     }
 
-    /// Whether the client owes the rest of a head, or of what may be one.
+    /// Whether the client owes the rest of a head, or of a frame that may be one.
     pub(crate) fn is_open(&self) -> bool {
         self.goes_on || self.have > 0 || (self.is_head && self.left > 0)
     }
@@ -98,7 +99,7 @@ mod tests {
             for index in 0..bytes.len() {
                 let is_last = index + 1 == bytes.len();
                 expected.push(match at {
-                    // The preface; a body's bytes behind their frame's head.
+                    // The preface; the bytes of a body after their frame's header.
                     0 => false,
                     2 | 3 | 8 => index < 8,
                     5 | 6 => true,

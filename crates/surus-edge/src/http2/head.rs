@@ -1,4 +1,4 @@
-//! The head of a response as HTTP/2 has it.
+//! The head of a response in HTTP/2.
 
 use std::time::Instant;
 
@@ -12,7 +12,7 @@ use crate::response::date;
 const KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
 const PROXY_CONNECTION: HeaderName = HeaderName::from_static("proxy-connection");
 
-/// What concerns a connection of HTTP/1 (RFC 9113, 8.2.2).
+/// Headers about an HTTP/1 connection (RFC 9113, 8.2.2).
 const OF_CONNECTIONS: [HeaderName; 6] = [
     CONNECTION,
     KEEP_ALIVE,
@@ -22,7 +22,7 @@ const OF_CONNECTIONS: [HeaderName; 6] = [
     UPGRADE,
 ];
 
-/// Removes what concerns a connection, and what `Connection` names.
+/// Removes headers about the connection, and those that `Connection` names.
 pub(crate) fn strip(headers: &mut HeaderMap) {
     // Nearly all responses have none of these, and few headers.
     if !headers.keys().any(|name| OF_CONNECTIONS.contains(name)) {
@@ -40,7 +40,8 @@ pub(crate) fn strip(headers: &mut HeaderMap) {
     }
 }
 
-/// Adds what a response does not say itself. `length`: bytes of its body, where that is known. `now` need not be exact.
+/// Adds the length and the date if a response does not have them. `length`: bytes of its body, if known. `now` need not
+/// be exact.
 pub(crate) fn complete(headers: &mut HeaderMap, length: Option<u64>, now: Instant) {
     strip(headers);
     let (mut has_length, mut has_date) = (false, false);
@@ -56,7 +57,7 @@ pub(crate) fn complete(headers: &mut HeaderMap, length: Option<u64>, now: Instan
     }
 }
 
-/// The length that a head announces, a request's or a response's.
+/// The length that the head of a request or a response announces.
 pub(crate) fn announced(headers: &HeaderMap) -> Option<u64> {
     headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }

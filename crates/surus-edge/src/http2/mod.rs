@@ -1,19 +1,19 @@
-//! HTTP/2 by prior knowledge (RFC 9113). Frames, windows and the compression of headers are the `h2` crate's.
+//! HTTP/2 with prior knowledge (RFC 9113). The `h2` crate handles frames, windows and header compression.
 //!
 //! ```text
 //! Socket ──► connection ──► Service ──► stream ──► h2 ──► Socket
-//!            accepts        begins      waits for the answer, then for the client's window
+//!            accepts        begins      waits for the response, then for the client's window
 //! ```
 //!
-//! A stream that has its answer at once, and room for it, ends where it has begun: in the connection's task. Each other
-//! one gets a task of its own, which also sees that the client gives the stream up.
+//! A stream whose response is ready at once, and fits into the windows, is completed in the connection's task. Each
+//! other one gets its own task, which also notices when the client resets the stream.
 //!
 //! - [`connection`]: the streams of a connection, one after the other
-//! - [`stream`]: one request's response; [`respond`]: where its heads go, interim ones among them
-//! - [`socket`]: what `h2` reads and writes
+//! - [`stream`]: one request's response; [`respond`]: sends its heads, including interim ones
+//! - [`socket`]: the socket, as `h2` reads and writes it
 //! - [`received`]: a request's body
 //! - [`frames`]: whether a client owes the rest of a head
-//! - [`head`]: what HTTP/2 does not have in a response's head, and what the server adds
+//! - [`head`]: removes headers that HTTP/2 does not allow in a response, and adds those of the server
 
 mod connection;
 mod frames;
@@ -30,27 +30,27 @@ pub(crate) use socket::Stream;
 
 use crate::Limits;
 
-/// Streams of one connection at a time. A client that opens more is refused them, and may try again.
+/// Streams of one connection at a time. Further ones are refused, and the client may retry them.
 const STREAMS: u32 = 128;
 
 /// Bytes of one request's body that may wait to be read, and of all those of a connection.
 const STREAM_WINDOW: u32 = 256 * 1024;
 const CONNECTION_WINDOW: u32 = 1024 * 1024;
 
-/// Bytes of one response that may wait for the socket; one chunk of the body more, which is there anyway.
+/// Bytes of one response that may wait for the socket, in addition to one chunk of the body, which exists anyway.
 const OUTPUT: usize = 64 * 1024;
 
-/// Streams that a client may have reset before they are looked at. Who resets more ("rapid reset") is told to calm down,
-/// and disconnected.
+/// Streams that a client may have reset before they are accepted. A client that resets more ("rapid reset") gets
+/// ENHANCE_YOUR_CALM and is disconnected.
 const RESET_AT_ONCE: usize = 20;
 
-/// The same for streams that the server has reset because of what the client has sent.
+/// The same for streams that the server has reset because of errors of the client.
 const IN_ERROR: usize = 256;
 
-/// Streams that were reset of late: what the client has sent before it knew is read and forgotten.
+/// Recently reset streams to remember: frames that the client has sent before it knew of the reset are ignored.
 const REMEMBERED: usize = 50;
 
-/// What one connection may make the server keep, and do.
+/// The limits on what one connection may make the server store and do.
 pub(crate) fn builder(limits: &Limits) -> h2::server::Builder {
     let mut builder = h2::server::Builder::new();
     builder

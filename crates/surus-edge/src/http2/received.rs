@@ -1,4 +1,4 @@
-//! The body of a request. What is not read stays the client's: its window opens by what the backend takes.
+//! The body of a request. The client's window opens as the backend reads, so the rest stays with the client.
 
 use std::pin::Pin;
 use std::rc::{Rc, Weak};
@@ -19,17 +19,17 @@ use crate::BoxError;
 #[derive(Debug)]
 pub(crate) struct Received {
     stream: RecvStream,
-    /// Announced bytes that are still to be read; `h2` sees that there are not more or fewer.
+    /// Announced bytes that are still to be read; `h2` ensures that there are not more or fewer.
     left: Option<u64>,
     /// Only trailers can follow.
     has_ended: bool,
     state: Rc<State>,
-    /// Where a client is told that its body is wanted, which waits for that (RFC 9110, 10.1.1).
+    /// Sends `100 Continue` to a client that waits for it (RFC 9110, 10.1.1).
     expects: Option<Weak<Respond>>,
 }
 
 impl Received {
-    /// `head`: the request's; `respond`: where it is answered.
+    /// `head`: headers of the request; `respond`: sends its responses.
     pub(crate) fn new(
         stream: RecvStream,
         head: &HeaderMap,
@@ -49,7 +49,7 @@ impl Received {
 
     fn poll_data(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, h2::Error>>> {
         let polled = self.stream.poll_data(cx);
-        // Who sends without waiting need not be told.
+        // Not needed if the client has sent its body without waiting.
         let expects = self.expects.take();
         if let Some(respond) = expects.filter(|_| polled.is_pending()) {
             if let Some(respond) = respond.upgrade() {
@@ -78,7 +78,7 @@ impl Body for Received {
                     this.left = this.left.map(|left| left.saturating_sub(length));
                     return Poll::Ready(Some(Ok(Frame::data(bytes))));
                 }
-                // Whatever the reason: without its end a body is not whole.
+                // For whatever reason: a body without its end is not complete.
                 Some(Err(error)) => return Poll::Ready(Some(Err(error.into()))),
                 None => this.has_ended = true,
             }

@@ -1,4 +1,4 @@
-//! Where the heads of one stream's responses go: interim ones (RFC 9113, 8.1), then the final one.
+//! Sends the heads of one stream's responses: interim ones (RFC 9113, 8.1), then the final one.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -12,13 +12,13 @@ use http::{HeaderMap, Response, StatusCode};
 use super::head;
 use crate::SendInterim;
 
-/// Interim responses of one request; who sends more has gone wrong.
+/// Most interim responses of one request; a backend that sends more has an error.
 const MOST: u32 = 16;
 
 #[derive(Debug)]
 pub(crate) struct Respond {
     handle: RefCell<SendResponse<Bytes>>,
-    /// Who is to know when the client gives the stream up.
+    /// The task to wake when the client resets the stream.
     task: RefCell<Option<Waker>>,
     /// Interim responses so far.
     interim: Cell<u32>,
@@ -33,7 +33,7 @@ impl Respond {
         })
     }
 
-    /// What a backend sends interim responses with, as long as the final one is waited for.
+    /// A function with which a backend sends interim responses before the final one.
     pub(crate) fn interim(self: &Rc<Self>) -> SendInterim {
         let this = Rc::downgrade(self);
         Rc::new(move |status, headers| {
@@ -45,7 +45,7 @@ impl Respond {
     /// False if it cannot be sent any more.
     pub(crate) fn send_interim(&self, status: StatusCode, headers: &HeaderMap) -> bool {
         let task = self.task.borrow();
-        // `h2` notes who asks.
+        // `h2` stores the waker.
         let mut cx = Context::from_waker(task.as_ref().unwrap_or(Waker::noop()));
         let mut handle = self.handle.borrow_mut();
         if self.interim.get() >= MOST || handle.poll_reset(&mut cx).is_ready() {
@@ -59,7 +59,7 @@ impl Respond {
         handle.send_informational(response).is_ok()
     }
 
-    /// Ready if the client has given the stream up, or there is no connection any more.
+    /// Ready if the client has reset the stream, or the connection is closed.
     pub(crate) fn poll_gone(&self, cx: &mut Context<'_>) -> Poll<()> {
         let mut task = self.task.borrow_mut();
         if !task
@@ -71,7 +71,7 @@ impl Respond {
         self.handle.borrow_mut().poll_reset(cx).map(|_| ())
     }
 
-    /// Sends the final head. `None`: it cannot be sent, and the client has been told.
+    /// Sends the final head. `None`: it cannot be sent, and the stream is reset.
     pub(crate) fn send(&self, head: Response<()>, is_all: bool) -> Option<SendStream<Bytes>> {
         let mut handle = self.handle.borrow_mut();
         match handle.send_response(head, is_all) {

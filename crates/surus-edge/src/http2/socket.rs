@@ -1,4 +1,4 @@
-//! What `h2` reads and writes.
+//! The socket, as `h2` reads and writes it.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -17,7 +17,7 @@ pub(crate) struct Stream {
 }
 
 impl Stream {
-    /// All that is read from here on is HTTP/2.
+    /// All input from here on is HTTP/2.
     pub(crate) fn new(socket: Socket) -> Self {
         socket.state().speaks_http2();
         Stream {
@@ -74,12 +74,12 @@ impl AsyncWrite for Stream {
         true
     }
 
-    /// The connection's task does it, at the end of its turn.
+    /// The connection's task flushes at the end of its turn.
     fn poll_flush(self: Pin<&mut Self>, _cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         Poll::Ready(Ok(()))
     }
 
-    /// As above: see [`crate::connection::State::close`].
+    /// Not done here either: see [`crate::connection::State::close`].
     fn poll_shutdown(self: Pin<&mut Self>, _cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         Poll::Ready(Ok(()))
     }

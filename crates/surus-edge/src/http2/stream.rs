@@ -1,5 +1,5 @@
-//! One request's response, from when it is waited for until its last byte is `h2`'s. That takes no more than it has room
-//! for: until then the response has not ended, and its client is waited for with patience, whatever else it does.
+//! One request's response, from the wait for it until `h2` has its last byte. `h2` gets no more than it has room for:
+//! until then the response has not ended, and the timeout for its client applies, whatever else the client does.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -19,7 +19,7 @@ use crate::limits::allowance::{Allowance, ClientTimeout};
 use crate::request::in_flight::{Outgoing, Responding};
 use crate::{Backend, Limits};
 
-/// Ends with the stream. Dropping what it waits for cancels the request.
+/// Completes with the stream. Dropping it cancels the request.
 pub(crate) enum Answering<B: Backend> {
     Waiting {
         respond: Rc<Respond>,
@@ -72,7 +72,7 @@ impl<B: Backend> Future for Answering<B> {
     }
 }
 
-/// Sends a response's head. `None`: that was all.
+/// Sends a response's head. `None`: nothing follows it.
 fn begin<R: Body<Data = Bytes>>(
     respond: &Respond,
     response: Response<R>,
@@ -97,16 +97,17 @@ fn begin<R: Body<Data = Bytes>>(
     })
 }
 
-/// A body on its way to the client, one chunk at a time: the next one is asked for when `h2` has room.
+/// A body that is being sent, one chunk at a time: the next one is polled when the last one has gone to `h2`.
 pub(crate) struct Sending<R> {
     stream: SendStream<Bytes>,
     body: R,
-    /// What there was no room for yet.
+    /// A chunk, or its rest, that `h2` had no room for yet.
     chunk: Option<Chunk>,
-    /// Announced bytes that are still to come. The client would take more or fewer for an error of its own connection's.
+    /// Announced bytes that are still to be sent. If there were more or fewer, the client would take that for an error
+    /// of the connection.
     left: Option<u64>,
     allowance: Allowance,
-    /// For a client that keeps its window closed, from the first time on.
+    /// Created when the client's window is full for the first time.
     patience: Option<ClientTimeout>,
 }
 
@@ -118,7 +119,7 @@ struct Chunk {
 impl<R: Body<Data = Bytes> + Unpin> Sending<R> {
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         loop {
-            // Ready if the client has given the stream up, or is gone.
+            // Ready if the client has reset the stream, or disconnected.
             if self.stream.poll_reset(cx).is_ready() {
                 return Poll::Ready(());
             }
@@ -149,7 +150,7 @@ impl<R: Body<Data = Bytes> + Unpin> Sending<R> {
                 Some(Err(_)) => return self.break_off(),
                 None if self.owes() => return self.break_off(),
                 None => {
-                    // Fails only if the stream has ended in another way meanwhile.
+                    // Fails only if the stream has ended otherwise meanwhile.
                     let _ = self.stream.send_data(Bytes::new(), true);
                     return Poll::Ready(());
                 }
@@ -171,7 +172,7 @@ impl<R: Body<Data = Bytes> + Unpin> Sending<R> {
         }
     }
 
-    /// As much of the chunk that waits as there is room for. `None`: there is no chunk.
+    /// The part of the waiting chunk that `h2` has room for. `None`: there is no chunk.
     fn poll_part(&mut self, cx: &mut Context<'_>) -> Poll<Option<Chunk>> {
         let Some(chunk) = &mut self.chunk else {
             return Poll::Ready(None);
@@ -179,7 +180,7 @@ impl<R: Body<Data = Bytes> + Unpin> Sending<R> {
         while !chunk.bytes.is_empty() && self.stream.capacity() == 0 {
             match ready!(self.stream.poll_capacity(cx)) {
                 Some(Ok(_)) => {}
-                // To send it finds out why.
+                // Sending it will return the error.
                 Some(Err(_)) | None => return Poll::Ready(self.chunk.take()),
             }
         }
@@ -194,7 +195,7 @@ impl<R: Body<Data = Bytes> + Unpin> Sending<R> {
         }))
     }
 
-    /// Notes a chunk as the next to be sent, as far as it was announced.
+    /// Stores the next chunk to be sent, cut off at the announced length.
     fn take(&mut self, mut bytes: Bytes) {
         let mut is_last = false;
         if let Some(left) = &mut self.left {
@@ -207,17 +208,17 @@ impl<R: Body<Data = Bytes> + Unpin> Sending<R> {
         if bytes.is_empty() && !is_last {
             return;
         }
-        // More would be a claim on the connection's window while others could send.
+        // More would reserve a part of the connection's window that other streams could use.
         self.stream.reserve_capacity(bytes.len().min(OUTPUT));
         self.chunk = Some(Chunk { bytes, is_last });
     }
 
-    /// Not all that was announced has come.
+    /// The body is shorter than announced, so far.
     fn owes(&self) -> bool {
         self.left.is_some_and(|left| left > 0)
     }
 
-    /// Nobody takes half a response for a whole one.
+    /// Resets the stream, so that the client does not take a part of a response for the whole.
     fn break_off(&mut self) -> Poll<()> {
         self.stream.send_reset(Reason::INTERNAL_ERROR);
         Poll::Ready(())

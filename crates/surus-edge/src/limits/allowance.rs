@@ -1,4 +1,4 @@
-//! How long a client is waited for that is to send or to take something.
+//! How long the edge waits for a client to send or to take something.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use tokio::time::{Instant, Sleep};
 
-/// How long a client is waited for in all: the longer, the more it moves.
+/// The total time that the edge waits for a client: longer the more bytes the client moves.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Allowance {
     timeout: Duration,
-    /// Bytes that are good for one more second; zero: none are.
+    /// Bytes that add one second; zero: nothing is added.
     min_rate: u64,
 }
 
@@ -20,7 +20,7 @@ impl Allowance {
         Allowance { timeout, min_rate }
     }
 
-    /// What a client is given in all that has already moved `bytes`.
+    /// The total time for a client that has already moved `bytes`.
     pub(crate) fn after(self, bytes: u64) -> Duration {
         match bytes.checked_div(self.min_rate) {
             Some(seconds) => self.timeout.saturating_add(Duration::from_secs(seconds)),
@@ -29,13 +29,13 @@ impl Allowance {
     }
 }
 
-/// What is left of the time that one client has for one body. Only the time counts in which it is waited for.
+/// The time that one client has for one body. It counts only while the edge waits for the client.
 #[derive(Debug)]
 pub(crate) struct ClientTimeout {
     allowance: Allowance,
     /// Bytes.
     moved: u64,
-    /// How long was waited for the client in all, and since when it is waited for now.
+    /// The time spent waiting so far, and since when the edge waits now.
     waited: Duration,
     since: Option<Instant>,
     timer: Option<Pin<Box<Sleep>>>,
@@ -61,10 +61,10 @@ impl ClientTimeout {
         self.moved += bytes;
     }
 
-    /// The client is waited for. Ready when that was for too long.
+    /// Called while the edge waits for the client. Ready when that has taken too long.
     pub(crate) fn poll_end(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let Some(since) = self.since else {
-            // Most need not be waited for long: what they have sent is found next. A timer would be for nothing.
+            // The next read often finds more input, so no timer is started before the second call.
             self.since = Some(Instant::now());
             cx.waker().wake_by_ref();
             return Poll::Pending;

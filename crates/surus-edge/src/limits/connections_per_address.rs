@@ -1,4 +1,4 @@
-//! How many connections are open from one address, and that there are not too many.
+//! Bounds the open connections from one address.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -8,14 +8,14 @@ use std::rc::Rc;
 use crate::log::throttled::Throttled;
 use crate::{Limits, Peer, Proxies};
 
-/// Connections by address, where there is a bound.
+/// The number of connections of each address, if there is a bound.
 #[derive(Debug, Default)]
 pub(crate) struct ConnectionsPerAddress {
     open: RefCell<HashMap<IpAddr, usize>>,
     told: Throttled,
 }
 
-/// A connection that counts, until this is dropped.
+/// A connection that is counted until this is dropped.
 #[derive(Debug)]
 pub(crate) struct CountedConnection {
     counts: Rc<ConnectionsPerAddress>,
@@ -23,8 +23,8 @@ pub(crate) struct CountedConnection {
 }
 
 impl ConnectionsPerAddress {
-    /// A place for a connection from this address; `Ok(None)`: it is not counted. `gives_way`: asks an idle one from the
-    /// same network to leave, and says whether one does.
+    /// Admits a connection from this address; `Ok(None)`: it is not counted. `gives_way`: asks an idle one from the
+    /// same network to close, and returns whether there is one.
     ///
     /// # Errors
     /// If there are too many.
@@ -36,7 +36,7 @@ impl ConnectionsPerAddress {
         gives_way: impl FnOnce(IpAddr) -> bool,
     ) -> Result<Option<CountedConnection>, ()> {
         let limit = limits.connections_per_address;
-        // Who comes over a Unix socket has no address.
+        // A client of a Unix socket has no address.
         let Some(address) = peer.ip() else {
             return Ok(None);
         };
@@ -73,7 +73,7 @@ impl Drop for CountedConnection {
     }
 }
 
-/// Whose address this is: of IPv6 the first 64 bits, since a client has all the others.
+/// The network that counts as one client: of an IPv6 address the first 64 bits, because a client can choose the others.
 pub(crate) fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => {
@@ -124,7 +124,7 @@ mod tests {
         drop(held);
         assert!(admit(&counts, "192.0.2.1", &two).unwrap().is_some());
         assert!(counts.open.borrow().is_empty());
-        // An idle one gives way.
+        // An idle one makes room.
         let one = limits(1, false);
         let _held = admit(&counts, "192.0.2.1", &one).unwrap().unwrap();
         let address: IpAddr = "192.0.2.1".parse().unwrap();

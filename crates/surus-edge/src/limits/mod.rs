@@ -1,8 +1,8 @@
-//! What clients may take.
+//! Limits on what clients may use.
 //!
-//! - [`allowance`]: how long one is waited for that is to send or to take something
-//! - [`connections_per_address`]: how many connections one may have
-//! - [`time_slice`]: how long one is served before others have their turn
+//! - [`allowance`]: how long the edge waits for a client to send or to take something
+//! - [`connections_per_address`]: how many connections a client may have
+//! - [`time_slice`]: how long a client is served before others have their turn
 
 pub(crate) mod allowance;
 pub(crate) mod connections_per_address;
@@ -12,17 +12,18 @@ use std::time::Duration;
 
 use crate::limits::allowance::Allowance;
 
-/// The bounds of one edge. Reaching one is an answer (503, 413, 431, 408), never a silent stall.
+/// The limits of one edge. When one is reached the client gets a response (503, 413, 431, 408), never a silent stall.
 ///
 /// The clock of the connections' timeouts ticks once a second, so they fire up to a second late.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// Open client connections. One more takes the place of an idle one, or is answered 503 with `Retry-After` and closed.
+    /// Open client connections. A further one replaces an idle one, or gets a 503 with `Retry-After` and is closed.
     pub connections: usize,
-    /// The same from one address, of IPv6 from one network of 64 bits; zero is no bound. An idle one gives way. Those of
-    /// trusted proxies are not counted, but those of whom the PROXY protocol names.
+    /// The same for one IPv4 address, or one IPv6 network of 64 bits; zero means no limit. An idle connection makes
+    /// room. Connections of trusted proxies are not counted; with the PROXY protocol, those of the clients that it
+    /// names are.
     pub connections_per_address: usize,
-    /// Whether this machine's own are counted: they are a proxy's, or a benchmark's.
+    /// Whether connections from this machine are counted: usually they come from a proxy or a benchmark.
     pub counts_loopback: bool,
     /// Bytes of request line and headers together (431).
     pub header_bytes: usize,
@@ -37,8 +38,8 @@ pub struct Limits {
     /// How long the edge waits in all for a client that does not read its response; [`Limits::min_rate`] lengthens it.
     /// Then the connection is cut.
     pub write_timeout: Duration,
-    /// Bytes for which a client is given one more second to send or to take them: what is long may take long, but a
-    /// drip is cut. Zero: only the timeouts count.
+    /// Bytes for which a client gets one more second to send or to take them: large bodies may take long, but very slow
+    /// transfers are cut off. Zero: only the timeouts count.
     pub min_rate: u64,
     /// How long a connection may stay open between requests.
     pub keep_alive: Duration,
@@ -47,12 +48,12 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// What a client is given to send a request's body.
+    /// The time for a client to send a request's body.
     pub(crate) fn to_send(&self) -> Allowance {
         Allowance::new(self.body_timeout, self.min_rate)
     }
 
-    /// What a client is given to take what was written to it.
+    /// The time for a client to read what was written to it.
     pub(crate) fn to_take(&self) -> Allowance {
         Allowance::new(self.write_timeout, self.min_rate)
     }

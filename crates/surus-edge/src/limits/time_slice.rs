@@ -1,4 +1,4 @@
-//! A client that asks on and on without waiting for its answers: how long it is served before others get their turn.
+//! How long a client that pipelines requests without waiting for responses is served before others get their turn.
 
 use std::cell::Cell;
 use std::time::Duration;
@@ -6,14 +6,14 @@ use std::time::Duration;
 use rustix::time::{clock_gettime, ClockId};
 use tokio::task::yield_now;
 
-/// Requests in a turn.
+/// Most requests in a turn.
 const MOST: u32 = 16;
 
-/// A turn that has taken longer ends with the request that is being answered. The clock ticks every few milliseconds, but
-/// costs next to nothing to read.
+/// A turn that has taken longer ends after the current request. The coarse clock ticks every few milliseconds, but
+/// costs almost nothing to read.
 const LONGEST: Duration = Duration::from_millis(1);
 
-/// A connection's turn. It begins anew where the client was waited for.
+/// A connection's turn. A new one begins when the edge has waited for the client.
 #[derive(Debug, Default)]
 pub(crate) struct TimeSlice {
     requests: Cell<u32>,
@@ -40,8 +40,8 @@ impl TimeSlice {
         requests >= MOST || (requests > 0 && now().saturating_sub(self.since.get()) >= LONGEST)
     }
 
-    /// Lets others do what they can do now: also those who wait for a socket, which a task that wakes itself would keep the
-    /// event loop from looking at.
+    /// Lets other tasks run, also those that wait for a socket: the event loop would not poll sockets while a task
+    /// wakes itself.
     pub(crate) async fn pass(&self) {
         self.begin();
         yield_now().await;

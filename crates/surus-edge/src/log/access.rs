@@ -11,26 +11,26 @@ use surus_log::{quote, Clock, Log};
 use crate::log::refusal::{Refusal, Refused};
 use crate::Peer;
 
-/// How a line looks.
+/// The format of the lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogFormat {
-    /// `127.0.0.1 [Sun, 06 Nov 1994 08:49:37 GMT] "GET /path" 200 1234B 1.234ms`, for eyes.
+    /// `127.0.0.1 [Sun, 06 Nov 1994 08:49:37 GMT] "GET /path" 200 1234B 1.234ms`, for people.
     Text,
     /// A JSON object, for programs.
     Json,
-    /// `127.0.0.1 - - [06/Nov/1994:08:49:37 +0000] "GET /path HTTP/1.1" 200 1234`, as web servers have it.
+    /// `127.0.0.1 - - [06/Nov/1994:08:49:37 +0000] "GET /path HTTP/1.1" 200 1234`, the format of most web servers.
     Common,
     /// The same, and `"referer" "user agent"`.
     Combined,
 }
 
-/// Off unless asked for: it costs a system call, an allocation and some copies per request.
+/// The access log. Off by default: it costs a system call, an allocation and some copies per request.
 #[derive(Clone, Copy, Debug)]
 pub struct AccessLog {
     format: LogFormat,
 }
 
-/// What is noted of a request before the backend takes it apart, and then of its response.
+/// Data of a request, noted before the backend takes parts of it, and then of its response.
 #[derive(Debug)]
 pub(crate) struct Entry {
     format: LogFormat,
@@ -44,19 +44,19 @@ pub(crate) struct Entry {
     begun: Instant,
     status: StatusCode,
     bytes: u64,
-    /// The body has not been sent whole.
+    /// The body was not sent completely.
     broken_off: bool,
-    /// The backend has not seen it.
+    /// Why the request was refused without the backend.
     refused: Option<Refusal>,
 }
 
 impl AccessLog {
-    /// A log whose lines are written like this.
+    /// A log with lines in this format.
     pub fn new(format: LogFormat) -> Self {
         AccessLog { format }
     }
 
-    /// How its lines are written.
+    /// The format of its lines.
     pub fn format(&self) -> LogFormat {
         self.format
     }
@@ -81,13 +81,14 @@ impl AccessLog {
         })
     }
 
-    /// A line for what was refused before there was a request.
+    /// Writes a line for input that was refused before it became a request.
     pub(crate) fn refuse(&self, refused: &Refused<'_>) {
         let line = self.refusal(refused, SystemTime::now());
         surus_log::write(Log::Access, line.as_bytes());
     }
 
-    /// In the place of a request's method and target stands what has come. It may be anything: no byte of it ends the line.
+    /// In place of a request's method and target, the line has the received bytes. They may be anything, and are
+    /// escaped so that none of them ends the line.
     fn refusal(&self, refused: &Refused<'_>, now: SystemTime) -> String {
         let Refused { client, why, first } = refused;
         let (status, why) = (why.status().as_u16(), why.name());
@@ -119,13 +120,13 @@ impl AccessLog {
 }
 
 impl Entry {
-    /// The response's head has come.
+    /// The backend has given the response's head.
     pub(crate) fn respond(&mut self, status: StatusCode, id: Option<&HeaderValue>) {
         self.status = status;
         self.id = id.cloned();
     }
 
-    /// The backend does not get it.
+    /// The request is refused without the backend.
     pub(crate) fn refuse(&mut self, why: Refusal) {
         self.refused = Some(why);
     }
@@ -238,7 +239,7 @@ impl Entry {
     }
 }
 
-/// Since 1970, to the millisecond.
+/// Seconds since 1970, with milliseconds.
 fn seconds(time: SystemTime) -> String {
     let since = time
         .duration_since(SystemTime::UNIX_EPOCH)
@@ -253,12 +254,12 @@ impl Drop for Entry {
     }
 }
 
-/// The client has left before there was a response: nginx's number for it.
+/// The client has disconnected before there was a response: the same status as in nginx.
 fn gone() -> StatusCode {
     StatusCode::from_u16(499).unwrap_or(StatusCode::BAD_REQUEST)
 }
 
-/// As nginx does: what is not plain ASCII, and what could end the string or the line, is `\xHH`.
+/// As nginx does: bytes that are not printable ASCII, or could end the string, are written as `\xHH`.
 fn escape(line: &mut String, bytes: &[u8]) {
     for &byte in bytes {
         match byte {

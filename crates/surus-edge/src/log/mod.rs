@@ -1,8 +1,8 @@
-//! What is written down of clients.
+//! Log entries about clients.
 //!
 //! - [`access`]: the access log
 //! - [`refusal`]: why something was refused without the backend
-//! - [`throttled`]: what any number of clients may do at any time is logged once a minute
+//! - [`throttled`]: messages that any number of clients may cause are logged once a minute
 
 pub(crate) mod access;
 pub(crate) mod refusal;

@@ -1,5 +1,5 @@
-//! What is refused before there is a request: who has sent it, and why. It is counted, and has its line in the access log,
-//! where programs look that lock such clients out (fail2ban).
+//! Connections and input that are refused before there is a request: which client has sent it, and why. They are
+//! counted, and written to the access log, where programs that lock such clients out (fail2ban) find them.
 
 use http::StatusCode;
 
@@ -8,25 +8,25 @@ use crate::Peer;
 /// Why something is refused without the backend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// What has come is no request.
+    /// The input is not a request.
     Malformed,
-    /// It is the beginning of TLS.
+    /// The input is the beginning of TLS.
     Tls,
-    /// It breaks the rules of HTTP/2.
+    /// The input violates HTTP/2.
     Http2,
-    /// It is no header of the PROXY protocol, or does not come from a proxy.
+    /// The input is not a header of the PROXY protocol, or does not come from a trusted proxy.
     ProxyProtocol,
-    /// The rest of the head has not come in time.
+    /// The head was not received in time.
     Timeout,
     /// The target is too long.
     Target,
     /// The head is too large.
     Head,
-    /// The body is announced as too large.
+    /// The announced length of the body is too large.
     Body,
-    /// A method or a transfer coding that is not known.
+    /// A method or a transfer coding that is not supported.
     Unknown,
-    /// It is for another host.
+    /// The request is for another host.
     Host,
     /// There are too many connections.
     Full,
@@ -35,7 +35,7 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// The status of the answer, or what it would be.
+    /// The status of the response, or of the one that would be sent.
     pub fn status(self) -> StatusCode {
         match self {
             Refusal::Malformed | Refusal::Tls | Refusal::Http2 | Refusal::ProxyProtocol => {
@@ -51,7 +51,7 @@ impl Refusal {
         }
     }
 
-    /// In logs and metrics.
+    /// The name in logs and metrics.
     pub fn name(self) -> &'static str {
         match self {
             Refusal::Malformed => "malformed",
@@ -69,7 +69,7 @@ impl Refusal {
         }
     }
 
-    /// That of a request which is answered with this status.
+    /// The reason for a request that is answered with this status.
     pub(crate) fn of(status: StatusCode) -> Self {
         match status {
             StatusCode::PAYLOAD_TOO_LARGE => Refusal::Body,
@@ -81,10 +81,10 @@ impl Refusal {
     }
 }
 
-/// Bytes of what has come that are kept for the log.
+/// Bytes of the input that are kept for the log.
 const FIRST: usize = 200;
 
-/// The first line of what has come, or its beginning.
+/// The first line of the input, or its beginning.
 pub(crate) fn first_line(bytes: &[u8]) -> &[u8] {
     let bytes = &bytes[..bytes.len().min(FIRST)];
     let end = bytes.iter().position(|&byte| byte == b'\n');
@@ -92,11 +92,11 @@ pub(crate) fn first_line(bytes: &[u8]) -> &[u8] {
     line.strip_suffix(b"\r").unwrap_or(line)
 }
 
-/// Of a connection that was refused something.
+/// A refused connection, or refused input.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Refused<'a> {
     pub(crate) client: Peer,
     pub(crate) why: Refusal,
-    /// Its first line; empty if it is not known.
+    /// The first line of the input; empty if it is not known.
     pub(crate) first: &'a [u8],
 }

@@ -1,13 +1,13 @@
-//! Lines of the log for what any number of clients may do at any time: one stands for many.
+//! Throttles log messages that any number of clients may cause at any time.
 
 use std::cell::Cell;
 use std::fmt::Arguments;
 use std::time::{Duration, Instant};
 
-/// Between two lines about the same.
+/// Minimum time between two messages.
 const QUIET: Duration = Duration::from_secs(60);
 
-/// When one was last written.
+/// When the last message was written.
 #[derive(Debug, Default)]
 pub(crate) struct Throttled(Cell<Option<Instant>>);
 

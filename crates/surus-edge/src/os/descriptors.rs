@@ -1,17 +1,17 @@
-//! The server's own descriptors live above those that PHP may get.
+//! Moves the server's own descriptors above those that PHP may get.
 //!
-//! `select` takes descriptors below 1024 only, and much of PHP's world uses it: `stream_select()`, `mysqli_poll()`,
-//! `socket_select()`. The kernel hands out the lowest number that is free, so what the server keeps open for long
-//! (connections, files that are sent or written) moves up as soon as it is there: two system calls, 0.2 µs.
+//! `select` accepts only descriptors below 1024, and many functions of PHP use it: `stream_select()`, `mysqli_poll()`,
+//! `socket_select()`. The kernel assigns the lowest free number, so descriptors that the server keeps open for long
+//! (connections, files that are sent or written) are moved up as soon as they are open: two system calls, 0.2 µs.
 
 use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::io::fcntl_dupfd_cloexec;
 
-/// `FD_SETSIZE`: descriptors from here on are nothing that `select` could see.
+/// `FD_SETSIZE`: `select` cannot handle descriptors from here on.
 const BASE: i32 = 1024;
 
-/// The same open file under a high number. Where the limit of open files has no room for it, as it was.
+/// Moves an open file to a high number, if the limit of open files has room for it.
 pub(crate) fn lifted<T: From<OwnedFd> + AsFd>(low: T) -> T {
     match fcntl_dupfd_cloexec(low.as_fd(), BASE) {
         Ok(high) => T::from(high),

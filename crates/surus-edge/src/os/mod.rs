@@ -1,7 +1,7 @@
-//! What is asked of the kernel past the standard library.
+//! System calls that the standard library does not have.
 //!
-//! - [`descriptors`]: the server's own keep out of PHP's way
-//! - [`splice`]: bytes from a socket to a file, past this process
+//! - [`descriptors`]: high numbers for the server's own descriptors
+//! - [`splice`]: moves bytes from a socket to a file, without a copy in this process
 
 pub(crate) mod descriptors;
 pub(crate) mod splice;

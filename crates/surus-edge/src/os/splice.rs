@@ -1,4 +1,4 @@
-//! Bytes on their way from a socket to a file, by splice(2): the kernel copies them once, and this process never.
+//! Moves bytes from a socket to a file with splice(2): the kernel copies them once, and this process never.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -7,38 +7,38 @@ use std::os::fd::OwnedFd;
 
 use rustix::pipe::{fcntl_setpipe_size, pipe_with, splice, PipeFlags, SpliceFlags};
 
-/// What a pipe may hold: without privileges as much as this (`fs.pipe-max-size`).
+/// The capacity of the pipe: the largest without privileges (`fs.pipe-max-size`).
 const SIZE: usize = 1 << 20;
 
-/// Holds what has left the socket and is not in the file yet: nothing between two calls.
+/// A pipe for bytes that have left the socket and are not in the file yet. Empty between two calls.
 #[derive(Debug)]
 pub(crate) struct Splicer {
     output: OwnedFd,
     input: OwnedFd,
 }
 
-/// What has become of an attempt to move bytes.
+/// The result of an attempt to move bytes.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Moved {
     Bytes(u64),
-    /// Nothing has come, or the client has left.
+    /// Nothing was received, or the client has disconnected.
     Nothing,
-    /// These two cannot be joined so; nothing is lost.
+    /// The kernel cannot splice between these two; nothing is lost.
     Unsupported,
 }
 
 impl Splicer {
     pub(crate) fn new() -> io::Result<Self> {
         let (output, input) = pipe_with(PipeFlags::CLOEXEC)?;
-        // A smaller one does as well.
+        // A smaller pipe works, too.
         let _ = fcntl_setpipe_size(&input, SIZE);
         Ok(Splicer { output, input })
     }
 
-    /// Appends what has come, up to `most` bytes.
+    /// Appends received bytes to the file, up to `most`.
     ///
     /// # Errors
-    /// The file's. Then bytes are lost, and this is of no use any more.
+    /// Of the file. Then bytes are lost, and this pipe must not be used any more.
     pub(crate) fn pass(&self, from: &TcpStream, to: &File, most: usize) -> io::Result<Moved> {
         let flags = SpliceFlags::MOVE | SpliceFlags::NONBLOCK;
         let taken = loop {
@@ -58,7 +58,7 @@ impl Splicer {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
                 Ok(count) => left -= count,
                 Err(rustix::io::Errno::INTR) => {}
-                // There are file systems whose files take no pipe. What is in it is not lost for that.
+                // Some file systems do not support splice from a pipe. The bytes in it are copied instead.
                 Err(rustix::io::Errno::INVAL) => {
                     self.copy(to, left)?;
                     left = 0;
@@ -69,7 +69,7 @@ impl Splicer {
         Ok(Moved::Bytes(taken as u64))
     }
 
-    /// Appends the `left` bytes that wait.
+    /// Appends the `left` bytes in the pipe.
     fn copy(&self, mut to: &File, left: usize) -> io::Result<()> {
         let waiting = File::from(self.output.try_clone()?);
         let copied = io::copy(&mut waiting.take(left as u64), &mut to)?;
@@ -92,7 +92,7 @@ mod tests {
         all_arrives(tempfile::tempfile()?)
     }
 
-    /// A file that is only appended to takes no pipe.
+    /// A file opened for appending does not support splice.
     #[test]
     fn files_that_take_no_pipe_get_it_all_the_same() -> io::Result<()> {
         let folder = tempfile::tempdir()?;

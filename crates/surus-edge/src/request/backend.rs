@@ -1,4 +1,4 @@
-//! What answers requests.
+//! The interface of backends, which answer requests.
 
 use std::fmt;
 use std::future::Future;
@@ -12,21 +12,21 @@ use http::StatusCode;
 
 use crate::{BoxError, Connection, Refusal, Reply, RequestBody};
 
-/// A response that is not there yet.
+/// A response that is not ready yet.
 pub type Later<B> = Pin<Box<dyn Future<Output = http::Response<Reply<B>>>>>;
 
-/// What a backend makes of a request.
+/// A backend's answer to a request.
 pub enum Answer<B> {
-    /// Most requests wait for nothing, and then a future would be the largest part of the work.
+    /// Ready. Most requests do not wait, and for these a future would be the largest part of the work.
     Now(http::Response<Reply<B>>),
-    /// Cancellation: when the client goes away the edge drops the future, at any await point. Dropping must be cheap
-    /// and must not block; work that has to run to its end (PHP's `finally` blocks and destructors) is the backend's to
-    /// finish by itself.
+    /// Cancellation: when the client disconnects, the edge drops the future, at any await point. Dropping must be cheap
+    /// and must not block. The backend itself must finish work that has to run to its end (PHP's `finally` blocks and
+    /// destructors).
     Later(Later<B>),
 }
 
 impl<B: 'static> Answer<B> {
-    /// Another response in place of this one.
+    /// Replaces the response by what `f` makes of it.
     pub fn map<C: 'static>(
         self,
         f: impl FnOnce(http::Response<Reply<B>>) -> http::Response<Reply<C>> + 'static,
@@ -47,7 +47,7 @@ impl<B> fmt::Debug for Answer<B> {
     }
 }
 
-/// All of a request's head, for what goes on after [`Backend::call`].
+/// Takes the whole head of a request, for a response that outlives [`Backend::call`].
 pub fn take_head(head: &mut Parts) -> Parts {
     let (nothing, ()) = http::Request::new(()).into_parts();
     std::mem::replace(head, nothing)
@@ -55,10 +55,11 @@ pub fn take_head(head: &mut Parts) -> Parts {
 
 /// Turns a request into a response.
 pub trait Backend: 'static {
-    /// The backend's own response stream. Bytes at hand and files need none: see [`Reply`].
+    /// The backend's own response stream. Bytes in memory and files need none: see [`Reply`].
     type Body: http_body::Body<Data = Bytes, Error = BoxError> + Unpin + 'static;
 
-    /// `head` is the backend's to take apart: see [`take_head`]. `body` is none for a request without one.
+    /// The backend may take parts of `head`, or all of it: see [`take_head`]. `body` is `None` for a request without
+    /// one.
     fn call(
         self: &Rc<Self>,
         head: &mut Parts,
@@ -66,15 +67,16 @@ pub trait Backend: 'static {
         connection: &Connection,
     ) -> Answer<Self::Body>;
 
-    /// Sees each of its responses before the edge adds its own.
+    /// Called with each of its responses, before the edge adds its headers.
     fn ended(&self, _response: &mut http::Response<Reply<Self::Body>>) {}
 
-    /// Counts what was refused without it.
+    /// Counts a request that was refused without the backend.
     fn refused(&self, _why: Refusal) {}
 
-    /// Counts so many of its responses, which leave so long after their requests had come.
+    /// Counts `times` responses, sent `took` after their requests were received.
     fn answered(&self, _status: StatusCode, _times: u32, _took: Duration) {}
 
-    /// Most of many connections have gone: the allocator may keep what they took.
+    /// Gives unused memory back to the system: most of many connections have closed, and the allocator may keep their
+    /// memory.
     fn give_back_memory(&self) {}
 }

@@ -13,25 +13,25 @@ use crate::{Backend, Limits, Peer, Settings};
 /// What the connections of one worker share.
 #[derive(Debug)]
 pub struct Edge<B> {
-    /// Who answers.
+    /// Answers requests.
     pub backend: Rc<B>,
-    /// What clients may take.
+    /// The limits of clients.
     pub limits: Limits,
-    /// What is done beside.
+    /// What the edge does in addition.
     pub settings: Settings,
-    /// About to end: takes no new connections.
+    /// The worker drains: it accepts no new connections.
     pub(crate) draining: Cell<bool>,
     pub(crate) table: Table,
     per_address: Rc<ConnectionsPerAddress>,
-    /// That what should be a proxy is none.
+    /// Throttles the message about clients that should be proxies and are not.
     told: Throttled,
     pub(crate) flusher: Flusher,
-    /// Clients that are being told that there is no room.
+    /// Clients that are getting a 503 response because there is no room.
     pub(crate) refusals: Cell<usize>,
 }
 
 impl<B: Backend> Edge<B> {
-    /// One that has no connections yet.
+    /// An edge without connections.
     pub fn new(backend: Rc<B>, limits: Limits, settings: Settings) -> Self {
         Edge {
             backend,
@@ -48,7 +48,7 @@ impl<B: Backend> Edge<B> {
 }
 
 impl<B: Backend> Edge<B> {
-    /// A place for a connection of this client's, unless it has too many.
+    /// Admits a connection of this client, unless it has too many.
     pub(crate) fn admit(&self, client: Peer) -> Result<Option<CountedConnection>, ()> {
         let gives_way = |network| self.table.shed_idle_of(network);
         let proxies = &self.settings.proxies;
@@ -56,7 +56,7 @@ impl<B: Backend> Edge<B> {
             .admit(client, &self.limits, proxies, gives_way)
     }
 
-    /// Counts and logs what was refused before there was a request.
+    /// Counts and logs a connection or input that was refused before it became a request.
     pub(crate) fn refused(&self, refused: &Refused<'_>) {
         self.backend.refused(refused.why);
         if refused.why == Refusal::ProxyProtocol {

@@ -1,4 +1,4 @@
-//! The id of a request, and the trace that it belongs to: taken over where they are given, made where not, and passed on.
+//! The id of a request, and the trace that it belongs to: taken from the request, or else generated, and passed on.
 //! <https://www.w3.org/TR/trace-context/>
 
 use std::cell::Cell;
@@ -10,10 +10,10 @@ use http::header::{HeaderMap, HeaderName, HeaderValue};
 pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 
-/// Bytes of an id that somebody else has made.
+/// Maximum bytes of an id from the request.
 const LONGEST: usize = 128;
 
-/// Sees to it that a request has both headers; its id.
+/// Ensures that a request has both headers. Returns its id.
 pub(crate) fn identify(headers: &mut HeaderMap) -> HeaderValue {
     let trace = headers
         .get(TRACEPARENT)
@@ -39,7 +39,7 @@ pub(crate) fn identify(headers: &mut HeaderMap) -> HeaderValue {
     id
 }
 
-/// Visible ASCII without quotes and backslashes: what can stand in any log.
+/// Visible ASCII without quotes and backslashes, which is safe in any log.
 fn is_acceptable(id: &[u8]) -> bool {
     !id.is_empty()
         && id.len() <= LONGEST
@@ -48,7 +48,7 @@ fn is_acceptable(id: &[u8]) -> bool {
             .all(|byte| byte.is_ascii_graphic() && !b"\"\\".contains(byte))
 }
 
-/// The trace's id of `00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01`.
+/// The trace id in a header such as `00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01`.
 fn trace_id(parent: &str) -> Option<&str> {
     let mut parts = parent.split('-');
     let (version, trace, span, flags) =
@@ -76,7 +76,8 @@ fn hex(high: u64, low: u64) -> String {
     format!("{high:016x}{low:016x}")
 }
 
-/// Not to be guessed at from another process's, but no secret either: SipHash of a counter under a random key.
+/// Cannot be guessed from the ids of another process, but is not a secret either: SipHash of a counter with a random
+/// key.
 fn random() -> u64 {
     thread_local! {
         static KEY: RandomState = RandomState::new();

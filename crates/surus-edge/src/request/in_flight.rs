@@ -1,4 +1,4 @@
-//! A request that is being answered: what is known of it until the last byte of its response is on its way.
+//! A request that is being answered: its data until the last byte of its response is written.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -39,12 +39,12 @@ impl Drop for Busy {
     }
 }
 
-/// What is noted of a request before the backend takes it apart.
+/// Data of a request, noted before the backend takes parts of it.
 #[derive(Debug)]
 pub(crate) struct Noted {
     pub(crate) id: Option<HeaderValue>,
     pub(crate) log: Option<Box<Entry>>,
-    /// Encodings, if the response may be compressed.
+    /// The accepted encodings, if the response may be compressed.
     pub(crate) accepts: Option<HeaderValue>,
     pub(crate) is_head: bool,
     /// The client has asked for another protocol.
@@ -53,7 +53,7 @@ pub(crate) struct Noted {
 }
 
 impl Noted {
-    /// What the edge adds to a backend's response.
+    /// Adds the edge's part to a backend's response.
     #[inline(always)]
     pub(crate) fn complete<B>(&mut self, mut response: Response<Reply<B>>) -> Response<Reply<B>>
     where
@@ -75,7 +75,7 @@ impl Noted {
         response
     }
 
-    /// A response that is there.
+    /// A response that is ready.
     pub(crate) fn responding<B: Backend>(
         self,
         response: Response<Reply<B::Body>>,
@@ -83,7 +83,7 @@ impl Noted {
         Responding::Now(Some(self.outgoing(response)))
     }
 
-    /// What is known of the request goes out with its response's body.
+    /// Attaches the data of the request to its response's body.
     #[inline(always)]
     pub(crate) fn outgoing<B>(self, response: Response<Reply<B>>) -> Response<Outgoing<B>> {
         response.map(|reply| Outgoing {
@@ -126,7 +126,7 @@ impl<B: Backend> Future for Responding<B> {
     }
 }
 
-/// What is kept of a request for as long as its response is waited for.
+/// Data of a request while its response is not ready.
 pub(crate) struct Pending<B> {
     pub(crate) noted: Noted,
     pub(crate) verdict: Option<Verdict>,
@@ -145,32 +145,32 @@ impl<B: Backend> Pending<B> {
     }
 }
 
-/// A response body on its way out. Its end is the end of the request, as far as the edge can see it.
+/// A response body that is being sent. Its end is the end of the request, as far as the edge can see it.
 #[derive(Debug)]
 pub(crate) struct Outgoing<B> {
     pub(crate) reply: Reply<B>,
-    /// It is told one turn late: what came before it is on its way then, where it would be thrown away.
+    /// Returned one turn late: otherwise the output before the error would be discarded, and now it is sent first.
     error: Option<BoxError>,
     log: Option<Box<Entry>>,
     _busy: Busy,
 }
 
 impl<B> Outgoing<B> {
-    /// So many bytes of the body are on their way.
+    /// This number of bytes of the body was written.
     pub(crate) fn sending(&mut self, bytes: usize) {
         if let Some(log) = &mut self.log {
             log.add(bytes);
         }
     }
 
-    /// All of the body is.
+    /// All of the body was written.
     pub(crate) fn complete(&mut self) {
         if let Some(log) = &mut self.log {
             log.complete();
         }
     }
 
-    /// All of the body is: so many bytes.
+    /// All of the body was written, with this number of bytes.
     #[inline(always)]
     pub(crate) fn sent(&mut self, bytes: usize) {
         self.sending(bytes);
@@ -182,7 +182,7 @@ impl<B> Outgoing<B>
 where
     B: Body<Data = Bytes, Error = BoxError> + Unpin,
 {
-    /// Bytes of the body, where that is known.
+    /// Bytes of the body, if known.
     #[inline(always)]
     pub(crate) fn length(&self) -> Option<u64> {
         match &self.reply {

@@ -1,9 +1,9 @@
 //! From a request that an engine has parsed to a response that it can write.
 //!
-//! - [`edge`], [`settings`]: what all connections share, and what it is told
-//! - [`backend`]: who answers
-//! - [`service`]: a request's way to the backend; [`in_flight`]: its way back; [`rejection`]: where it ends before
-//! - [`well_formed`]: what is asked of a request beyond what the engines check; [`ids`]: what it is called
+//! - [`edge`], [`settings`]: what all connections share, and its settings
+//! - [`backend`]: the interface of backends
+//! - [`service`]: passes requests to the backend; [`in_flight`]: its responses; [`rejection`]: refused requests
+//! - [`well_formed`]: checks of requests that the engines do not make; [`ids`]: ids of requests
 
 pub(crate) mod backend;
 pub(crate) mod edge;

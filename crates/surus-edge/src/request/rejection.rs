@@ -1,4 +1,4 @@
-//! Requests that are refused, whatever becomes of them at the backend.
+//! Refuses requests, whatever the backend has answered.
 
 use http::header::{HeaderValue, ALLOW, CONNECTION};
 use http::{Response, StatusCode};
@@ -7,10 +7,10 @@ use crate::body::request_body::Verdict;
 use crate::connection::State;
 use crate::{plain, Reply};
 
-/// What a backend may be asked for: TRACE is refused before.
+/// The methods that backends get: TRACE is refused before.
 const METHODS: &str = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS";
 
-/// A request whose body has failed is refused, whatever the backend has made of it.
+/// Refuses a request whose body has failed, whatever the backend has answered.
 pub(crate) fn judge<B>(
     response: &mut Response<Reply<B>>,
     verdict: Option<&Verdict>,
@@ -21,7 +21,7 @@ pub(crate) fn judge<B>(
     }
 }
 
-/// An answer to a request whose body stays unread.
+/// A response to a request whose body is not read.
 pub(crate) fn refuse<B>(state: &State, status: StatusCode) -> Response<Reply<B>> {
     state.discard_input();
     let mut response = plain(status);

@@ -27,11 +27,11 @@ use crate::{
 pub(crate) struct Service<B: Backend> {
     edge: Rc<Edge<B>>,
     state: Rc<State>,
-    /// Responses of one status that are not counted yet: those that leave together are counted together.
+    /// Responses of one status that are not counted yet: those that are sent together are counted together.
     uncounted: Cell<(StatusCode, u32)>,
 }
 
-/// What has become of a request, before the edge adds its own.
+/// The backend's answer to a request, before the edge adds its part.
 pub(crate) enum Begun<B: Backend> {
     Now(Response<Reply<B::Body>>),
     Later {
@@ -58,17 +58,18 @@ impl<B: Backend> Service<B> {
         &self.edge.limits
     }
 
-    /// Whether no connection is to stay.
+    /// Whether the worker drains, so that no connection stays open.
     pub(crate) fn is_draining(&self) -> bool {
         self.edge.draining.get()
     }
 
-    /// Whether the kernel may send long files by itself.
+    /// Whether the kernel may send long files (sendfile).
     pub(crate) fn sends_files(&self) -> bool {
         self.edge.settings.zero_copy
     }
 
-    /// Asks the backend, unless the answer is known without it. `client`: who is at the other end, proxies aside.
+    /// Calls the backend, unless the request can be answered without it. `client`: the other end of the connection,
+    /// before `Forwarded` headers of proxies are read.
     #[inline(always)]
     pub(crate) fn begin(
         &self,
@@ -112,7 +113,7 @@ impl<B: Backend> Service<B> {
         (noted, begun)
     }
 
-    /// The status of what is well formed and not for the backend.
+    /// The status with which a well-formed request is refused, if it is not for the backend.
     #[inline(always)]
     fn refusal(&self, head: &Parts, body: Option<&RequestBody>) -> Option<StatusCode> {
         let settings = &self.edge.settings;
@@ -161,7 +162,7 @@ impl<B: Backend> Service<B> {
         self.uncounted.set((status, times + 1));
     }
 
-    /// Counts the responses to what was read last; they are about to leave.
+    /// Counts the responses to the last input; they are about to be sent.
     pub(crate) fn count(&self) {
         let (status, times) = self.uncounted.replace((StatusCode::OK, 0));
         if times > 0 {
@@ -170,7 +171,7 @@ impl<B: Backend> Service<B> {
         }
     }
 
-    /// For who has to wait for it, or may have to.
+    /// A future of the response, for a caller that may have to wait.
     #[inline(always)]
     pub(crate) fn respond(&self, mut noted: Noted, begun: Begun<B>) -> Responding<B> {
         match begun {
@@ -200,7 +201,7 @@ fn is_health(health: &Health, head: &Parts) -> bool {
     !health.is_off() && (path == health.live.as_deref() || path == health.ready.as_deref())
 }
 
-/// Whether the request is for a name that the server answers for: `Host`, and what a trusted proxy has left of another one.
+/// Whether the request names an allowed host in `Host`, and in `X-Forwarded-Host` if proxies are trusted.
 fn names_us(settings: &Settings, head: &Parts) -> bool {
     const FORWARDED: HeaderName = HeaderName::from_static("x-forwarded-host");
     let named = |name| head.headers.get(name).map(HeaderValue::as_bytes);
@@ -209,7 +210,7 @@ fn names_us(settings: &Settings, head: &Parts) -> bool {
     allowed(named(HOST)) && forwarded.is_none_or(|host| allowed(Some(host)))
 }
 
-/// The answer to who asks how the worker is.
+/// The response to a health check.
 fn answer_health<B: Backend>(edge: &Edge<B>, head: &Parts) -> Option<Response<Reply<B::Body>>> {
     let health = &edge.settings.health;
     if health.is_off() {

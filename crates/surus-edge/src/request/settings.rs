@@ -1,15 +1,15 @@
 use crate::{AccessLog, HostName, Proxies};
 
-/// What an edge does beside passing requests on. By default: nothing.
+/// What an edge does in addition to passing requests to the backend. By default: nothing.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
-    /// Where a line is written for each request.
+    /// The access log: one line for each request.
     pub access_log: Option<AccessLog>,
-    /// Whether responses are compressed for clients that take it.
+    /// Whether responses are compressed for clients that accept it.
     pub compression: bool,
-    /// Whose word about clients counts.
+    /// Proxies whose headers about clients are trusted.
     pub proxies: Proxies,
-    /// The names that requests may be for; none: any.
+    /// Host names that requests may be for; if empty, any.
     pub allowed_hosts: Vec<HostName>,
     /// Each connection begins with a header of the PROXY protocol.
     pub proxy_protocol: bool,
@@ -21,12 +21,12 @@ pub struct Settings {
     pub health: Health,
 }
 
-/// Paths at which orchestrators ask how a worker is.
+/// The paths of health checks.
 #[derive(Clone, Debug, Default)]
 pub struct Health {
-    /// 200 as long as the worker's event loop turns.
+    /// 200 as long as the worker's event loop runs.
     pub live: Option<String>,
-    /// 200 as long as new requests are welcome, 503 once the worker is about to end.
+    /// 200 as long as new requests are accepted, 503 once the worker drains.
     pub ready: Option<String>,
 }
 

@@ -1,5 +1,5 @@
-//! What RFC 9112 and RFC 9113 ask of a request beyond what the engines check: one host that everybody agrees on, a target that
-//! goes with the method, and no transfer coding but `chunked`.
+//! Requirements of RFC 9112 and RFC 9113 that the engines do not check: one unambiguous host, a target that fits the
+//! method, and no transfer coding but `chunked`.
 
 use http::header::{HeaderMap, HeaderValue, COOKIE, HOST, TRANSFER_ENCODING};
 use http::request::Parts;
@@ -10,17 +10,17 @@ use crate::client::hosts::is_host;
 
 use crate::Limits;
 
-/// Names the host in `Host`, wherever it was in the request.
+/// Checks a request, and puts its host into `Host`, wherever the request names it.
 ///
 /// # Errors
-/// The status to refuse the request with. Nothing that follows it on its connection may be taken for a request then.
+/// The status to refuse the request with. Then nothing that follows on the connection may be read as a request.
 pub(crate) fn check(request: &mut Parts, limits: &Limits) -> Result<(), StatusCode> {
     const BAD: StatusCode = StatusCode::BAD_REQUEST;
-    // To the proxy that this is not.
+    // A request to a proxy, which this server is not.
     if request.method == Method::CONNECT {
         return Err(StatusCode::NOT_IMPLEMENTED);
     }
-    // It would show a script what proxies have added to a request: cookies, credentials.
+    // It would show the client what proxies have added to the request: cookies, credentials.
     if request.method == Method::TRACE {
         return Err(StatusCode::METHOD_NOT_ALLOWED);
     }
@@ -45,15 +45,15 @@ pub(crate) fn check(request: &mut Parts, limits: &Limits) -> Result<(), StatusCo
         None if host.is_none() && request.version == Version::HTTP_11 => return Err(BAD),
         None => {}
         Some(authority) => {
-            // A request for another scheme would have to be passed on. HTTP/2 always has one, and may say "https" for the
-            // client of a proxy.
+            // A request with another scheme would be for a proxy. HTTP/2 always has a scheme, which may be "https" for
+            // the client of a proxy.
             let known = [&Scheme::HTTP, &Scheme::HTTPS];
             if !uri.scheme().is_some_and(|scheme| known.contains(&scheme)) {
                 return Err(BAD);
             }
             let named = named(authority)?;
             match (host, request.version) {
-                // RFC 9112, 3.2.2: it must be there, and what it says does not count.
+                // RFC 9112, 3.2.2: `Host` must be there, and its value is ignored.
                 (None, Version::HTTP_11) => return Err(BAD),
                 // RFC 9113, 8.3.1
                 (Some(host), Version::HTTP_2) if *host != named => return Err(BAD),
@@ -64,13 +64,14 @@ pub(crate) fn check(request: &mut Parts, limits: &Limits) -> Result<(), StatusCo
     Ok(())
 }
 
-/// How many headers there are. HTTP/2 may have one cookie in each field, which are one header together (RFC 9113, 8.2.3).
+/// The number of headers. HTTP/2 may send each cookie in a separate field; together they count as one header (RFC 9113,
+/// 8.2.3).
 fn fields(headers: &HeaderMap) -> usize {
     let cookies = headers.get_all(COOKIE).iter().count();
     headers.len() - cookies.saturating_sub(1)
 }
 
-/// The only host. All headers are gone through once: for the few of a request that is cheaper than to look two up.
+/// Returns the only host. Scans all headers once: requests have few, so this is cheaper than looking up two.
 fn look_through(headers: &HeaderMap, most: usize) -> Result<Option<&HeaderValue>, StatusCode> {
     let (mut host, mut coded, mut bytes) = (None, false, 0);
     for (name, value) in headers {
@@ -81,7 +82,7 @@ fn look_through(headers: &HeaderMap, most: usize) -> Result<Option<&HeaderValue>
             }
             host = Some(value);
         } else if *name == TRANSFER_ENCODING {
-            // The engine looks at the last coding only.
+            // The engine reads only the last coding.
             if coded || !value.as_bytes().eq_ignore_ascii_case(b"chunked") {
                 return Err(StatusCode::NOT_IMPLEMENTED);
             }

@@ -1,4 +1,4 @@
-//! Responses that are compressed on their way out.
+//! Compresses responses while they are sent.
 
 use std::cell::Cell;
 use std::fmt;
@@ -19,23 +19,23 @@ use http_body::{Body, Frame};
 use crate::response::encoding::{accepted, is_compressible, Encoding, FAST};
 use crate::{BoxError, Reply};
 
-/// Shorter responses gain nothing.
+/// Compressing shorter responses gains nothing.
 const SHORTEST: u64 = 512;
 
-/// Bytes that are compressed in one go: the event loop waits meanwhile.
+/// Bytes that are compressed at once: the event loop is blocked meanwhile.
 const SLICE: usize = 32 * 1024;
 
-/// Responses that are compressed at a time; further ones leave as they are. Each takes up to 1 MB.
+/// Responses that are compressed at a time; further ones are sent uncompressed. Each takes up to 1 MB.
 const MOST: usize = 128;
 
 thread_local! {
     static RUNNING: Cell<usize> = const { Cell::new(0) };
 }
 
-/// What is kept of a request for its response to be compressed: `Accept-Encoding`, in one line. Most responses are short,
-/// so it is only read when it is needed.
+/// The `Accept-Encoding` of a request, in one line, for its response. Most responses are short, so it is parsed only
+/// when it is needed.
 pub(crate) fn accepts(headers: &HeaderMap) -> Option<HeaderValue> {
-    // Requests without it have few headers: they are gone through sooner than one is looked up.
+    // Requests without it have few headers: scanning them is faster than a lookup.
     let mut lines = headers
         .iter()
         .filter(|(name, _)| **name == ACCEPT_ENCODING)
@@ -52,7 +52,8 @@ pub(crate) fn accepts(headers: &HeaderMap) -> Option<HeaderValue> {
     HeaderValue::from_maybe_shared(Bytes::from(all)).ok()
 }
 
-/// Compresses a response as its client likes best, unless it is not worth it, is compressed already, or asks not to be.
+/// Compresses a response with the client's preferred encoding, unless that is not worth it, the response is compressed
+/// already, or its headers forbid it.
 pub(crate) fn compress<B>(
     mut response: Response<Reply<B>>,
     accepts: &HeaderValue,
@@ -74,7 +75,7 @@ where
     headers.append(VARY, HeaderValue::from_static("accept-encoding"));
     headers.remove(CONTENT_LENGTH);
     headers.remove(ACCEPT_RANGES);
-    // No longer the same bytes, but the same content.
+    // The bytes are no longer the same, but the content is.
     let weak = headers
         .get(ETAG)
         .filter(|etag| !etag.as_bytes().starts_with(b"W/"))
@@ -116,14 +117,14 @@ where
         })
 }
 
-/// A body and its encoder. What PHP has flushed is flushed, so that a stream stays one.
+/// A body and its encoder. What PHP flushes is flushed here too, so that streaming works.
 pub struct Compressed<B> {
     inner: Reply<B>,
     /// `None` once the body has ended.
     encoder: Option<Encoder>,
-    /// Of the last frame, not compressed yet.
+    /// The rest of the last frame, not compressed yet.
     rest: Bytes,
-    /// They go behind what the encoder still has.
+    /// Sent after the encoder's remaining output.
     trailers: Option<Frame<Bytes>>,
 }
 
@@ -145,7 +146,7 @@ where
             };
             if !self.rest.is_empty() {
                 let slice = self.rest.split_to(self.rest.len().min(SLICE));
-                // What waits for PHP's next words must not wait in the encoder, too.
+                // Output must not wait in the encoder until PHP writes more.
                 let pause = self.rest.is_empty()
                     && !self.inner.is_end_stream()
                     && !matches!(self.inner, Reply::File(_));
@@ -189,7 +190,7 @@ enum Kind {
     Gzip(GzEncoder<Vec<u8>>),
 }
 
-/// Counted while it lives.
+/// Counted until it is dropped.
 struct Encoder(Option<Kind>);
 
 impl Encoder {
@@ -211,7 +212,7 @@ impl Encoder {
         Ok(Encoder(Some(kind)))
     }
 
-    /// Takes bytes in, and gives what has come out. With `flush` that is everything.
+    /// Compresses bytes, and returns the output so far. With `flush` it is complete.
     fn write(&mut self, bytes: &[u8], flush: bool) -> io::Result<Bytes> {
         match &mut self.0 {
             Some(Kind::Zstd(encoder)) => through(encoder, bytes, flush, |it| it.get_mut()),

@@ -8,7 +8,7 @@ use http::HeaderValue;
 struct DateHeader {
     text: Vec<u8>,
     value: HeaderValue,
-    /// It says another second from then on.
+    /// From then on the date is another one.
     until: Instant,
 }
 

@@ -1,4 +1,4 @@
-//! `Accept-Encoding` (RFC 9110, section 12.5.3), and what is worth being compressed.
+//! `Accept-Encoding` (RFC 9110, section 12.5.3), and which media types are worth compressing.
 
 use http::header::HeaderValue;
 use surus_schema::weighted;
@@ -19,7 +19,7 @@ impl Encoding {
         }
     }
 
-    /// Of a file that was compressed before.
+    /// The extension of a file that was compressed in advance.
     pub(crate) fn extension(self) -> &'static str {
         match self {
             Encoding::Zstd => "zst",
@@ -33,13 +33,13 @@ impl Encoding {
     }
 }
 
-/// For what is compressed on the fly: what is fast first.
+/// For responses compressed on the fly: the fastest first.
 pub(crate) const FAST: [Encoding; 3] = [Encoding::Zstd, Encoding::Brotli, Encoding::Gzip];
-/// For what lies ready: what is small first.
+/// For files compressed in advance: the smallest first.
 pub(crate) const SMALL: [Encoding; 3] = [Encoding::Brotli, Encoding::Zstd, Encoding::Gzip];
 
-/// What a client takes, best first: by its own weights, and by `order` where they are equal. Not what it likes less than
-/// no encoding at all. `lines`: the values of `Accept-Encoding`.
+/// The encodings that a client accepts, best first: by its weights, and by `order` if they are equal. Not those with
+/// less weight than no encoding (`identity`). `lines`: the values of `Accept-Encoding`.
 pub(crate) fn accepted<'a>(
     lines: impl IntoIterator<Item = &'a HeaderValue>,
     order: [Encoding; 3],
@@ -69,8 +69,8 @@ pub(crate) fn accepted<'a>(
     found.into_iter().map(|(_, encoding)| encoding)
 }
 
-/// True for media types that are text in one way or another. An event stream is left alone: its clients want each event
-/// at once, and proxies know it for what it is.
+/// True for media types that are text in one way or another. An event stream is not compressed: its clients need each
+/// event at once, and proxies recognize it as a stream.
 pub(crate) fn is_compressible(media_type: &[u8]) -> bool {
     let bare = media_type
         .split(|&byte| byte == b';')

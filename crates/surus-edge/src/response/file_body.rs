@@ -15,8 +15,8 @@ const CHUNK: u64 = 64 * 1024;
 
 /// An open file, or parts of it, on the way to a client.
 ///
-/// It is read on the edge's own thread, as nginx does by default: what is served often is in the page cache, and a
-/// helper thread costs more than a read from there.
+/// It is read on the edge's own thread, as nginx does by default: files that are served often are in the page cache,
+/// and a helper thread costs more than a read from there.
 #[derive(Debug)]
 pub struct FileBody {
     file: File,
@@ -24,10 +24,10 @@ pub struct FileBody {
     remaining: u64,
 }
 
-/// What is sent next.
+/// A piece of the body.
 #[derive(Debug)]
 pub(crate) enum Segment {
-    /// A part's head.
+    /// The head of a part in a multipart response.
     Text(Bytes),
     Part(Span),
 }
@@ -40,7 +40,7 @@ impl FileBody {
         };
         let remaining = segments.iter().map(length).sum();
         FileBody {
-            // What is short is read at once, and closed.
+            // A short file is read at once and closed.
             file: if remaining > CHUNK {
                 lifted(file)
             } else {
@@ -55,7 +55,7 @@ impl FileBody {
         self.remaining
     }
 
-    /// The file and which part of it is sent, if that is all.
+    /// The file and the part of it that is sent, if that is the whole body.
     pub(crate) fn part(&self) -> Option<(&File, Span)> {
         match self.segments.front() {
             Some(Segment::Part(span)) if self.segments.len() == 1 => Some((&self.file, *span)),
@@ -81,7 +81,7 @@ impl FileBody {
     fn read(&mut self, span: Span) -> io::Result<Bytes> {
         let mut chunk = BytesMut::zeroed(span.len().min(CHUNK) as usize);
         let count = match self.file.read_at(&mut chunk, span.start)? {
-            // Shorter than when it was opened: the announced length cannot be kept, so the response has to break off.
+            // Shorter than when it was opened: the announced length cannot be reached, so the response is cut off.
             0 => return Err(io::ErrorKind::UnexpectedEof.into()),
             count => count,
         };

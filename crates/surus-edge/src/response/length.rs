@@ -1,5 +1,5 @@
-//! The length of a response is the server's to say: an application that says another one would make the client take the
-//! rest for the beginning of the next response, or wait for it.
+//! The server decides on the length of a response: with a wrong one from an application, the client would take the rest
+//! for the beginning of the next response, or wait for more.
 
 use bytes::Bytes;
 use http::header::CONTENT_LENGTH;
@@ -9,15 +9,15 @@ use http_body::Body;
 use crate::response::upgrade;
 use crate::{plain, BoxError, Reply};
 
-/// Makes what the response says of its length true. `is_head`: what would have been sent is described, and nothing is sent.
-/// `may_upgrade`: the client has asked for another protocol.
+/// Corrects the `Content-Length` of a response. `is_head`: the length is that of the response to GET, and nothing is
+/// sent. `may_upgrade`: the client has asked for another protocol.
 pub(crate) fn correct<B>(response: &mut Response<Reply<B>>, is_head: bool, may_upgrade: bool)
 where
     B: Body<Data = Bytes, Error = BoxError> + Unpin,
 {
     let status = response.status();
     if status.is_informational() {
-        // Interim responses go another way; 101 must not hand the connection over to nobody.
+        // Interim responses are sent elsewhere; 101 is allowed only with an upgrade that the client has asked for.
         match response.body() {
             Reply::Upgrade(_) if status != StatusCode::SWITCHING_PROTOCOLS => {}
             Reply::Upgrade(_) if may_upgrade => return,
@@ -27,7 +27,7 @@ where
         *response = plain(StatusCode::INTERNAL_SERVER_ERROR);
         return;
     }
-    // RFC 9110, sections 15.3.5, 15.3.6 and 15.4.5: what is written all the same goes nowhere.
+    // RFC 9110, sections 15.3.5, 15.3.6 and 15.4.5: such responses have no body. One that was written is discarded.
     if matches!(
         status,
         StatusCode::NO_CONTENT | StatusCode::RESET_CONTENT | StatusCode::NOT_MODIFIED
@@ -51,11 +51,11 @@ where
     let number: Option<u64> = digits.and_then(|text| text.parse().ok());
     let sent = response.body().size_hint().exact();
     let right = match (number, said.next(), sent) {
-        // One of 205 is said by who writes it: 0, as of any empty body.
+        // For 205 the encoder writes it: 0, as for any empty body.
         _ if status == StatusCode::NO_CONTENT || status == StatusCode::RESET_CONTENT => false,
         (Some(_), None, _) if is_head || status == StatusCode::NOT_MODIFIED => true,
         (Some(number), None, Some(sent)) => number == sent,
-        // No more than that is sent, and the connection closes where it was less.
+        // No more than that is sent, and the connection is closed if it was less.
         (Some(_), None, None) => true,
         _ => false,
     };

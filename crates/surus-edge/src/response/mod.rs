@@ -1,8 +1,8 @@
-//! Responses: what a backend or the edge itself gives, and what is made of it on its way.
+//! Responses of a backend or of the edge itself, and their processing.
 //!
 //! - [`reply`]: the bodies; [`file_body`], [`range`]: files and parts of them; [`upgrade`]: connections that leave HTTP
-//! - [`compress`], [`encoding`]: what is compressed on its way
-//! - [`length`], [`date`]: what a response says of itself is true
+//! - [`compress`], [`encoding`]: compression
+//! - [`length`], [`date`]: correct `Content-Length` and `Date` headers
 
 pub(crate) mod compress;
 pub(crate) mod date;

@@ -1,6 +1,6 @@
 //! `Range` (RFC 9110, section 14).
 
-/// More ranges than this in one request are none: nobody needs them, and each costs a part's head.
+/// A request with more ranges is answered as if it had none: nobody needs them, and each costs a part's head.
 const MAX: usize = 16;
 
 /// Bytes from `start` up to, not including, `end`.
@@ -18,11 +18,11 @@ impl Span {
 
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Ranges {
-    /// Not to be understood, or more trouble than the whole: it is sent whole.
+    /// Malformed, or more expensive than the whole: the whole is sent.
     Ignored,
     /// 416
     Unsatisfiable,
-    /// At least one, in the order that they were asked for.
+    /// At least one, in the order of the request.
     Satisfiable(Vec<Span>),
 }
 
@@ -57,13 +57,13 @@ pub(crate) fn parse(header: &[u8], length: u64) -> Ranges {
     match spans.len() {
         0 if count == 0 => Ranges::Ignored,
         0 => Ranges::Unsatisfiable,
-        // Overlapping ones that add up to more than there is.
+        // Overlapping ranges that add up to more than the whole.
         2.. if total > u128::from(length) => Ranges::Ignored,
         _ => Ranges::Satisfiable(spans),
     }
 }
 
-/// One range; `Some(None)` if it lies behind the end, `None` if it is malformed.
+/// One range; `Some(None)` if it lies beyond the end, `None` if it is malformed.
 fn span(item: &str, length: u64) -> Option<Option<Span>> {
     let (first, last) = item.split_once('-')?;
     let (first, last) = (first.trim(), last.trim());
@@ -88,7 +88,7 @@ fn span(item: &str, length: u64) -> Option<Option<Span>> {
     Some((start < length).then_some(Span { start, end }))
 }
 
-/// Digits only: `parse` alone takes a sign. What is too large is as large as can be.
+/// Only digits: `parse` alone would accept a sign. Too large numbers become the largest possible one.
 fn number(text: &str) -> Option<u64> {
     (!text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()))
         .then(|| text.parse().unwrap_or(u64::MAX))
@@ -144,7 +144,7 @@ mod tests {
         assert_eq!(parse(many.as_bytes(), 1000), Ranges::Ignored);
     }
 
-    /// Whatever is asked for, what is promised exists and is no more than there is, save for single bytes of overlap.
+    /// For any header, all ranges are inside the file, and together no longer than it.
     #[test]
     fn never_more_than_there_is() {
         let mut state = 1u64;

@@ -11,7 +11,7 @@ use crate::response::file_body::FileBody;
 use crate::response::upgrade::Upgrade;
 use crate::BoxError;
 
-/// A response body: what a backend streams, or what the edge can send by itself.
+/// A response body: a stream of a backend, or something that the edge can send by itself.
 #[derive(Debug)]
 pub enum Reply<B> {
     /// No body.
@@ -20,15 +20,15 @@ pub enum Reply<B> {
     Bytes(Bytes),
     /// A file of the file system, or a range of one.
     File(FileBody),
-    /// One of the others, compressed on its way.
+    /// One of the others, compressed while it is sent.
     Compressed(Box<Compressed<B>>),
     /// The backend's own stream.
     Backend(B),
-    /// None: the connection is handed over.
+    /// No body: the connection is upgraded.
     Upgrade(Upgrade),
 }
 
-/// A short plain-text answer: the reason phrase of its status.
+/// A short plain-text response: the reason phrase of its status.
 pub fn plain<B>(status: StatusCode) -> Response<Reply<B>> {
     let text = status.canonical_reason().unwrap_or("Error");
     let mut response = Response::new(Reply::Bytes(Bytes::from_static(text.as_bytes())));

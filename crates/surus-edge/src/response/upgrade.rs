@@ -1,4 +1,5 @@
-//! Connections that leave HTTP (RFC 9110, 7.8): who answers 101 gets the socket, with what was read beyond the head.
+//! Connections that leave HTTP (RFC 9110, 7.8): a backend that answers 101 gets the socket, with the bytes that were
+//! read after the head.
 
 use std::fmt;
 use std::future::Future;
@@ -17,12 +18,13 @@ use crate::{plain, Reply};
 
 type Conversation = Pin<Box<dyn Future<Output = ()>>>;
 
-/// Takes a connection over, once its 101 is written. What it returns runs as a part of the connection, which is closed
-/// when that ends.
+/// Takes over a connection once its 101 is written. The future that it returns runs as a part of the connection, which
+/// is closed when the future completes.
 pub struct Upgrade(Box<dyn FnOnce(Upgraded) -> Conversation>);
 
 impl Upgrade {
-    /// The body of a response 101 that names its protocol in `Upgrade`. Who has not asked for one gets 426 in its place.
+    /// The body of a 101 response that names its protocol in `Upgrade`. A client that has not asked for an upgrade gets
+    /// 426 instead.
     pub fn new<F: Future<Output = ()> + 'static>(
         talk: impl FnOnce(Upgraded) -> F + 'static,
     ) -> Self {
@@ -40,12 +42,13 @@ impl fmt::Debug for Upgrade {
     }
 }
 
-/// A connection that speaks HTTP no longer. What is written waits for the end of the turn, or for a flush.
+/// A connection that no longer speaks HTTP. Output is sent at the end of the turn, or with a flush.
 #[derive(Debug)]
 pub struct Upgraded(Rc<State>);
 
 impl Upgraded {
-    /// The server is about to end, and the client is to be told so; the future that has this is polled when it comes to it.
+    /// True if the server drains, and the client is to be told so. The future that has this connection is polled when
+    /// that begins.
     pub fn is_ending(&self) -> bool {
         self.0.is_ending()
     }
@@ -101,7 +104,7 @@ impl AsyncWrite for Upgraded {
     }
 }
 
-/// What a response that hands a connection over becomes where nobody has asked for it.
+/// Replaces an upgrade response for a client that has not asked for one.
 pub(crate) fn refuse<B>(response: &mut Response<Reply<B>>) {
     let offered = response.headers_mut().remove(UPGRADE);
     *response = plain(StatusCode::UPGRADE_REQUIRED);

@@ -1,4 +1,4 @@
-//! What becomes of a connection that was accepted: its protocol, its turns, its end.
+//! The life of an accepted connection: its protocol, its turns, its end.
 
 use std::future::{poll_fn, Future};
 use std::pin::{pin, Pin};
@@ -20,14 +20,15 @@ use crate::server::listener::OVERLOADED;
 use crate::server::opening::{self, Protocol};
 use crate::{Backend, Connection};
 
-/// How long a connection that is done may take to hand over what waits and to read what the client still sends.
+/// How long a finished connection may take to send its output and to read what the client still sends.
 const LINGER: Duration = Duration::from_secs(5);
 
-/// Takes its place in the table now and leaves it when dropped, so that a panic in a backend does not leak a connection.
+/// A connection's slot in the table, freed when this is dropped, so that a panic in a backend does not leak the
+/// connection.
 struct Seat<B> {
     edge: Rc<Edge<B>>,
     key: usize,
-    /// Among the connections of its address.
+    /// Counts it among the connections of its address.
     counted: Option<CountedConnection>,
 }
 
@@ -37,7 +38,7 @@ impl<B> Drop for Seat<B> {
     }
 }
 
-/// Serves a connection, which has its place from now on.
+/// Serves a connection, which has a slot in the table from now on.
 pub(crate) fn run<B: Backend>(
     edge: Rc<Edge<B>>,
     transport: Box<dyn Transport>,
@@ -82,7 +83,7 @@ pub(crate) fn run<B: Backend>(
         };
         let service = Service::new(Rc::clone(&seat.edge), Rc::clone(&state));
         let end = match opened {
-            // What comes is not what was expected, or nothing does; a 408 may be waiting.
+            // The input is invalid, or there is none; a 408 response may be in the output.
             Ok(None) | Err(_) => End::Closed,
             Ok(Some(Protocol::Http1)) => serve_http1(&seat.edge, socket, service, draining).await,
             Ok(Some(Protocol::Http2)) => Box::pin(serve_http2(&seat.edge, socket, service)).await,
@@ -95,14 +96,14 @@ pub(crate) fn run<B: Backend>(
             });
         }
         if end == End::Closed {
-            // What a client that does not read its response misses is its own affair.
+            // If the client does not read its response in time, the rest is lost.
             let _ = tokio::time::timeout(LINGER, state.close()).await;
         }
         drop(seat);
     }
 }
 
-/// All requests of an HTTP/1 connection. `draining`: the first one is the last one.
+/// Serves all requests of an HTTP/1 connection. `draining`: only one.
 async fn serve_http1<B: Backend>(
     edge: &Rc<Edge<B>>,
     mut socket: Socket,
@@ -114,14 +115,14 @@ async fn serve_http1<B: Backend>(
         state.is_last_request();
     }
     let serving = pin!(http1::serve(&mut socket, &service));
-    // It sees by itself that it is to end.
+    // HTTP/1 checks by itself whether it is to end.
     match drive(serving, &state, &edge.flusher, |_| {}).await {
         Some(Ok(()) | Err(_)) => End::Closed,
         None => End::Aborted,
     }
 }
 
-/// All requests of an HTTP/2 connection.
+/// Serves all requests of an HTTP/2 connection.
 async fn serve_http2<B: Backend>(edge: &Rc<Edge<B>>, socket: Socket, service: Service<B>) -> End {
     let state = Rc::clone(service.state());
     let builder = http2::builder(&edge.limits);
@@ -142,7 +143,7 @@ async fn serve_http2<B: Backend>(edge: &Rc<Edge<B>>, socket: Socket, service: Se
     match drive(pin!(serving), &state, &edge.flusher, finish).await {
         None => End::Aborted,
         Some(Ok(())) => End::Closed,
-        // The client has been told.
+        // The client has been informed.
         Some(Err(error)) => {
             note_error(&state, &error);
             End::Closed
@@ -150,7 +151,7 @@ async fn serve_http2<B: Backend>(edge: &Rc<Edge<B>>, socket: Socket, service: Se
     }
 }
 
-/// The client has broken the rules of HTTP/2, and is disconnected. Streams that are reset for it are not seen here.
+/// Notes that the client has violated HTTP/2 and is disconnected. Errors that only reset a stream are not seen here.
 fn note_error(state: &State, error: &h2::Error) {
     if error.is_library() {
         state.refuse(Refusal::Http2);
@@ -159,14 +160,14 @@ fn note_error(state: &State, error: &h2::Error) {
 
 #[derive(PartialEq, Eq)]
 enum End {
-    /// All is answered. Output may be waiting.
+    /// All requests are answered. There may be output left.
     Closed,
-    /// Ordered, or the client has gone.
+    /// By a command, or because the client has disconnected.
     Aborted,
 }
 
-/// Polls a connection to its end, and sends what each turn has produced. `None`: it is aborted. By reference: the future
-/// would have room for what it is given and for what it pins.
+/// Polls a connection to its end, and sends the output of each turn. `None`: it is aborted. Takes a reference: with a
+/// value, this future would have room for it twice, as an argument and pinned.
 async fn drive<C: Future>(
     mut connection: Pin<&mut C>,
     state: &Rc<State>,

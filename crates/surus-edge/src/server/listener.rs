@@ -24,17 +24,17 @@ use crate::os::descriptors::lifted;
 use crate::server::lifecycle;
 use crate::{Backend, Connection, Edge, Peer};
 
-/// Clients that are being told 503 at the same time; further ones are just closed.
+/// Clients that get a 503 response at the same time; the connections of further ones are closed without it.
 const REFUSALS: usize = 64;
 
-/// How long idle connections are left open in a drain for a request that is on its way. The backend says in its
-/// response that it is the last one.
+/// How long idle connections stay open in a drain, for requests that are on their way. Their responses tell the client
+/// that the connection closes.
 const LAST_REQUESTS: Duration = Duration::from_millis(500);
 
-/// Bytes that the kernel takes for a connection before it has sent them.
+/// Unsent bytes that the kernel buffers for a connection.
 const UNSENT: u32 = 128 * 1024;
 
-/// What a Unix socket is called where an address is wanted: see [`Connection::local`].
+/// The address that stands for a Unix socket: see [`Connection::local`].
 const LOCAL: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 80);
 
 pub(crate) const OVERLOADED: &[u8] =
@@ -48,25 +48,25 @@ pub struct Drained {
     pub aborted: usize,
 }
 
-/// Sockets to accept from beside the first ones, for as long as their own worker does not.
+/// Changes of the listeners: a worker also accepts from those of another worker while that one does not.
 #[derive(Debug)]
 pub enum Intake {
     /// `key` is for [`Intake::Close`].
     Open {
         /// Any number that is not in use.
         key: usize,
-        /// Those of the other worker.
+        /// The listeners of the other worker.
         listeners: Vec<OwnedFd>,
     },
-    /// Accepts from these no longer.
+    /// Stops accepting from these listeners.
     Close {
-        /// That of their [`Intake::Open`].
+        /// The key from their [`Intake::Open`].
         key: usize,
     },
 }
 
-/// Serves until `shutdown` ends, then drains: accepts what has already connected, takes no more, lets requests in flight
-/// finish, closes idle connections, and gives up what is left at the deadline.
+/// Serves until `shutdown` completes, then drains: accepts clients that have already connected, and no more, lets
+/// requests in flight finish, closes idle connections, and aborts the remaining ones when `Limits::drain` is over.
 ///
 /// Must run inside a `LocalSet`.
 pub async fn serve<B: Backend>(
@@ -135,7 +135,7 @@ pub async fn serve<B: Backend>(
     Ok(Drained { aborted })
 }
 
-/// A socket that is accepted from, until this is dropped.
+/// A listener that is accepted from, until this is dropped.
 struct Accepting {
     key: Option<usize>,
     listener: Rc<Listener>,
@@ -163,15 +163,15 @@ impl Drop for Accepting {
     }
 }
 
-/// To the event loop it is a socket that becomes readable. The runtime's own listeners would watch each connection before it
-/// can move up.
+/// A listener, registered with the event loop as a socket that becomes readable. Tokio's own listeners would register
+/// each accepted connection before its descriptor can be moved to a high number.
 enum Listener {
-    /// With its address, where that is also the local address of every connection (it is not for `0.0.0.0` and `[::]`).
+    /// With its address, if that is also the local address of every connection (it is not for `0.0.0.0` and `[::]`).
     Tcp(TcpStream, Option<SocketAddr>),
     Unix(UnixStream),
 }
 
-/// A connection that has come.
+/// An accepted connection.
 enum Accepted {
     Tcp(TcpStream, SocketAddr, Option<SocketAddr>),
     Unix(UnixStream),
@@ -232,14 +232,15 @@ async fn accept<B: Backend>(edge: Rc<Edge<B>>, listener: Rc<Listener>) {
                 failing = false;
                 open(&edge, accepted, false);
             }
-            // The client was gone before it was accepted.
+            // The client has disconnected before it was accepted.
             Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
-            // Out of file descriptors or memory: the connection stays in the queue, so accepting again at once would spin.
+            // Out of file descriptors or memory: the connection stays in the queue, so accepting again at once would be
+            // a busy loop.
             Err(error) => {
                 if !std::mem::replace(&mut failing, true) {
                     surus_log::say!("cannot accept a connection: {error}");
                 }
-                // An idle one gives way.
+                // Make room by closing an idle connection.
                 edge.table.shed_idle();
                 tokio::time::sleep(Duration::from_millis(100)).await;
             }
@@ -264,7 +265,7 @@ fn open<B: Backend>(edge: &Rc<Edge<B>>, accepted: Accepted, draining: bool) {
             first: b"",
         });
     };
-    // Where the PROXY protocol is spoken, its header says whose connection it is.
+    // With the PROXY protocol, its header names the client, which is counted later.
     let place = match edge.settings.proxy_protocol {
         true => Ok(None),
         false => edge.admit(connection.peer),
@@ -279,10 +280,10 @@ fn open<B: Backend>(edge: &Rc<Edge<B>>, accepted: Accepted, draining: bool) {
     }
     let transport: Box<dyn Transport> = match accepted {
         Accepted::Tcp(stream, ..) => {
-            // Fails only when the client has already gone, which the connection will find out by itself.
+            // Fails only if the client has already disconnected, which the connection will notice by itself.
             let _ = stream.set_nodelay(true);
-            // Without it the kernel would take megabytes for a client that does not read them, and the edge would see
-            // nothing of that. Not the listener's: there may be connections that are older than this worker.
+            // Without this the kernel would buffer megabytes for a client that does not read, and the edge would not
+            // notice. It is not set on the listener: connections in its queue may be older than this worker.
             let _ = SockRef::from(&stream).set_tcp_notsent_lowat(UNSENT);
             Box::new(Tcp::from(stream))
         }
@@ -306,8 +307,8 @@ impl Accepted {
     }
 }
 
-/// Tells a client that there is no room. Reads on until the client has the answer and closes, or a second has passed:
-/// closing on an unread request would reset the connection, and the answer with it.
+/// Sends a client a 503 response. Reads until the client closes, or a second has passed: closing with an unread request
+/// would reset the connection, and the client could lose the response.
 fn refuse<B: Backend>(
     edge: &Rc<Edge<B>>,
     mut stream: impl AsyncRead + AsyncWrite + Unpin + 'static,

@@ -1,7 +1,7 @@
-//! Connections from their first byte to their last.
+//! Accepts connections and drives them to their end.
 //!
 //! - [`listener`]: the accept loops, the bound on connections, the drain
-//! - [`opening`]: what a connection speaks; [`lifecycle`]: its turns, and its end
+//! - [`opening`]: the protocol of a connection; [`lifecycle`]: its turns, and its end
 
 pub(crate) mod lifecycle;
 pub(crate) mod listener;

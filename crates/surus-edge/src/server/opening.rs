@@ -1,4 +1,4 @@
-//! The first bytes of a connection: the PROXY protocol, where it is spoken, then HTTP/1 or HTTP/2.
+//! Reads the first bytes of a connection: the PROXY protocol, if it is used, then HTTP/1 or HTTP/2.
 
 use std::future::poll_fn;
 use std::io;
@@ -10,7 +10,7 @@ use crate::connection::{Command, State};
 use crate::log::refusal::Refusal;
 use crate::Connection;
 
-/// What a client sends first that speaks HTTP/2 without having been asked (RFC 9113, section 3.4).
+/// The first bytes from a client that speaks HTTP/2 with prior knowledge (RFC 9113, sections 3.3 and 3.4).
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,7 +19,8 @@ pub(crate) enum Protocol {
     Http2,
 }
 
-/// Reads as much as is needed to know how to go on; the engine of its protocol gets what is left of it. `None`: there is nothing to go on with.
+/// Reads as much as is needed to recognize the protocol, whose engine gets the bytes that are left. `None`: the
+/// connection ends.
 pub(crate) async fn open(
     socket: &mut Socket,
     state: &State,
@@ -38,7 +39,7 @@ pub(crate) async fn open(
                             local,
                             ..through.clone()
                         };
-                        // It is set here only, once.
+                        // Set only here, once.
                         let _ = state.proxied.set(client);
                     }
                     break;
@@ -73,7 +74,7 @@ pub(crate) async fn open(
     }
 }
 
-/// Waits for more bytes. False if there will be none: the client has closed, or the connection has been told to end.
+/// Waits for more bytes. False if there will be none: the client has disconnected, or the connection was told to end.
 async fn more(socket: &mut Socket, state: &State) -> io::Result<bool> {
     poll_fn(|cx| poll_more(socket, state, cx)).await
 }

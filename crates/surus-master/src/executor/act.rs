@@ -1,4 +1,4 @@
-//! Actions of the state, carried out.
+//! Carries out the actions of the state.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -11,11 +11,11 @@ use crate::control::{outcome, Request};
 use crate::protocol::Order;
 use crate::state::{Action, Event, Id};
 
-/// Tells a plain process, which waits for a request, that there are orders.
+/// Tells a plain process, which waits for a request, to read its orders.
 const LOOK: Signal = Signal::SIGUSR1;
 
 impl Master<'_> {
-    /// Carries one action out; an event, if that has an outcome at once.
+    /// Carries out one action. Returns an event if it has a result at once.
     pub(super) fn act(&mut self, action: Action) -> io::Result<Option<Event>> {
         match action {
             Action::Spawn { seat, id } => self.spawn(seat, id)?,
@@ -72,7 +72,7 @@ impl Master<'_> {
                 if let Some(predecessor) = &self.config.predecessor {
                     predecessor.tell(&message);
                 }
-                // Whoever starts a server reads its terminal.
+                // Whoever starts a server watches its terminal.
                 surus_log::complain(format_args!("{message}"));
             }
             Action::Log(message) => surus_log::say!("{message}"),
@@ -99,7 +99,8 @@ impl Master<'_> {
         }
     }
 
-    /// The files of logs were renamed, perhaps. Workers need not be allowed to open them.
+    /// Reopens the log files, which may have been renamed, and passes them to the workers, which may lack the
+    /// permission to open them.
     pub(super) fn reopen_logs(&self) {
         for (log, file) in surus_log::reopen() {
             let order = Order::Reopen {
@@ -133,7 +134,8 @@ impl Master<'_> {
 
     fn signal(&self, id: Id, signal: Signal) {
         if let Some(process) = self.processes.get(&id) {
-            // Not reaped yet, so the number is still its own; ESRCH cannot be, and EPERM would be nothing to act on.
+            // The process is not reaped yet, so the id is still its own: ESRCH is impossible, and there is nothing to
+            // do about EPERM.
             let _ = kill(process.pid, signal);
         }
     }

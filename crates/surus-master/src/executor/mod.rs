@@ -1,4 +1,4 @@
-//! The master at work: it does what the state decides and tells it what has happened.
+//! The running master: it carries out what the state decides, and reports events to it.
 //!
 //! ```text
 //!   state ──actions──► act.rs, spawn.rs ──► processes, sockets
@@ -32,10 +32,10 @@ use crate::status::{Question, Reloads};
 use crate::upgrade::{Predecessor, Upgrade};
 use crate::{Listeners, Seat};
 
-/// Forks one worker per seat and keeps them running until a signal ends it all.
+/// Forks one worker per seat and keeps them running until a signal ends the server.
 ///
-/// `worker` is a worker's whole life: it runs in the child, which exits with the code it returns. `announce` is called
-/// once, when every worker is ready. This returns in the master only.
+/// `worker` is everything that a worker does: it runs in the child, which exits with the code it returns. `announce` is
+/// called once, when every worker is ready. This function returns only in the master.
 pub fn run(
     config: &Config,
     listeners: Listeners,
@@ -48,14 +48,14 @@ pub fn run(
     Ok(outcome?)
 }
 
-/// Why there is no master.
+/// Why the master could not start or run.
 #[derive(Debug)]
 pub enum Failure {
-    /// The control socket is another server's, or cannot be made.
+    /// Another server has the control socket, or it cannot be created.
     Control(PathBuf, io::Error),
-    /// The admin listener has no address.
+    /// The admin listener cannot be bound.
     Admin(BindError),
-    /// Of the machine.
+    /// An error of the operating system.
     System(io::Error),
 }
 
@@ -83,11 +83,11 @@ impl fmt::Display for Failure {
 
 impl std::error::Error for Failure {}
 
-/// The control socket; `None` where there can be none and none was asked for.
+/// Opens the control socket; `None` if that is not possible and the socket is not required.
 fn open(door: &Door, predecessor: Option<&Predecessor>) -> Result<Option<Control>, Failure> {
     let opened =
         Control::bind(door, predecessor.and_then(Predecessor::pid)).and_then(|mut control| {
-            // The name may be the predecessor's, which goes on if this one does not come up.
+            // The predecessor may have the name, and it continues if this server does not start.
             if predecessor.is_none() {
                 control.publish()?;
             }
@@ -117,7 +117,7 @@ pub(crate) struct Master<'a> {
     /// The signal mask of workers.
     mask: SigSet,
     pub(crate) started: Instant,
-    /// Files for which there was a reload, as they were then (development).
+    /// Files whose changes have caused a reload, with their state at that time (development).
     changes: HashMap<String, Stamp>,
     control: Option<Control>,
     pub(crate) admin: Option<Admin>,
@@ -128,7 +128,7 @@ pub(crate) struct Master<'a> {
     successor: Option<Pid>,
     pub(crate) questions: VecDeque<Question>,
     pub(crate) last_question: u64,
-    /// When the workers are looked after next.
+    /// When the workers are checked next.
     pub(crate) next_look: Option<Now>,
     pub(crate) reloads: Reloads,
 }
@@ -149,8 +149,8 @@ impl<'a> Master<'a> {
             Signal::SIGQUIT,
         ];
         let watched = SigSet::from_iter(signals);
-        // Blocked from here on: they arrive through the descriptor, at a place of our choosing. A master that was
-        // started by another one has inherited them blocked; its workers must not.
+        // Blocked from here on: they are read from the descriptor, at a defined point. A master that was started by
+        // another one has inherited the blocked signals; its workers must not.
         let mut mask = watched
             .thread_swap_mask(SigmaskHow::SIG_BLOCK)
             .map_err(io::Error::from)?;

@@ -1,4 +1,4 @@
-//! The birth of a worker.
+//! Starts workers.
 
 use std::io;
 use std::os::unix::net::UnixStream;
@@ -18,7 +18,7 @@ use crate::seat::Channel;
 use crate::state::Id;
 use crate::Seat;
 
-/// Exit code of a worker that panicked outside of a request, as Rust's runtime has it.
+/// Exit code of a worker that panicked outside of a request, the same as that of Rust's runtime.
 const PANICKED: i32 = 101;
 
 impl Master<'_> {
@@ -39,7 +39,7 @@ impl Master<'_> {
         }
     }
 
-    /// In the child.
+    /// Runs in the child.
     fn live(&mut self, index: usize, channel: UnixStream, master: Pid) -> i32 {
         if let Err(error) = self
             .config
@@ -52,11 +52,12 @@ impl Master<'_> {
             return PANICKED;
         }
         surus_log::set_writer(Writer::Thread);
-        // A worker must not outlive its master, however that one dies. If it died before this call, nothing will come.
+        // A worker must not outlive its master, however the master dies. If it died before this call, there is no
+        // signal.
         if prctl::set_pdeathsig(Signal::SIGKILL).is_err() || getppid() != master {
             return PANICKED;
         }
-        // The other workers' channels: held open here, they would never end.
+        // Close the other workers' channels: if they stayed open here, they would never end.
         self.processes.clear();
         if let Some(control) = self.control.take() {
             control.forget();

@@ -1,4 +1,4 @@
-//! What has happened, as events for the state: one `poll` waits for all of it.
+//! Waits with one `poll` for everything that can happen, and returns it as events for the state.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -18,7 +18,7 @@ use crate::state::{Death, Event, Id};
 use crate::status::{Asker, Question};
 
 impl Master<'_> {
-    /// Sleeps until something has happened.
+    /// Sleeps until something happens.
     pub(super) fn wait(&mut self) -> io::Result<Vec<Event>> {
         let next = [
             self.state.deadline(),
@@ -27,7 +27,7 @@ impl Master<'_> {
             self.clients_due(),
         ];
         let timeout = match next.into_iter().flatten().min() {
-            // Rounded up, or the last fraction of a millisecond would be spent spinning.
+            // Rounded up, because otherwise the last fraction of a millisecond would be a busy loop.
             Some(at) => {
                 let left = at.saturating_sub(self.started.elapsed());
                 PollTimeout::try_from(left + Duration::from_millis(1)).unwrap_or(PollTimeout::MAX)
@@ -99,7 +99,7 @@ impl Master<'_> {
             .is_some_and(|upgrade| i32::try_from(pid) == Ok(upgrade.pid.as_raw()))
     }
 
-    /// When a client that keeps us waiting has to go.
+    /// When the time of the next client is over that the master waits for.
     fn clients_due(&self) -> Option<Duration> {
         let control = self.control.as_ref().and_then(Control::due);
         let admin = self.admin.as_ref().and_then(Admin::due);
@@ -122,10 +122,10 @@ impl Master<'_> {
                     Report::Retired => events.push(Event::Retired(id)),
                     Report::Status { question, status } => process.answered(question, status, now),
                     Report::Worn { why } => events.push(Event::Recycle(id, why)),
-                    // Its successor has read the file as it is now.
+                    // Its successor has already read the new file.
                     Report::Changed { .. } if self.state.is_leaving(id) => {}
                     Report::Changed { file, stamp } => {
-                        // Every worker sees it, and one reload is for all.
+                        // Every worker reports the change, but one reload is enough.
                         if self.changes.get(&file) != Some(&stamp) {
                             surus_log::say!("{file} has changed");
                             events.push(Event::Reload(u64::MAX));
@@ -157,7 +157,7 @@ impl Master<'_> {
         }
     }
 
-    /// Answers the clients whose question every worker has answered, or has had the time to.
+    /// Answers the clients whose question every worker has answered, or had the time to answer.
     fn answer_questions(&mut self) {
         while let Some(asker) = self.answerable() {
             let status = self.status();

@@ -1,10 +1,10 @@
-//! The boot of a process: it becomes ready, says why it cannot, or takes too long.
+//! The boot of a process: it becomes ready, fails with an error, or takes too long.
 
 use std::time::Duration;
 
 use super::{Action, Id, Life, Now, Outcome, Phase, Process, State};
 
-/// A worker ends its boot itself at its time; one that has not by so much later cannot.
+/// A worker ends its own boot when its time is over. If it has not ended this much later, it never will.
 pub(super) const LATE_BOOT: Duration = Duration::from_secs(12);
 
 impl State {
@@ -45,12 +45,12 @@ impl State {
             process.boot_failed = true;
         }
         if self.phase != Phase::Serving {
-            // Each worker fails alike: one message is enough.
+            // All workers fail in the same way: one message is enough.
             return Vec::new();
         }
         self.boot_error = Some(message.clone());
         if self.is_reloading_with(id) {
-            // The reload is about to say so.
+            // The reload will report the error.
             return Vec::new();
         }
         let mut actions = vec![Action::Log(message)];
@@ -64,7 +64,7 @@ impl State {
         process.since + self.boot + LATE_BOOT
     }
 
-    /// Nobody waits for a boot without end: at the start, in place of a worker that has died, or of one that is worn.
+    /// Kills processes whose boot takes too long: at the start, in place of a dead worker, or of one to be recycled.
     pub(super) fn kill_late_boots(&mut self, now: Now) -> Vec<Action> {
         let late = self.processes.iter().filter(|(_, process)| {
             process.life == Life::Starting && now >= self.must_be_ready_at(process)

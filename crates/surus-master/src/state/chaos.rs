@@ -1,5 +1,5 @@
-//! Whatever happens, in any order: every process has a place, every seat a process or the hope of one, and when it is over
-//! all is as it should be.
+//! Random events in any order: every process has a seat, every seat has a process or will get one, and in the end the
+//! state is as it should be.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,7 @@ use super::*;
 const WORKERS: usize = 3;
 const PLAIN: usize = 3;
 
-/// A generator of numbers that need not be good, only the same for the same seed.
+/// A generator of random numbers, which need not be good, only the same for the same seed.
 struct Random(u64);
 
 impl Random {
@@ -27,13 +27,13 @@ impl Random {
     }
 }
 
-/// What the processes of a master do, and what they were told.
+/// Simulates the processes of a master, with the orders that they have.
 struct World {
     state: State,
     now: Now,
-    /// They have not said that they are ready.
+    /// Not ready yet.
     starting: BTreeSet<Id>,
-    /// Told to end, or killed.
+    /// Terminated, or killed.
     ending: BTreeSet<Id>,
     retiring: BTreeSet<Id>,
     preparing: BTreeMap<Id, u64>,
@@ -135,7 +135,7 @@ impl World {
         }
     }
 
-    /// One of the things that processes do by themselves, if there is one to do.
+    /// Lets a process do something that is due, if there is anything.
     fn progress(&mut self, random: &mut Random) -> bool {
         let mut possible = Vec::new();
         possible.extend(self.starting.iter().map(|&id| Event::Ready(id)));
@@ -182,7 +182,7 @@ impl World {
                 None => return,
             },
             (4, _) => match random.one_of(self.starting.clone()) {
-                // At the start that would be the end.
+                // At the start this would end the server.
                 Some(id) if self.state.announced => {
                     self.tell(Event::BootFailed(id, "no".into()));
                     Event::Exited(id, Death::Exit(1))
@@ -198,7 +198,7 @@ impl World {
         self.tell(event);
     }
 
-    /// Everyone does what is expected of them.
+    /// All processes do what is expected of them.
     fn settle(&mut self, random: &mut Random) {
         for _ in 0..10_000 {
             if self.progress(random) {
@@ -253,6 +253,6 @@ fn it_comes_to_rest_whatever_has_happened() {
         assert!(world.ended, "seed {seed}");
         rested += 1;
     }
-    // The others have lost all their workers as soon as they were started, and gave up.
+    // In the others, workers died again and again right after their start, and the master gave up.
     assert!(rested > 100, "{rested}");
 }

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use super::{replace, Action, Death, Id, Now, Outcome, Phase, State};
 
-/// A worker that dies sooner than this did not really start.
+/// A worker that dies sooner than this has not really started.
 const EARLY: Duration = Duration::from_secs(1);
-/// That many early deaths of one worker in a row with no other worker serving, and the master gives up.
+/// After this number of early deaths of one worker in a row, with no other worker serving, the master gives up.
 const EARLY_DEATHS: u32 = 5;
 /// The pause after the first early death; it doubles with each one.
 const BACK_OFF: Duration = Duration::from_millis(100);
@@ -37,14 +37,14 @@ impl State {
             return actions;
         }
         if seat.current != Some(id) {
-            // It was leaving.
+            // It was about to exit.
             return actions;
         }
         seat.current = None;
         seat.restarts += 1;
         seat.reason = Some(death.to_string());
         if let Some(next) = seat.next.take() {
-            // Its successor is on the way already.
+            // Its successor is starting already.
             seat.current = Some(next);
             actions.push(Action::Log(format!("worker {number} {death}")));
             return actions;

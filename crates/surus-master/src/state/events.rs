@@ -1,4 +1,4 @@
-//! What happens to the master, and what it does about it.
+//! Events that the master handles, and the actions that it takes.
 
 use std::fmt;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use super::Id;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
-    /// The worker serves.
+    /// The worker is ready.
     Ready(Id),
     /// The application did not boot; the worker is about to exit.
     BootFailed(Id, String),
@@ -18,21 +18,21 @@ pub(crate) enum Event {
     Committed(Id, u64),
     /// The plain process takes no more requests.
     Retired(Id),
-    /// SIGHUP, or a command; files may have changed since the Unix time it carries.
+    /// SIGHUP, or a command; files may have changed since this Unix time.
     Reload(u64),
     /// The worker is to be replaced, for this reason.
     Recycle(Id, String),
-    /// Its event loop has stood still for too long.
+    /// Its event loop was blocked for too long.
     Stuck(Id, Duration),
     /// SIGUSR2, or a command.
     Upgrade,
-    /// The new master did not come up.
+    /// The new master did not start.
     UpgradeFailed(String),
     /// The new master serves.
     TakenOver,
     /// SIGTERM or SIGINT.
     Stop,
-    /// A deadline has passed, perhaps.
+    /// A deadline may have passed.
     Tick,
 }
 
@@ -59,10 +59,11 @@ pub(crate) enum Action {
     },
     /// Every worker is ready, for the first time.
     Announce,
-    /// The master's copies, so that the kernel sends no more connections their way.
+    /// Close the master's copies, so that the kernel assigns no more connections to them.
     CloseListeners,
     Terminate(Id),
-    /// As [`Action::Terminate`], for a plain process whose successor is there: it takes nothing more from the line.
+    /// As [`Action::Terminate`], for a plain process whose successor is ready: it takes no more requests from the
+    /// queue.
     Retire(Id),
     Kill(Id),
     Prepare {
@@ -70,13 +71,13 @@ pub(crate) enum Action {
         reload: u64,
         refresh: Option<u64>,
     },
-    /// Files may have changed since this Unix time: what is spawned from now on sees to that.
+    /// Files may have changed since this Unix time: processes spawned during the reload invalidate them in OPcache.
     Refresh(u64),
     Commit(Id, u64),
     Abort(Id, u64, String),
-    /// Whoever asked for a reload is told how it went.
+    /// Reports the result of a reload to those who requested it.
     Reloaded(Result<(), String>),
-    /// Accept connections for this seat: its own, once every worker is ready, or another worker's.
+    /// Accept connections for this seat: the worker's own, once every worker is ready, or that of another worker.
     Adopt {
         id: Id,
         seat: usize,
@@ -87,9 +88,9 @@ pub(crate) enum Action {
     },
     StartUpgrade,
     StopUpgrade,
-    /// A reload was asked for while the new master, which serves now, booted.
+    /// A reload was requested while the new master, which serves now, was booting.
     ReloadSuccessor,
-    /// Whoever asked for an upgrade is told how it went.
+    /// Reports the result of an upgrade to those who requested it.
     Upgraded(Result<(), String>),
     Log(String),
     Finish(Outcome),
@@ -98,7 +99,7 @@ pub(crate) enum Action {
 /// Why the master ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It was asked to.
+    /// On request.
     Stopped,
     /// The application did not boot.
     BootFailed,

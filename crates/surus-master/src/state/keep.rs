@@ -1,9 +1,9 @@
-//! Seats without a worker: another worker keeps their sockets.
+//! Seats without a worker: another worker accepts from their sockets.
 
 use super::{Action, Id, Phase, State};
 
 impl State {
-    /// While nobody serves a seat, connections still arrive at its sockets: another worker accepts them.
+    /// While no worker serves a seat, connections still arrive at its sockets: another worker accepts them.
     pub(super) fn keep_seats(&mut self) -> Vec<Action> {
         let mut actions = Vec::new();
         if !self.announced || self.phase != Phase::Serving {
@@ -12,7 +12,7 @@ impl State {
         for index in 0..self.seats.len() {
             let seat = &self.seats[index];
             if seat.plain {
-                // The others take from the same line.
+                // The others take requests from the same queue.
                 continue;
             }
             let served = seat.current.is_some_and(|id| self.is_serving(id));

@@ -1,22 +1,23 @@
-//! What to do, decided without doing it: events and the time go in, actions come out.
+//! Decides what to do, without doing it: events and the time go in, actions come out.
 //!
-//! A **seat** is a place for a worker: its listening sockets, its number in the log. A **process** sits in it.
+//! A **seat** is a place for a worker: its listening sockets, its number in the log. A **process** occupies it.
 //!
 //! ```text
-//!            report Ready            Terminate: successor ready, or all of it ends
+//!            report Ready            Terminate: successor ready, or the server ends
 //!   Starting ─────────────► Ready ───────────────────────────────────────────────► Leaving ──► gone
 //!      │                      │                                                       │ deadline: Kill
 //!      └──── death ◄──────────┘
 //!              │
 //!              ▼
-//!   seat waits (back-off), or at once another process; meanwhile another worker keeps its sockets (Adopt)
+//!   seat waits (back-off), or gets another process at once; meanwhile another worker accepts for it (Adopt)
 //! ```
 //!
-//! A worker that is ready accepts no connections before it is told to adopt its own seat: at the start, when all are
-//! ready, so that no connection waits for one that still boots, and a new binary that does not come up has taken none.
+//! A ready worker accepts no connections before it is told to adopt its own seat. At the start that is when all are
+//! ready, so that no connection waits for a worker that still boots, and a new binary that fails to start has accepted
+//! none.
 //!
-//! `events.rs` has what goes in and what comes out, `reload.rs` the two phases of a reload, `replace.rs` recycling and upgrades,
-//! `keep.rs` seats without a worker, `boot.rs` and `deaths.rs` how a process comes and goes.
+//! `events.rs` has the events and actions, `reload.rs` the two phases of a reload, `replace.rs` recycling and upgrades,
+//! `keep.rs` seats without a worker, `boot.rs` and `deaths.rs` the start and the end of a process.
 
 mod boot;
 mod deaths;
@@ -32,7 +33,7 @@ pub use events::Outcome;
 pub(crate) use events::{Action, Death, Event};
 use reload::Reload;
 
-/// Time since the master started. A number, so that tests can make it up.
+/// Time since the master started. A number, so that tests can choose it.
 pub(crate) type Now = Duration;
 
 /// The number of a process, never used twice.
@@ -42,7 +43,7 @@ pub(crate) type Id = u64;
 pub(crate) enum Life {
     Starting,
     Ready,
-    /// Told to end; killed at this time.
+    /// Told to exit; killed at this time.
     Leaving {
         kill_at: Option<Now>,
     },
@@ -53,38 +54,38 @@ pub(crate) struct Process {
     pub(crate) seat: usize,
     pub(crate) life: Life,
     pub(crate) since: Now,
-    /// Reloads begun before it was spawned: it has booted what they asked for.
+    /// Reloads begun before it was spawned: it has booted the version of the last of them.
     generation: u64,
-    /// It told why it could not boot, which counts as an early death however long it took.
+    /// It reported that it could not boot, which counts as an early death however long it took.
     boot_failed: bool,
-    /// Of plain processes: it takes no more requests.
+    /// Only for plain processes: it takes no more requests.
     retired: bool,
-    /// It is to take over from one that has served for long enough, which may have said so only once.
+    /// It replaces a process that is to be recycled, and that may have reported this only once.
     is_for_worn: bool,
 }
 
 #[derive(Debug, Default)]
 pub(crate) struct Seat {
-    /// Who serves here, or is about to.
+    /// The process that serves here, or is about to.
     pub(crate) current: Option<Id>,
     /// Takes over from `current` when it is ready.
     next: Option<Id>,
-    /// Back-off.
+    /// The end of the back-off, when the next process is started.
     waiting: Option<Now>,
     early_deaths: u32,
-    /// The worker that accepts its connections meanwhile.
+    /// The worker that accepts its connections while it has none of its own.
     keeper: Option<Id>,
     pub(crate) restarts: u64,
     /// Why the last process of this seat was replaced.
     pub(crate) reason: Option<String>,
-    /// A process that takes requests from workers. It boots one version in its life: a reload replaces it.
+    /// The seat of a plain process, which takes requests from workers. It boots only one version: a reload replaces it.
     pub(crate) plain: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Serving,
-    /// `kill_at` is `None` once SIGKILL is out.
+    /// `kill_at` is `None` once SIGKILL is sent.
     Ending {
         outcome: Outcome,
         kill_at: Option<Now>,
@@ -101,13 +102,13 @@ pub(crate) struct State {
     drain: Duration,
     boot: Duration,
     reload: Option<Reload>,
-    /// Asked for while another one was under way.
+    /// A reload that was requested during another one: files may have changed since this Unix time.
     reload_again: Option<u64>,
-    /// Reloads in a row that were begun by the end of another one.
+    /// Reloads in a row that began because another one had ended.
     follow_ups: u32,
     /// Reloads begun so far.
     pub(crate) generation: u64,
-    /// What the last process that did not boot has said.
+    /// The error of the last process that did not boot.
     boot_error: Option<String>,
     recycle: VecDeque<(Id, String)>,
     recycle_not_before: Option<Now>,
@@ -115,7 +116,8 @@ pub(crate) struct State {
 }
 
 impl State {
-    /// `plain`: the number of seats for plain processes, behind those of the workers. `drain`: from SIGTERM to SIGKILL. `boot`: how long the new version may take to boot in a reload.
+    /// `plain`: the number of seats for plain processes, after those of the workers. `drain`: time from SIGTERM to
+    /// SIGKILL. `boot`: how long the new version may take to boot in a reload.
     pub(crate) fn new(workers: usize, plain: usize, drain: Duration, boot: Duration) -> Self {
         let seat = |index| Seat {
             plain: index >= workers,
@@ -222,7 +224,7 @@ impl State {
         action
     }
 
-    /// The first time: drain. The second time: at once.
+    /// The first time: drains. The second time: kills all processes.
     fn stop(&mut self, now: Now) -> Vec<Action> {
         match self.phase {
             Phase::Serving => {
@@ -277,7 +279,7 @@ impl State {
         }
     }
 
-    /// Kills what is alive and ends when it is dead.
+    /// Kills all processes. The master ends when they are dead.
     fn end(&mut self, outcome: Outcome) -> Vec<Action> {
         self.phase = Phase::Ending {
             outcome,
@@ -292,7 +294,7 @@ impl State {
         self.processes.is_empty().then_some(Action::Finish(outcome))
     }
 
-    /// Those that serve in seats of the same kind.
+    /// The processes that serve in seats of the same kind.
     fn serving(&self, seat: usize) -> impl Iterator<Item = Id> + '_ {
         let plain = self.seats[seat].plain;
         self.seats
@@ -302,7 +304,7 @@ impl State {
             .filter(|id| self.is_serving(*id))
     }
 
-    /// It takes no more connections.
+    /// True if the server accepts no more connections.
     pub(crate) fn is_ending(&self) -> bool {
         self.phase != Phase::Serving
     }

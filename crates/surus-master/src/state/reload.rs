@@ -1,18 +1,19 @@
-//! A reload: the new version boots in every worker while the old one serves; then it serves in all of them, or in none.
+//! A reload: the new version boots in every worker while the old one serves; then all workers switch to it, or none.
 //!
 //! ```text
 //!   Reload ──► Prepare the first worker ──► Prepared ──► Prepare the others ──► all Prepared ──► Commit all ──► done
 //!                       │                                        │
-//!                       └── PrepareFailed, deadline, death ◄─────┘──► Abort all: the old version goes on
+//!                       └── PrepareFailed, deadline, death ◄─────┘──► Abort all: the old version keeps serving
 //! ```
 //!
-//! Plain processes (`plain.rs`) come before that, one after the other: each is replaced by a successor that has booted the new version.
-//! If the first of them does not boot, nothing has changed. Then their predecessors have to let go of the line.
+//! Before that, plain processes (`plain.rs`) are replaced one after the other by successors that have booted the new
+//! version. If the first of these does not boot, nothing has changed. Then the predecessors have to stop taking
+//! requests from the queue.
 //!
-//! The first worker alone makes OPcache forget what has changed, and finds out whether the new version boots at all.
+//! Only the first worker invalidates changed files in OPcache, and shows whether the new version boots at all.
 //!
-//! Whoever asked is told when nobody takes another request for the old version: predecessors have said that they
-//! are retired, workers that they have committed.
+//! The result is reported when no request can go to the old version any more: predecessors have reported that they are
+//! retired, workers that they have committed.
 
 mod plain;
 
@@ -21,22 +22,22 @@ use std::time::Duration;
 
 use super::{Action, Death, Id, Life, Now, Phase, State};
 
-/// For predecessors of plain processes to say that they take no more requests, and for workers to say that they have
-/// committed. Who does not is busy with a computation, after which that is the first thing it does.
+/// How long predecessors of plain processes may take to report that they are retired, and workers that they have
+/// committed. One that takes longer is busy with a computation, and does so as soon as that is over.
 const ACKNOWLEDGE: Duration = Duration::from_secs(5);
 
-/// So many reloads in a row are waited for.
+/// The result of a reload is held back for at most this number of follow-up reloads in a row.
 const MOST_FOLLOW_UPS: u32 = 3;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Stage {
     /// Seats of plain processes that are still to be replaced; the first one is being replaced now.
     Replacing(VecDeque<usize>),
-    /// The predecessors of plain processes are about to let go of the line.
+    /// The predecessors of plain processes are about to stop taking requests from the queue.
     Retiring,
     /// Workers boot the new version while the old one serves.
     Booting,
-    /// Workers that are about to serve the new version.
+    /// These workers are about to switch to the new version.
     Committing(BTreeSet<Id>),
 }
 
@@ -44,12 +45,12 @@ enum Stage {
 pub(super) struct Reload {
     number: u64,
     stage: Stage,
-    /// Told to boot, and have not answered.
+    /// Workers that were told to boot the new version and have not answered.
     booting: BTreeSet<Id>,
     prepared: BTreeSet<Id>,
-    /// Still to be told, once the first one has booted.
+    /// Workers that are told once the first one has booted.
     others: BTreeSet<Id>,
-    /// When this stage has taken too long.
+    /// The deadline of this stage.
     pub(super) until: Now,
 }
 
@@ -68,7 +69,7 @@ impl State {
             .filter(|(_, process)| process.life == Life::Ready && !self.seats[process.seat].plain)
             .map(|(&id, _)| id)
             .collect();
-        // Those that are starting may have read the old files or the new ones: `catch_up` sees to them.
+        // Workers that are starting may have read old or new files: `catch_up` handles them.
         self.generation += 1;
         let Some(&first) = workers.first() else {
             return vec![Action::Reloaded(Err(
@@ -106,8 +107,8 @@ impl State {
         }]
     }
 
-    /// Whoever asked has to wait for another reload: it was asked for meanwhile, or has to reach workers that were
-    /// starting when the last one began. Not for ever, where workers die all the time.
+    /// Whether the result is held back for another reload, which was requested meanwhile, or is for workers that were
+    /// starting when the last one began. Bounded, since workers may die all the time.
     pub(crate) fn is_reload_continued(&self) -> bool {
         let is_to_come = self.reload.is_some() || self.reload_again.is_some();
         is_to_come && self.follow_ups <= MOST_FOLLOW_UPS
@@ -173,7 +174,7 @@ impl State {
         }
     }
 
-    /// It is known that the new version boots.
+    /// Lets the remaining workers boot: the new version is known to boot.
     fn boot_workers(&mut self, now: Now) -> Vec<Action> {
         let Some(reload) = &mut self.reload else {
             return Vec::new();
@@ -184,7 +185,7 @@ impl State {
         }
         reload.booting = std::mem::take(&mut reload.others);
         if reload.booting.is_empty() {
-            // The workers have died meanwhile; others are on their way.
+            // The workers have died meanwhile; others are starting.
             return self.advance_reload(now);
         }
         let booting = reload.booting.iter();
@@ -241,7 +242,8 @@ impl State {
                 );
                 let next = self.replaced_seat().and_then(|seat| self.seats[seat].next);
                 let mut actions = self.give_up_reload(&error);
-                // Else it would serve once it has booted, while others do not. That it has may be said already.
+                // Otherwise it would serve the new version once it has booted, while others do not. Its report may have
+                // arrived already.
                 if let Some(late) = next.and_then(|id| self.processes.get_mut(&id)) {
                     late.life = Life::Leaving { kill_at: None };
                 }
@@ -253,12 +255,12 @@ impl State {
         }
     }
 
-    /// The old version stays.
+    /// Ends the reload with an error: the old version keeps serving.
     pub(super) fn give_up_reload(&mut self, error: &str) -> Vec<Action> {
         let Some(reload) = self.reload.take() else {
             return Vec::new();
         };
-        // What runs is as current as it gets: it must not be taken for outdated.
+        // The running processes must not count as outdated after this.
         for process in self.processes.values_mut() {
             process.generation = self.generation;
         }
@@ -272,7 +274,7 @@ impl State {
             .collect()
     }
 
-    /// The old version stays, and nothing follows that was asked for meanwhile.
+    /// The same, and refuses a reload that was requested meanwhile.
     pub(super) fn refuse_reloads(&mut self, why: &str) -> Vec<Action> {
         let mut actions = self.give_up_reload(why);
         if self.reload_again.take().is_some() && actions.is_empty() {
@@ -281,8 +283,8 @@ impl State {
         actions
     }
 
-    /// A process has died. A crash of the first one is the new version's fault; a kill from outside is nobody's, and
-    /// what is started in its place boots the new version anyway.
+    /// A process has died. If the first one crashes, that is because of the new version. If it was killed from outside,
+    /// another worker is tried, and its replacement boots the new version anyway.
     pub(super) fn reload_lost(
         &mut self,
         id: Id,
@@ -327,7 +329,7 @@ impl State {
         }
     }
 
-    /// Begins a reload that was asked for meanwhile, and one for workers that were starting when the last one began.
+    /// Begins a reload that was requested meanwhile, or one for workers that were starting when the last one began.
     pub(super) fn catch_up(&mut self, now: Now) -> Vec<Action> {
         let is_busy = self.reload.is_some() || self.upgrading;
         if is_busy || !self.announced || self.phase != Phase::Serving {
@@ -339,7 +341,7 @@ impl State {
             .any(|process| process.life == Life::Ready && process.generation < self.generation);
         let since = match self.reload_again.take() {
             Some(since) => since,
-            // OPcache has forgotten what had changed.
+            // Changed files are already invalidated in OPcache.
             None if outdated => u64::MAX,
             None => return Vec::new(),
         };

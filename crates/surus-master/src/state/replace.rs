@@ -1,11 +1,11 @@
-//! Workers that are replaced without a lost request: the successor starts while they serve, on the same sockets, and they
-//! drain when it is ready. One at a time. An upgrade does the same with the whole master.
+//! Replaces workers without a lost request, one at a time: the successor starts on the same sockets while the worker
+//! serves, and the worker drains when it is ready. An upgrade does the same with the whole master.
 
 use std::time::Duration;
 
 use super::{Action, Id, Life, Now, Phase, State};
 
-/// How long after a successor that did not start the next one is tried.
+/// Time to wait after a successor that did not start.
 pub(super) const TRY_AGAIN: Now = Now::from_secs(10);
 
 impl State {
@@ -38,7 +38,7 @@ impl State {
         self.reload.is_some() || self.seats.iter().any(|seat| seat.next.is_some())
     }
 
-    /// Starts the successor of the next one that waits for it.
+    /// Starts the successor of the next worker to be recycled.
     pub(super) fn recycle_next(&mut self, now: Now) -> Vec<Action> {
         let busy = !self.announced
             || self.phase != Phase::Serving
@@ -75,7 +75,7 @@ impl State {
     pub(super) fn succeed(&mut self, seat: usize, next: Id, now: Now) -> Vec<Action> {
         self.seats[seat].next = None;
         self.seats[seat].early_deaths = 0;
-        // The predecessor may have died and was to be replaced after a pause.
+        // The predecessor may have died, so that a replacement was due after a pause.
         self.seats[seat].waiting = None;
         let Some(old) = self.seats[seat].current.replace(next) else {
             return Vec::new();
@@ -97,7 +97,7 @@ impl State {
         }
     }
 
-    /// Kills those that should have left.
+    /// Kills processes that should have exited.
     pub(super) fn kill_late(&mut self, now: Now) -> Vec<Action> {
         let mut actions = Vec::new();
         for (&id, process) in &mut self.processes {
@@ -139,12 +139,12 @@ impl State {
         ]
     }
 
-    /// The new master accepts on the same sockets: this one finishes what it has.
+    /// The new master accepts on the same sockets: this one drains.
     pub(super) fn taken_over(&mut self, now: Now) -> Vec<Action> {
         if !std::mem::take(&mut self.upgrading) || self.phase != Phase::Serving {
             return Vec::new();
         }
-        // It may have read the code before it changed.
+        // The new master may have read the code before it changed.
         let is_outdated = self.reload_again.is_some();
         let mut actions = self.refuse_reloads(if is_outdated {
             "a new binary has taken over, and reloads now"

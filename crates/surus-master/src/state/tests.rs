@@ -347,7 +347,7 @@ fn a_version_that_does_not_boot_serves_nowhere() {
             Action::Reloaded(Err(no()))
         ]
     );
-    // What comes late belongs to no reload.
+    // Late reports belong to no reload.
     assert_eq!(state.on(Event::Prepared(1, 1), at(1300)), []);
 }
 
@@ -535,7 +535,7 @@ fn a_reload_during_an_upgrade_comes_after_it() {
     assert_eq!(actions[0], Action::Reloaded(Err("the server ends".into())));
 }
 
-/// One worker with two processes behind it.
+/// One worker with two plain processes.
 fn serving_with_processes() -> State {
     let mut state = State::new(1, 2, DRAIN, BOOT);
     state.start(at(0));
@@ -609,7 +609,7 @@ fn a_process_that_dies_beside_its_successor_does_not_keep_a_reload_from_its_end(
 #[test]
 fn a_seat_that_waits_is_filled_once() {
     let mut state = serving_with_processes();
-    // Right after its start, so that the next one has a pause before it.
+    // Right after its start, so that there is a pause before the next one.
     state.on(Event::Exited(1, Death::Signal("SIGKILL")), at(60));
     assert_eq!(
         state.on(Event::Reload(7), at(70)),
@@ -630,7 +630,7 @@ fn a_process_that_was_being_recycled_is_replaced_by_one_that_has_booted_the_new_
     let actions = state.on(Event::Recycle(1, "old".into()), at(2000));
     assert_eq!(without_logs(actions), [spawn(1, 3)]);
     assert_eq!(state.on(Event::Reload(7), at(2010)), [Action::Refresh(7)]);
-    // It has begun to read the old files, perhaps.
+    // It may have begun to read old files.
     assert_eq!(
         state.on(Event::Ready(3), at(2100)),
         [Action::Retire(1), spawn(1, 4)]
@@ -651,7 +651,7 @@ fn a_version_that_does_not_boot_in_the_first_process_replaces_none() {
     state.on(Event::Reload(7), at(2000));
     state.on(Event::BootFailed(3, "no".into()), at(2100));
     let actions = state.on(Event::Exited(3, Death::Exit(1)), at(2100));
-    // The worker is told, too: in development it shows what is wrong.
+    // The worker is told, too: in development it shows the error.
     assert_eq!(
         without_logs(actions),
         [
@@ -661,7 +661,7 @@ fn a_version_that_does_not_boot_in_the_first_process_replaces_none() {
     );
 }
 
-/// It may have said that it is ready before it was killed.
+/// Its report that it is ready may arrive after it was killed.
 #[test]
 fn a_successor_that_is_killed_for_its_lateness_takes_nobodys_place() {
     let mut state = serving_with_processes();
@@ -678,7 +678,7 @@ fn a_successor_that_is_killed_for_its_lateness_takes_nobodys_place() {
     assert_eq!(state.seats[1].next, None);
 }
 
-/// That its process was replaced once is no reason to replace it again.
+/// A process that was already replaced by a reload must not be replaced again.
 #[test]
 fn a_successor_that_is_killed_for_its_lateness_is_not_tried_again() {
     let mut state = serving_with_processes();

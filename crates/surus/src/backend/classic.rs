@@ -19,29 +19,29 @@ use tokio::task::spawn_local;
 use super::{limits, request, source_file, unreadable, Php, Streamed};
 use crate::config::App;
 
-/// How often is looked whether a release that was replaced has requests left.
+/// How often to check whether a replaced release still has requests.
 const RETIRED: Duration = Duration::from_millis(100);
 
 /// A folder of scripts and files, served as nginx and php-fpm would.
 pub(crate) struct Classic<S> {
-    /// The folder as it was named. Symbolic links in it are followed at each reload.
+    /// The configured path of the folder. Its symbolic links are resolved at each reload.
     source: PathBuf,
     front: String,
     hidden: Hidden,
     spool: Spool,
     release: RefCell<Rc<Release<S>>>,
-    /// Those that were replaced and still have requests.
+    /// Replaced releases that still have requests.
     retired: Rc<RefCell<Vec<Rc<Release<S>>>>>,
 }
 
-/// The folder as it was found, and what has seen no other.
+/// The folder as it was resolved, with a cache and isolates that have seen no other.
 pub(crate) struct Release<S> {
     site: Site,
     disk: CachedDisk,
     scripts: S,
 }
 
-/// What runs the scripts.
+/// Runs the scripts.
 pub(crate) trait Scripts: 'static {
     type Body: http_body::Body<Data = Bytes, Error = BoxError> + Unpin + 'static;
 

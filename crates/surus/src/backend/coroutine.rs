@@ -13,13 +13,13 @@ use crate::config::App;
 /// An application that booted once and serves each request in a fiber.
 pub(crate) struct Coroutine {
     engine: Engine,
-    /// Empty until it boots, which only developers live to see.
+    /// Empty until it boots. Only with development servers it can be empty.
     app: OnceCell<surus_zend::Coroutine>,
     spool: Spool,
     settings: App,
 }
 
-/// What a reload has made.
+/// The result of preparing a reload.
 pub(crate) enum Next {
     Version(Prepared),
     First(surus_zend::Coroutine),
@@ -32,7 +32,7 @@ impl Coroutine {
         Ok(coroutine)
     }
 
-    /// One that has not booted yet: a reload will do that.
+    /// An application that has not booted yet: a reload will do that.
     pub(crate) fn empty(engine: &Engine, app: &App) -> Self {
         Coroutine {
             engine: *engine,
@@ -64,7 +64,7 @@ impl Coroutine {
     }
 }
 
-/// What is whole can be sent without asking for it.
+/// A complete body can be sent without polling it.
 #[inline(always)]
 fn reply(body: ResponseBody) -> Reply<ResponseBody> {
     match body.into_whole() {
@@ -73,7 +73,7 @@ fn reply(body: ResponseBody) -> Reply<ResponseBody> {
     }
 }
 
-/// The application in this process.
+/// Boots the application in this process.
 pub(crate) async fn boot(engine: &Engine, app: &App) -> Result<surus_zend::Coroutine, BootError> {
     let script = source_file(&app.source).map_err(|error| BootError(error.to_string()))?;
     surus_zend::Coroutine::boot(engine, &script, limits(app)).await
@@ -82,7 +82,7 @@ pub(crate) async fn boot(engine: &Engine, app: &App) -> Result<surus_zend::Corou
 impl Backend for Coroutine {
     type Body = ResponseBody;
 
-    // Inlined into one: what moves between them would be copied each time.
+    // Inlined into one function: otherwise requests and responses would be copied between these calls.
     #[inline(always)]
     fn call(
         self: &Rc<Self>,
@@ -131,7 +131,7 @@ impl Php for Coroutine {
         match (next, self.app.get()) {
             (Next::Version(next), Some(app)) => app.commit(next),
             (Next::First(app), None) => _ = self.app.set(app),
-            // Both were made from what this is, and nothing else changes it.
+            // Impossible: `prepare` has chosen by this state, and nothing else changes it.
             (Next::Version(_), None) | (Next::First(_), Some(_)) => {}
         }
     }

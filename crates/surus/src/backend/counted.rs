@@ -7,14 +7,14 @@ use http::{Response, StatusCode};
 use surus_edge::{Answer, Backend, Connection, Refusal, Reply, RequestBody};
 use surus_master::Tally;
 
-/// What every request of a worker goes through on its way to PHP.
+/// Wraps the backend of a worker: counts requests, and answers them if the code does not boot.
 pub(crate) struct Counted<B> {
     inner: Rc<B>,
     tally: Tally,
-    /// The worker is about to end: each response is its connection's last.
+    /// The worker drains: each response is the last one on its connection.
     leaving: Cell<bool>,
     requests: Cell<u64>,
-    /// Why the code on disk does not boot, for developers: it answers every request.
+    /// Why the code on disk does not boot (development): every request is answered with this error.
     broken: RefCell<Option<String>>,
 }
 
@@ -50,7 +50,7 @@ impl<B> Counted<B> {
 impl<B: Backend> Backend for Counted<B> {
     type Body = B::Body;
 
-    // Inlined into one: what moves between them would be copied each time.
+    // Inlined into one function: otherwise requests and responses would be copied between these calls.
     #[inline(always)]
     fn call(
         self: &Rc<Self>,

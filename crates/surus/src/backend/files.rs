@@ -1,4 +1,4 @@
-//! Files that the server sends in place of PHP: a public folder, and what PHP names.
+//! Files that the server sends in place of PHP: those of a public folder, and those that PHP names.
 
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -17,10 +17,10 @@ use crate::config::App;
 
 const X_SENDFILE: HeaderName = HeaderName::from_static("x-sendfile");
 
-/// What Symfony's and Laravel's file responses look for.
+/// File responses of Symfony and Laravel check for this header.
 const X_SENDFILE_TYPE: HeaderName = HeaderName::from_static("x-sendfile-type");
 
-/// A backend, and static files.
+/// A backend with static files.
 #[derive(Debug)]
 pub(crate) struct Files<B> {
     inner: Rc<B>,
@@ -48,7 +48,7 @@ impl<B: Backend> Files<B> {
 impl<B: Backend> Backend for Files<B> {
     type Body = B::Body;
 
-    // Inlined into one: what moves between them would be copied each time.
+    // Inlined into one function: otherwise requests and responses would be copied between these calls.
     #[inline(always)]
     fn call(
         self: &Rc<Self>,
@@ -89,21 +89,21 @@ impl<B: Backend> Backend for Files<B> {
     }
 }
 
-/// `X-Sendfile: PATH` in a response: the server sends that file in place of PHP, with ranges and all.
+/// `X-Sendfile: PATH` in a response: the server sends that file in place of PHP, including ranges and conditions.
 #[derive(Debug)]
 struct SendFile {
-    /// Without symbolic links. Only what lies below one of these is sent.
+    /// Without symbolic links. Only files below one of these are sent.
     folders: Vec<PathBuf>,
 }
 
-/// What of a request is needed for its response.
+/// The parts of a request that are needed for its response.
 struct Asked {
     method: Method,
     headers: HeaderMap,
 }
 
 impl SendFile {
-    /// `None` without folders: then nothing is done for any request.
+    /// `None` without folders: then requests are not touched.
     fn new(folders: &[PathBuf]) -> Option<Self> {
         (!folders.is_empty()).then(|| SendFile {
             folders: folders.to_vec(),
@@ -140,7 +140,7 @@ impl SendFile {
 
     fn allowed(&self, name: &Path) -> Option<PathBuf> {
         self.folders.iter().find_map(|folder| {
-            // A relative name is looked for in each folder; an absolute one stays as it is.
+            // A relative name is searched in each folder; an absolute one stays as it is.
             let path = folder.join(name).canonicalize().ok()?;
             (path.starts_with(folder) && path.is_file()).then_some(path)
         })

@@ -1,4 +1,4 @@
-//! The engine's form of a body that was written down.
+//! Converts a stored body to the engine's type.
 
 use std::fs::File;
 use std::io;

@@ -1,4 +1,4 @@
-//! PHP as the edge's backend: one file per mode, `remote` for PHP in processes of its own, and what they share.
+//! PHP as the edge's backend: one file per mode (`remote` for process mode), and what they share.
 
 mod classic;
 mod coroutine;
@@ -29,7 +29,7 @@ pub(crate) use counted::Counted;
 pub(crate) use files::Files;
 pub(crate) use remote::Remote;
 
-/// A backend that may have work left when no client waits for it any more: PHP finishes what it has begun.
+/// A backend that may have work left when no client waits any more: PHP finishes requests that it has begun.
 pub(crate) trait Php: Backend {
     /// A version of the application that has booted and does not serve yet.
     type Next: 'static;
@@ -40,19 +40,19 @@ pub(crate) trait Php: Backend {
     /// Boots the application as it is on disk now. Must be run to its end.
     fn prepare(&self) -> impl Future<Output = Result<Self::Next, String>>;
 
-    /// From now on this version serves; the one before finishes its requests.
+    /// Switches to this version; the old one finishes its requests.
     fn commit(&self, next: Self::Next);
 
     /// Numbers for `surus status`.
     fn status(&self) -> Value;
 
-    /// Files that a development server watches. What is read for each request anyway needs none.
+    /// Files that a development server watches. None for applications whose files are read for each request.
     fn files(&self) -> Vec<PathBuf> {
         Vec::new()
     }
 }
 
-/// The file or folder behind a name: what its symbolic links lead to now.
+/// Resolves the symbolic links of a file or folder, as they are now.
 fn source_file(source: &Path) -> io::Result<PathBuf> {
     source
         .canonicalize()
@@ -73,16 +73,16 @@ pub(crate) fn limits(app: &App) -> AppLimits {
     }
 }
 
-/// Which bodies PHP begins to read before they are complete.
+/// Which bodies PHP can read before they are complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Streamed {
     /// None: PHP would occupy an isolate while it waits.
     None,
-    /// Those that are long, unless they are forms with files, which PHP reads to their end anyway.
+    /// Long ones, except forms with files, which PHP reads to their end anyway.
     Long,
 }
 
-/// The engine's form of a request with this body.
+/// Converts a request with this body to the engine's type.
 #[inline]
 fn request_with(
     head: &mut http::request::Parts,
@@ -104,12 +104,12 @@ fn request_with(
     }
 }
 
-/// Where the server writes bodies down. What the engine writes down counts against the same bound.
+/// The spool for request bodies. Those that the engine writes to files count against the same quota.
 fn spool(app: &App) -> Spool {
     Spool::new(app.spool.clone()).counted_by(surus_zend::bodies_on_disk())
 }
 
-/// The engine's form of a request. Fails if the client broke off its body.
+/// Converts a request to the engine's type. Fails if its body cannot be read to the end.
 async fn request(
     mut head: http::request::Parts,
     body: Option<RequestBody>,
@@ -131,7 +131,7 @@ async fn request(
             Spooled::Memory(bytes) => (bytes.len() as u64, surus_zend::RequestBody::Full(bytes)),
             Spooled::File(file) => (file.length, surus_zend::RequestBody::Kept(kept::body(file))),
         };
-        // Of a chunked body it is known by now, as it is for php-fpm behind nginx.
+        // For a chunked body the length is known now, as for php-fpm behind nginx.
         head.headers
             .entry(CONTENT_LENGTH)
             .or_insert_with(|| length.into());
@@ -148,7 +148,7 @@ fn has_files(headers: &HeaderMap) -> bool {
         .is_some_and(|start| start.eq_ignore_ascii_case(TYPE))
 }
 
-/// The answer to a request whose body could not be read.
+/// The response to a request whose body could not be read.
 fn unreadable<B>(error: &BoxError) -> http::Response<Reply<B>> {
     let status = error
         .downcast_ref::<BodyError>()

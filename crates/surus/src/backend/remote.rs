@@ -1,4 +1,4 @@
-//! PHP in processes of its own, from a worker's side and from a process's own.
+//! Process mode, on the side of workers and on that of the processes.
 
 use std::rc::Rc;
 
@@ -24,12 +24,12 @@ impl Scripts for Processes {
         self.call(request, Some(script)).await
     }
 
-    /// A process finishes what a worker has left to it.
+    /// A process finishes requests of a worker that has exited.
     fn unfinished(&self) -> usize {
         0
     }
 
-    /// The master replaces the processes themselves.
+    /// The master replaces the processes.
     fn renew(&self) -> Result<Self, BootError> {
         Ok(self.clone())
     }
@@ -80,7 +80,7 @@ impl Php for Remote {
         0
     }
 
-    /// The master replaces the processes themselves.
+    /// The master replaces the processes.
     async fn prepare(&self) -> Result<(), String> {
         Ok(())
     }
@@ -124,7 +124,7 @@ impl Runs for surus_zend::Coroutine {
     }
 }
 
-/// Workers name a script with each request of a classic site.
+/// Cannot happen: workers name a script with each request of a classic site.
 fn not_found() -> Response<ResponseBody> {
     let mut response = Response::new(ResponseBody::empty());
     *response.status_mut() = http::StatusCode::NOT_FOUND;

@@ -1,4 +1,4 @@
-//! What a path means that `surus serve` is given.
+//! Finds out what to serve, from the path on the command line.
 
 use std::fs::{self, File, FileType};
 use std::io;
@@ -14,7 +14,7 @@ pub(crate) struct Found {
     pub(crate) script: PathBuf,
 }
 
-/// What there is at a path. A folder is one that may be searched.
+/// The type of the file at a path. A folder must also be searchable.
 pub(crate) fn kind(path: &Path) -> Result<FileType, ConfigError> {
     let found = fs::metadata(path).and_then(|metadata| match metadata.is_dir() {
         true => fs::metadata(path.join(".")),
@@ -38,7 +38,7 @@ fn forbidden(path: &Path) -> ConfigError {
     ))
 }
 
-/// That PHP will be able to read a script, if there is one.
+/// Checks that this user can read a script, if it exists.
 pub(crate) fn readable(script: &Path) -> Result<(), ConfigError> {
     if !script.is_file() {
         return Ok(());
@@ -49,7 +49,7 @@ pub(crate) fn readable(script: &Path) -> Result<(), ConfigError> {
     }
 }
 
-/// A script: by its name, classic if it is an index.php, unless told otherwise.
+/// A script: without `mode` it is classic if its name is index.php, else coroutine.
 pub(crate) fn script(script: &Path, mode: Option<Mode>) -> Found {
     let index = script.file_name().is_some_and(|name| name == "index.php");
     let mode = mode.unwrap_or(if index {
@@ -63,7 +63,7 @@ pub(crate) fn script(script: &Path, mode: Option<Mode>) -> Found {
     }
 }
 
-/// A folder: app.php, else public/index.php or index.php. A mode that was asked for leaves its own candidates.
+/// A folder: app.php, else public/index.php or index.php. With `mode`, only the candidates of that mode.
 pub(crate) fn folder(folder: &Path, mode: Option<Mode>) -> Result<Found, ConfigError> {
     let candidates = [
         (Mode::Coroutine, "app.php"),

@@ -1,4 +1,4 @@
-//! What of the configuration is the edge's.
+//! The edge's part of the configuration.
 
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
@@ -18,7 +18,7 @@ use super::units::{PerAddress, Size, Span};
 use super::wrong::Wrong;
 use super::{at_least_one, fill, ConfigError};
 
-/// The limits of each worker's edge. `max_body` of zero is no limit, as it is for PHP.
+/// The limits of each worker's edge. Zero for `max_body` means no limit, as for PHP.
 pub(super) fn limits(
     server: &mut Server,
     max_body: Size,
@@ -60,8 +60,8 @@ pub(super) fn limits(
 /// PHP's name for `max_body`.
 pub(super) const BODY_LIMIT: &str = "post_max_size";
 
-/// PHP has a limit of its own. Whichever of the two is given sets the other: one setting, one answer (413). Zero is no
-/// limit, as it is for PHP.
+/// PHP has its own limit. Whichever of the two is given sets the other, so that there is one limit with one response
+/// (413). Zero means no limit, as for PHP.
 pub(super) fn body_limit(
     app: &mut App,
     php: &mut BTreeMap<String, IniValue>,
@@ -80,7 +80,7 @@ pub(super) fn body_limit(
     Ok(limit)
 }
 
-/// Where request bodies are kept.
+/// Where request bodies are stored.
 pub(super) fn spool(app: &mut App) -> Result<SpoolLimits, ConfigError> {
     let default = SpoolLimits::default();
     let folder = named(&default.folder)?;
@@ -92,7 +92,7 @@ pub(super) fn spool(app: &mut App) -> Result<SpoolLimits, ConfigError> {
     })
 }
 
-/// Where responses wait for slow clients, and handlers for bodies: files are where those of request bodies are.
+/// Space for responses to slow clients, and for streamed request bodies. Files are in the folder of request bodies.
 pub(super) fn room(app: &mut App, spool: &SpoolLimits) -> Room {
     let default = Room::default();
     Room {
@@ -103,7 +103,7 @@ pub(super) fn room(app: &mut App, spool: &SpoolLimits) -> Room {
     }
 }
 
-/// Folders, all of which exist, without symbolic links.
+/// Resolves the symbolic links of folders, which must all exist.
 pub(super) fn folders(paths: &mut Option<List<PathBuf>>) -> Result<Vec<PathBuf>, ConfigError> {
     for path in paths.iter_mut().flat_map(|list| &mut list.0) {
         *path = absolute(path)?;
@@ -111,7 +111,7 @@ pub(super) fn folders(paths: &mut Option<List<PathBuf>>) -> Result<Vec<PathBuf>,
     Ok(paths.clone().unwrap_or_default().0)
 }
 
-/// The same of one that need not be given.
+/// The same for one optional folder.
 pub(super) fn folder(path: &mut Option<PathBuf>) -> Result<Option<PathBuf>, ConfigError> {
     if let Some(path) = path {
         *path = absolute(path)?;
@@ -123,7 +123,7 @@ pub(super) fn folder(path: &mut Option<PathBuf>) -> Result<Option<PathBuf>, Conf
     Ok(path.clone())
 }
 
-/// Which files are not served; the configuration never is, whatever its name.
+/// The files that are not served; the configuration never is, whatever its name.
 pub(super) fn hidden(
     patterns: &mut Option<List<String>>,
     file: &Path,
@@ -137,7 +137,7 @@ pub(super) fn hidden(
     })
 }
 
-/// What `SERVER_NAME` is: else the first of the names that requests may be for, if that is one.
+/// `SERVER_NAME`: as configured, else the first allowed host that is a single name.
 pub(super) fn server_name(app: &App, hosts: &[HostName], wrong: &mut Wrong) -> Option<String> {
     let given = app.server_name.as_ref().map(|text| text.parse());
     match given {
@@ -161,7 +161,7 @@ pub(super) fn server_name(app: &App, hosts: &[HostName], wrong: &mut Wrong) -> O
 
 /// Settings of the edge.
 pub(super) fn settings(server: &mut Server, app: &mut App, wrong: &mut Wrong) -> Settings {
-    // Who names a file wants lines in it.
+    // A configured file switches the log on.
     let is_file = server.access_log_file.is_some();
     let format = match fill(&mut server.access_log, Log::Switch(is_file)) {
         Log::Switch(false) => None,

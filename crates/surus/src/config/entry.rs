@@ -1,4 +1,4 @@
-//! What is served: which script or folder, and in which mode.
+//! The script or folder that is served, and the mode.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -30,7 +30,8 @@ impl Entry {
     }
 }
 
-/// What is served: what the configuration names, else the script on the command line, else what is found in the folder.
+/// Finds what is served: the script on the command line, else what the configuration names, else what is found in the
+/// folder.
 pub(super) fn entry(
     arguments: &ServeArgs,
     base: &Path,
@@ -81,7 +82,7 @@ pub(super) fn entry(
                 path.display()
             )));
         }
-        // Asked for, a site need not have a front controller: its scripts are called by their names.
+        // If classic mode is requested, a site need not have a front controller: its scripts are called by their names.
         (None, None) if path.is_dir() && app.mode == Some(Mode::Classic) => {
             discover::folder(path, app.mode).unwrap_or_else(|_| {
                 app.root = Some(path.clone());
@@ -110,7 +111,7 @@ pub(super) fn entry(
             let from_root = app.root.is_some();
             let root = absolute(&parent(&found.script))?;
             if !from_root {
-                // A script was named or found, so it has to be there; a root may hold other scripts only.
+                // A script that was named or found must exist; a root may have only other scripts.
                 absolute(&found.script)?;
             }
             let front = found.script.file_name().and_then(|name| name.to_str());
@@ -129,7 +130,7 @@ pub(super) fn entry(
     Ok((entry, source, label))
 }
 
-/// The script's name below `base`; the folder's own, where there is no such script.
+/// The script's name below `base`; that of its folder if the script does not exist.
 fn label(base: &Path, script: &Path) -> Result<String, ConfigError> {
     let folder = parent(script);
     let name = if script.is_file() { script } else { &folder };

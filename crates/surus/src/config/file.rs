@@ -1,4 +1,4 @@
-//! The surus.toml itself: which one is meant, and what stands in it.
+//! Finds and reads the surus.toml.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,8 +8,8 @@ use super::tables::{self, File};
 use super::{paths, places, wrong, ConfigError};
 use crate::cli::ServeArgs;
 
-/// The folder that relative names start from, the application's name and the configuration in that folder (an empty one
-/// if there is none).
+/// Returns the base folder for relative names, the application's name and the configuration in that folder (an empty
+/// one if there is none).
 pub(super) fn read(
     arguments: &ServeArgs,
     environment: &Environment,
@@ -26,7 +26,7 @@ pub(super) fn read(
     let file = match named {
         Some(file) => file,
         None if is_config => path.clone(),
-        // What is there and cannot be read is not passed over.
+        // A file that exists and cannot be read is an error, and not ignored.
         None if path.is_dir() && path.join("surus.toml").symlink_metadata().is_ok() => {
             path.join("surus.toml")
         }

@@ -1,5 +1,5 @@
-//! What parses text here, for the fuzzer (`fuzz/`) and its replay in the tests: any input is judged without a panic, and
-//! what is asserted holds for all of it.
+//! Targets for the fuzzer (`fuzz/`) and its replay in the tests, one for each parser: no input may panic, and the
+//! assertions hold for all of them.
 
 use std::fmt::{Debug, Display};
 use std::str::FromStr;
@@ -8,7 +8,7 @@ use super::nearest::suggest;
 use super::tables::File;
 use super::units::{Size, Span, Workers};
 
-/// A value: what it is printed as is the same value.
+/// A value: its printed form parses to the same value.
 pub(crate) fn units(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else {
         return;

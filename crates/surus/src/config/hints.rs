@@ -1,8 +1,8 @@
-//! What was meant by a key that stands in the wrong table, is called otherwise elsewhere, or is PHP's.
+//! Hints for a key in the wrong table, one that has another name in other servers, or a setting of PHP.
 
 use super::tables::{App, Isolates, Keys, Server};
 
-/// What people know by another name: of nginx, php-fpm, and other servers.
+/// Names in nginx, php-fpm, and other servers, with the keys here.
 const ELSEWHERE: &[(&str, &str)] = &[
     ("port", "listen of [server]"),
     ("host", "listen of [server], or allowed_hosts of [app.NAME]"),
@@ -46,7 +46,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("https", "a proxy in front: Surus speaks no TLS"),
 ];
 
-/// Beginnings of the names of PHP's own settings, and some whole ones.
+/// Groups of PHP's own settings, and names of some of them.
 const OF_PHP: &[&str] = &[
     "opcache",
     "session",
@@ -78,7 +78,7 @@ const OF_PHP: &[&str] = &[
     "extension",
 ];
 
-/// Where this key belongs, if it is known elsewhere.
+/// A hint where this key belongs, if it is known elsewhere.
 pub(super) fn place(wrong: &str) -> Option<String> {
     let tables = [
         ("[server]", Server::KEYS),
@@ -98,7 +98,7 @@ pub(super) fn place(wrong: &str) -> Option<String> {
     Some(format!("that is {} here", known.1))
 }
 
-/// The types by names that do not come from the program's text, and how a value of each is written.
+/// Replaces names of Rust types in an error by how a value of the type is written.
 pub(super) fn typed(error: &str) -> String {
     const NUMBER: &str = "expected a whole number, without quotes and not negative";
     for (theirs, ours) in [

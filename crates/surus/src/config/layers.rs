@@ -1,8 +1,8 @@
-//! Where values come from: flags over the environment over surus.toml over what was found or is the default. Each source is
-//! a layer of its own; the upper one wins, key by key.
+//! The sources of values: flags override the environment, which overrides surus.toml, which overrides discovered values
+//! and defaults. Each source is a layer; for each key the uppermost one wins.
 //!
-//! A key has the same name everywhere: `workers` is `--set workers=4` and `SURUS_WORKERS`, `isolates.max` is
-//! `--set isolates.max=8` and `SURUS_ISOLATES_MAX`. The value is what would stand in surus.toml; a string needs no quotes.
+//! A key has the same name everywhere: `workers` is `--set workers=4` and `SURUS_WORKERS`, `isolates.max` is `--set
+//! isolates.max=8` and `SURUS_ISOLATES_MAX`. The value is written as in surus.toml; a string needs no quotes.
 
 use std::collections::BTreeMap;
 
@@ -18,18 +18,18 @@ use super::wrong::Wrong;
 use super::ConfigError;
 use crate::cli::ServeArgs;
 
-/// Variables that are no keys: read elsewhere, or by the programs around the server.
+/// Variables that are not keys: read elsewhere, or by other programs.
 const OTHERS: [&str; 6] = ["BIN", "CONFIG", "DEV", "LOG", "LOG_FORMAT", "UPGRADE_FROM"];
 
-/// The variables that begin with `SURUS_`, without that.
+/// The variables that begin with `SURUS_`, without that prefix.
 pub(crate) type Environment = BTreeMap<String, String>;
 
-/// What one source says.
+/// The values of one source.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Layer {
-    /// What people call it: `--workers`, `SURUS_WORKERS`, the name of the file.
+    /// Its name for people: `--workers`, `SURUS_WORKERS`, the name of the file.
     pub(super) name: String,
-    /// Of a file.
+    /// The lines of the keys, if it is a file.
     pub(super) lines: Lines,
     pub(super) server: Server,
     pub(super) app: App,
@@ -60,7 +60,7 @@ pub(super) fn environment() -> Result<Environment, ConfigError> {
     Ok(found)
 }
 
-/// `SURUS_DEV`. It shows errors to clients, so that nothing but a clear word does.
+/// `SURUS_DEV`. It shows errors to clients, so only unambiguous values are accepted.
 pub(super) fn dev(environment: &Environment) -> Result<bool, ConfigError> {
     match environment.get("DEV").map_or("", String::as_str) {
         "1" | "true" => Ok(true),
@@ -71,14 +71,14 @@ pub(super) fn dev(environment: &Environment) -> Result<bool, ConfigError> {
     }
 }
 
-/// All above the file, the uppermost first.
+/// All layers above the file, the uppermost first.
 pub(super) fn all(
     arguments: &ServeArgs,
     environment: &Environment,
     wrong: &mut Wrong,
 ) -> Vec<Layer> {
     let mut layers = flags(arguments);
-    // The last one wins, as with every flag.
+    // The last `--set` wins, as with every flag.
     let settings = arguments.set.iter().rev();
     layers.extend(settings.filter_map(|setting| wrong.take(self::setting(setting))));
     for (name, value) in environment {
@@ -87,7 +87,7 @@ pub(super) fn all(
     layers
 }
 
-/// One application and all other tables of a file.
+/// A layer with one application and all other tables of a file.
 pub(super) fn of_file(name: String, lines: Lines, file: File, app: App) -> Layer {
     Layer {
         name,
@@ -99,7 +99,7 @@ pub(super) fn of_file(name: String, lines: Lines, file: File, app: App) -> Layer
     }
 }
 
-/// What all layers say together.
+/// The values of all layers together.
 pub(super) struct Merged {
     pub(super) server: Server,
     pub(super) app: App,
@@ -150,7 +150,7 @@ fn flags(arguments: &ServeArgs) -> Vec<Layer> {
     layers
 }
 
-/// Of `--set`.
+/// The layer of a `--set`.
 fn setting(setting: &str) -> Result<Layer, ConfigError> {
     let Some((key, value)) = setting.split_once('=') else {
         let message = format!("--set {setting}: it takes KEY=VALUE");
@@ -177,14 +177,14 @@ fn setting(setting: &str) -> Result<Layer, ConfigError> {
         .ok_or_else(|| unknown(&name, &format!("--set {}", near_key(bare, last))))
 }
 
-/// `None` for variables that are none of ours.
+/// `None` for variables that do not belong to Surus.
 fn variable(name: &str, value: &str) -> Result<Option<Layer>, ConfigError> {
     if OTHERS.contains(&name) || is_of_kubernetes(name) {
         return Ok(None);
     }
     let full = format!("SURUS_{name}");
     if name == "PHP" {
-        // Its value is not repeated: there may be a password in it.
+        // The error does not show the value: it may contain a password.
         let wrong = || {
             let example = "{ memory_limit = \"64M\", \"session.name\" = \"id\" }";
             ConfigError::new(format!("{full}: expected a table such as {example}"))
@@ -194,7 +194,7 @@ fn variable(name: &str, value: &str) -> Result<Option<Layer>, ConfigError> {
         return Ok(Some(layer));
     }
     if name == "ENV" {
-        // The same.
+        // As above.
         let wrong = || {
             ConfigError::new(format!(
                 "{full}: expected a table such as {{ APP_ENV = \"prod\" }}"
@@ -218,7 +218,7 @@ fn variable(name: &str, value: &str) -> Result<Option<Layer>, ConfigError> {
     layer.ok_or_else(unknown).map(Some)
 }
 
-/// Kubernetes sets these in each pod where a service is called `surus`.
+/// Kubernetes sets these in each pod if there is a service called `surus`.
 fn is_of_kubernetes(name: &str) -> bool {
     name == "PORT"
         || ["PORT_", "SERVICE_HOST", "SERVICE_PORT"]
@@ -240,7 +240,7 @@ fn keys() -> impl Iterator<Item = String> {
     keys.map(|key| (*key).to_owned()).chain(isolates)
 }
 
-/// `last`: what is behind the name of an application, which flags do without.
+/// `last`: the part after the name of an application, which flags do not need.
 fn near_key(wrong: &str, last: &str) -> String {
     let is_key = keys().any(|key| key == last);
     let near = is_key.then(|| last.to_owned());
@@ -279,7 +279,7 @@ fn keyed(name: &str, key: &str, text: &str) -> Result<Option<Layer>, ConfigError
 /// A table with this one key.
 fn parsed<T: DeserializeOwned>(key: &str, text: &str) -> Result<T, toml::de::Error> {
     let typed = Table::from_iter([(key.to_owned(), value(text))]);
-    // What looks like a number may be meant as text: memory_limit = -1.
+    // A value that looks like a number may be meant as text: memory_limit = -1.
     let literal = Table::from_iter([(key.to_owned(), Value::String(text.to_owned()))]);
     let typed = typed.try_into();
     typed.or_else(|error| literal.try_into().map_err(|_: toml::de::Error| error))

@@ -1,4 +1,4 @@
-//! Several values of a key, of which one may be written without brackets.
+//! Several values of a key. A single one may be written without brackets.
 
 use std::net::SocketAddr;
 
@@ -35,7 +35,7 @@ impl<'de, T: From<String>> Deserialize<'de> for List<T> {
     }
 }
 
-/// Addresses to listen on, as they are written: `"127.0.0.1:8080"`, `8080`, or a list of them.
+/// Addresses to listen on, as written: `"127.0.0.1:8080"`, `8080`, or a list of them.
 #[derive(Clone, Debug, Serialize, PartialEq, Eq)]
 #[serde(untagged)]
 pub(crate) enum Listen {
@@ -82,7 +82,7 @@ impl<'de> Deserialize<'de> for Listen {
     }
 }
 
-/// One address of a list, or what is to be written instead.
+/// Parses one address of a list. The error says what to write instead.
 pub(super) fn address(text: &str) -> Result<Address, String> {
     use std::net::ToSocketAddrs;
     if let Some(path) = text.strip_prefix("unix:") {

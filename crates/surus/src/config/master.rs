@@ -1,4 +1,4 @@
-//! What the master needs to know.
+//! The master's part of the configuration.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use super::{fill, positive, ConfigError};
 
 #[derive(Debug)]
 pub(crate) struct Master {
-    /// For a new version to boot in a reload.
+    /// How long a new version may take to boot in a reload.
     pub(crate) boot_timeout: Duration,
     pub(crate) control: Option<PathBuf>,
     pub(crate) watchdog: Option<Duration>,
@@ -49,7 +49,7 @@ pub(super) fn settings(server: &mut Server, wrong: &mut Wrong) -> Master {
     }
 }
 
-/// So many characters of a token cannot be guessed.
+/// Minimum number of characters of a token, so that it cannot be guessed.
 const LONG_ENOUGH: usize = 16;
 
 fn admin(server: &Server, wrong: &mut Wrong) -> Option<Desk> {

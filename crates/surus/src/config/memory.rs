@@ -1,4 +1,4 @@
-//! PHP's memory limit, which PHP itself reads in another way than most people write it: "64MB" is 64 bytes to it.
+//! PHP's memory limit. PHP itself misreads what many people write: it takes "64MB" for 64 bytes.
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,7 +12,7 @@ pub(crate) enum Memory {
     Bytes(Size),
 }
 
-/// PHP does not start a request in less.
+/// PHP does not start a request with less.
 const LEAST: u64 = 1 << 20;
 
 impl Memory {

@@ -1,10 +1,11 @@
-//! One resolved configuration out of flags, environment and surus.toml.
+//! Resolves one configuration from flags, environment and surus.toml.
 //!
-//! `tables.rs` is what can be written, `units.rs` how values are written, `layers.rs` where they come from, `file.rs` the
-//! file, `entry.rs` what is served, `discover.rs` the case without a file, `edge.rs` what is the edge's, `master.rs` the
-//! master's; `nearest.rs` has the right name for a wrong one, `hints.rs` its right place, `list.rs` is how several values are written, `sense.rs` what makes none together, `variables.rs` what `[env]` says, `wrong.rs` collects what is wrong, `places.rs` where that was said, `paths.rs` makes paths absolute,
-//! `printed.rs` what is printed.
-//! This file puts them together and checks what no single table can know.
+//! `tables.rs` has the keys, `units.rs` and `list.rs` the syntax of values, `layers.rs` their sources, `file.rs` the
+//! file, `entry.rs` what is served, `discover.rs` the case without a configuration, `edge.rs` the edge's part,
+//! `master.rs` the master's, `variables.rs` the table `[env]`. `wrong.rs` collects errors, `places.rs` knows where each
+//! key was set, `nearest.rs` and `hints.rs` suggest the right key for a wrong one, `sense.rs` finds values that
+//! contradict each other, `paths.rs` makes paths absolute, `printed.rs` prints.
+//! This file combines them and checks what no single table can check.
 
 mod discover;
 mod edge;
@@ -46,16 +47,16 @@ pub(crate) use variables::Variable;
 pub(crate) use wrong::ConfigError;
 use wrong::Wrong;
 
-/// Everything that serving needs to know. Nothing is optional that has a default.
+/// The complete configuration of a server. Keys with a default always have a value.
 #[derive(Debug)]
 pub(crate) struct Config {
     pub(crate) listen: Vec<Address>,
     pub(crate) workers: usize,
     pub(crate) master: Master,
     pub(crate) settings: surus_edge::Settings,
-    /// Else standard error.
+    /// If `None`, standard error.
     pub(crate) error_log: Option<PathBuf>,
-    /// Else standard output.
+    /// If `None`, standard output.
     pub(crate) access_log_file: Option<PathBuf>,
     pub(crate) edge: surus_edge::Limits,
     pub(crate) app: App,
@@ -64,42 +65,42 @@ pub(crate) struct Config {
     /// Variables of PHP's environment.
     pub(crate) env: Vec<(String, Variable)>,
     pub(crate) dev: bool,
-    /// The surus.toml, if there is one: absolute.
+    /// The absolute path of the surus.toml, if there is one.
     pub(crate) file: Option<PathBuf>,
-    /// The same, as a surus.toml.
+    /// This configuration, as a surus.toml.
     printed: Printed,
-    /// Where each key was said.
+    /// Where each key was set.
     places: Places,
-    /// What was said and changes nothing.
+    /// Messages about keys that were set and have no effect.
     pub(crate) idle: Vec<String>,
 }
 
 #[derive(Clone, Debug)]
 pub(crate) struct App {
     pub(crate) entry: Entry,
-    /// The script or root as an absolute name in which symbolic links are not followed: what they lead to changes with
-    /// each release.
+    /// The absolute path of the script or root, without resolving symbolic links: their targets change with each
+    /// release.
     pub(crate) source: PathBuf,
-    /// The script as a human would name it: relative to the folder that is served.
+    /// The name of the script for people: relative to the folder that is served.
     pub(crate) label: String,
-    /// Number of processes for PHP, each with one request at a time; else PHP runs in the workers.
+    /// Number of processes for PHP, each with one request at a time; if `None`, PHP runs in the workers.
     pub(crate) processes: Option<usize>,
-    /// Else the address that a request came to.
+    /// If `None`, the address that a request came to.
     pub(crate) server_name: Option<String>,
     pub(crate) max_requests_in_flight: usize,
     pub(crate) max_queue: usize,
     pub(crate) queue_timeout: Duration,
     pub(crate) request_timeout: Option<Duration>,
-    /// `[server]`'s: for a new version to boot.
+    /// From `[server]`: how long a new version may take to boot.
     pub(crate) boot_timeout: Duration,
     pub(crate) slow_log: Option<Duration>,
     pub(crate) blocking_threshold: Option<Duration>,
     pub(crate) preempt_after: Duration,
     pub(crate) preempt_fibers: bool,
-    /// To one database, per worker; 0: no limit.
+    /// Limit for each database and worker; 0: no limit.
     pub(crate) persistent_connections: usize,
     pub(crate) memory_limit: Option<String>,
-    /// PHP sees nothing of the server's environment.
+    /// PHP does not see the server's environment.
     pub(crate) clear_env: bool,
     /// Bytes.
     pub(crate) shared_cache: u64,
@@ -112,15 +113,15 @@ pub(crate) struct App {
     pub(crate) min_isolates: usize,
     pub(crate) max_isolates: usize,
     pub(crate) isolate_idle: Duration,
-    /// When an isolate is replaced: one of a classic site, or the application's own.
+    /// When an isolate is replaced: one of a classic site, or that of an application in coroutine mode.
     pub(crate) isolate_limits: IsolateLimits,
 }
 
-/// How many where nothing says how many.
+/// The number of processes, if it is not configured.
 pub(crate) const PROCESSES: usize = 8;
 
 impl App {
-    /// The same with one request at a time.
+    /// The same application with one request at a time.
     pub(crate) fn alone(&self) -> App {
         App {
             max_requests_in_flight: 1,
@@ -151,17 +152,17 @@ impl Config {
         finish(arguments, &base, name, &layers, arguments.dev || dev)
     }
 
-    /// What is wrong with a key such as `server.listen`, with the place where it was said.
+    /// A message about a key such as `server.listen`, with the place where it was set.
     pub(crate) fn say(&self, key: &str, message: &str) -> String {
         self.places.say(key, message)
     }
 
-    /// Whether anything says this key.
+    /// Whether this key was set anywhere.
     pub(crate) fn says(&self, key: &str) -> bool {
         self.places.has(key)
     }
 
-    /// A complete surus.toml, in which each line says where its value comes from.
+    /// A complete surus.toml, in which each line names the source of its value.
     pub(crate) fn to_toml(&self) -> String {
         self.printed.to_toml()
     }
@@ -192,13 +193,13 @@ fn finish(
     let settings = edge::settings(&mut server, &mut app, &mut wrong);
     let server_name = edge::server_name(&app, &settings.allowed_hosts, &mut wrong);
 
-    // What is served, and how, is a classic site's.
+    // Apart from the processes, it is configured like a classic site.
     let in_processes = app.mode == Some(Mode::Process);
     if in_processes {
         app.mode = Some(Mode::Classic);
     }
     let named = match (&app.script, &app.root) {
-        // Else it is the path that is not there.
+        // Otherwise the error is about the path, which does not exist.
         _ if !arguments.path.exists() => "",
         (Some(_), _) => "app.script",
         (None, _) => "app.root",
@@ -342,7 +343,7 @@ fn finish(
     })
 }
 
-/// What is served may be named by the path alone, and PHP has a name of its own for one limit.
+/// Notes the sources of keys that were found by the path, or set by PHP's own name for a limit.
 fn note_found(arguments: &ServeArgs, sources: &mut Sources) {
     if arguments.path.is_file() && arguments.path.extension().is_some_and(|it| it == "php") {
         sources.set_app("script", "the command line");
@@ -357,12 +358,12 @@ fn note_found(arguments: &ServeArgs, sources: &mut Sources) {
     sources.default_php(edge::BODY_LIMIT, "max_body");
 }
 
-/// The value of a key, which from here on is set.
+/// The value of a key, set to its default if it is missing.
 fn fill<T: Clone>(key: &mut Option<T>, default: T) -> T {
     key.get_or_insert(default).clone()
 }
 
-/// Where zero means that there is no such limit.
+/// A limit for which zero means no limit.
 fn positive(value: u64) -> Option<u64> {
     Some(value).filter(|&value| value > 0)
 }

@@ -1,15 +1,15 @@
-//! Names that were meant, and names whose values are nobody's business.
+//! Suggests names for misspelt ones, and recognizes values that must stay secret.
 
 use super::hints::{place, typed};
 
-/// The name that was meant, if one is near.
+/// The name that was probably meant, if one is similar.
 pub(super) fn nearest(wrong: &str, names: impl IntoIterator<Item = String>) -> Option<String> {
     let near = |name: &String| strsim::jaro_winkler(wrong, name);
     let nearest = names.into_iter().max_by(|a, b| near(a).total_cmp(&near(b)));
     nearest.filter(|name| near(name) > 0.7)
 }
 
-/// An error about a surus.toml for people: with the nearest right name in place of the list of all, and without the
+/// Makes an error about a surus.toml readable: with the most similar name instead of the list of all, and without the
 /// values of secrets.
 pub(super) fn suggest(error: &str) -> String {
     let lines = error.lines().map(|line| {
@@ -38,12 +38,12 @@ fn wrong(line: &str) -> Option<&str> {
     Some(rest.split_once('`')?.0)
 }
 
-/// What stands between backticks.
+/// The texts between backticks.
 fn quoted(text: &str) -> Vec<&str> {
     text.split('`').skip(1).step_by(2).collect()
 }
 
-/// Settings of php.ini that hold a password or a key.
+/// Whether a setting of php.ini holds a password or a key, by its name.
 pub(super) fn is_secret(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     [
@@ -61,8 +61,8 @@ pub(super) fn is_secret(name: &str) -> bool {
     .any(|part| name.contains(part))
 }
 
-/// A value that holds one, as an address with a user's password or a query of credentials does, whatever its key is:
-/// `tcp://localhost?auth=…` in `session.save_path`.
+/// Whether a value contains one, whatever its key: an address with a user's password, or with credentials in its query,
+/// as `tcp://localhost?auth=…` in `session.save_path`.
 pub(super) fn holds_secret(value: &str) -> bool {
     let value = value.to_ascii_lowercase();
     let has_user = value.split("://").skip(1).any(|rest| {

@@ -1,4 +1,4 @@
-//! Paths in a configuration: each is made absolute once, where it is read, since PHP changes the working directory.
+//! Makes the paths in a configuration absolute, once, when they are read, because PHP changes the working directory.
 
 use std::env;
 use std::path::{self, Path, PathBuf};
@@ -9,7 +9,7 @@ use super::tables::{Log, SaidIn};
 use super::units::{Memory, Mode, PerAddress, Size, Span, Workers};
 use super::ConfigError;
 
-/// A value of a configuration, with the paths in it. Each type of a key says which it has.
+/// A value that may contain paths. Each type of a key implements this.
 pub(super) trait Paths {
     fn each_path(&mut self, _change: &mut dyn FnMut(&mut PathBuf)) {}
 }
@@ -36,20 +36,21 @@ macro_rules! without {
     ($($name:ty),*) => { $(impl Paths for $name {})* };
 }
 
-// The path of a Unix socket in `listen` is absolute, or it is refused.
+// The path of a Unix socket in `listen` must be absolute.
 without!(bool, usize, u64, String, Listen, Log, SaidIn);
 without!(Memory, Mode, PerAddress, Size, Span, Workers);
 
-/// What is relative starts from `base`, which is absolute.
+/// Makes relative paths start from `base`, which is absolute.
 pub(super) fn start_from(base: &Path, layer: &mut Layer) {
-    // Joined to an absolute one, a path that is absolute itself stays what it is.
+    // `join` leaves a path that is absolute itself as it is.
     let change = &mut |path: &mut PathBuf| *path = base.join(&path);
     let Layer { server, app, .. } = layer;
     server.each_path(change);
     app.each_path(change);
 }
 
-/// The absolute name, links and all. A shell that was led through a link to its folder says so in `PWD`.
+/// The absolute path, with its symbolic links. If the working directory was entered through a link, the shell has that
+/// path in `PWD`.
 pub(super) fn named(path: &Path) -> Result<PathBuf, ConfigError> {
     let wrong = |error| ConfigError::new(format!("{}: {error}", path.display()));
     let folder = env::current_dir().map_err(wrong)?;

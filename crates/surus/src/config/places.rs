@@ -1,4 +1,4 @@
-//! Where the value of a key was said: what is wrong with it is mended there.
+//! Where the value of each key was set, for error messages.
 
 use std::collections::BTreeMap;
 
@@ -43,7 +43,7 @@ fn note(lines: &mut Lines, text: &str, name: &str, table: &DeTable<'_>) {
     }
 }
 
-/// Where each key has its value from, by the same names.
+/// Where each key was set, by the same names.
 #[derive(Debug, Default)]
 pub(super) struct Places(BTreeMap<String, String>);
 
@@ -72,12 +72,12 @@ impl Places {
         }
     }
 
-    /// Whether anything says this key.
+    /// Whether this key was set anywhere.
     pub(super) fn has(&self, key: &str) -> bool {
         self.0.contains_key(key)
     }
 
-    /// The message with the place of this key before it, where it has one.
+    /// The message, after the place of this key if it has one.
     pub(super) fn say(&self, key: &str, message: &str) -> String {
         match self.0.get(key) {
             Some(place) => format!("{place}: {message}"),

@@ -1,4 +1,4 @@
-//! The configuration as it is printed: a surus.toml with every key, in which each line says where its value comes from.
+//! Prints the configuration: a surus.toml with every key, in which each line names the source of its value.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -10,7 +10,7 @@ use super::layers::Layer;
 use super::nearest::{holds_secret, is_secret};
 use super::tables::{App, IniValue, Isolates, Keys, Server};
 
-/// Shorter lines are filled up to this column before the comment.
+/// Shorter lines are padded to this column before the comment.
 const COMMENT: usize = 40;
 
 #[derive(Clone, Debug)]
@@ -23,7 +23,7 @@ pub(super) struct Printed {
     pub(super) sources: Sources,
 }
 
-/// What each key's value comes from; the tables of a configuration, with the name of a source for each value.
+/// The source of each key's value, by the tables of a configuration.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sources {
     server: BTreeMap<String, String>,
@@ -55,19 +55,19 @@ impl Sources {
         sources
     }
 
-    /// Where this key of the application's comes from, whatever the layers say.
+    /// Sets the source of a key of the application, whatever the layers say.
     pub(super) fn set_app(&mut self, key: &str, name: &str) {
         self.app.insert(key.to_owned(), name.to_owned());
     }
 
-    /// The same, where they say nothing.
+    /// The same, if no layer has the key.
     pub(super) fn default_app(&mut self, key: &str, name: &str) {
         self.app
             .entry(key.to_owned())
             .or_insert_with(|| name.to_owned());
     }
 
-    /// The same of a key of the server's.
+    /// The same for a key of the server.
     pub(super) fn default_server(&mut self, key: &str, name: &str) {
         self.server
             .entry(key.to_owned())
@@ -85,7 +85,7 @@ impl Sources {
     }
 }
 
-/// As a table; empty for what is not there.
+/// Converts values to a table; empty if there are none.
 fn table(values: &impl Serialize) -> Table {
     Table::try_from(values).unwrap_or_default()
 }
@@ -102,7 +102,7 @@ impl Printed {
             }
         }
         lines(&mut text, Server::KEYS, &server, &sources.server);
-        // The name is quoted where it has to be.
+        // The name is quoted if necessary.
         let name = Table::from_iter([(self.name.clone(), Value::Table(Table::new()))]);
         let header = Table::from_iter([("app".to_owned(), Value::Table(name))]);
         let header = toml::to_string(&header).unwrap_or_default();
@@ -128,7 +128,7 @@ impl Printed {
             let _ = writeln!(text, "\n[{name}]");
             let mut shown = table(values);
             for (name, value) in &mut shown {
-                // What is printed ends up in logs and bug reports.
+                // Printed values end up in logs and bug reports.
                 let text = value.as_str().unwrap_or_default();
                 if is_secret(name) || holds_secret(text) {
                     *value = Value::String("(not shown)".to_owned());

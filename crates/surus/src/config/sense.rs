@@ -1,4 +1,4 @@
-//! Values that are well-formed, and make no sense together or where they stand.
+//! Finds values that are well-formed, but contradict each other or have no effect.
 
 use std::collections::BTreeMap;
 
@@ -34,7 +34,7 @@ pub(super) fn idle(places: &Places, is_coroutine: bool, in_processes: bool) -> V
     .collect()
 }
 
-/// Sizes that PHP would take for other ones.
+/// Sizes that PHP would misread.
 pub(super) fn sizes(php: &BTreeMap<String, IniValue>) -> Vec<(&'static str, String)> {
     let text = |name| php.get(name).cloned().map(IniValue::into_text);
     let memory = text("memory_limit").and_then(|text| text.parse::<Memory>().err());
@@ -48,7 +48,7 @@ pub(super) fn sizes(php: &BTreeMap<String, IniValue>) -> Vec<(&'static str, Stri
     all.into_iter().flatten().collect()
 }
 
-/// Addresses that are said more than once.
+/// Addresses that are given more than once.
 pub(super) fn twice(listening: Option<&[Address]>, master: &Master) -> Vec<(&'static str, String)> {
     let all = listening.unwrap_or_default();
     let is_chosen = |address: &&Address| !address.is_any_port();

@@ -45,7 +45,7 @@ pub(crate) struct Span(pub(crate) Duration);
 impl Span {
     const EXPECTED: &'static str = "a duration such as \"30s\" (units: ms, s, m, h)";
 
-    /// Where zero means that there is no such limit.
+    /// A limit for which zero means no limit.
     pub(crate) fn limit(self) -> Option<Duration> {
         Some(self.0).filter(|duration| !duration.is_zero())
     }
@@ -68,7 +68,7 @@ impl FromStr for Span {
             "s" => 1000,
             "m" => 60_000,
             "h" => 3_600_000,
-            // Zero needs none.
+            // Zero needs no unit.
             "" if number == "0" => 0,
             _ => return Err(wrong()),
         };
@@ -79,8 +79,8 @@ impl FromStr for Span {
     }
 }
 
-/// A number whose unit is missing, or written at length: how it is written here, as a question. Of `units` the first one is
-/// meant where there is none, and the one with the same letter else.
+/// For a number whose unit is missing or written in full: a suggestion, as a question. Without a unit it is the first
+/// of `units`, else the one with the same letter.
 fn meant(text: &str, units: &[&str]) -> String {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let (number, unit) = text.split_at(digits);
@@ -164,7 +164,7 @@ pub(crate) enum Workers {
     Count(usize),
 }
 
-/// More would be a typing error: an edge serves thousands of requests at a time.
+/// More would be a typing error: each worker serves thousands of requests at a time.
 const MAX_WORKERS: usize = 1024;
 
 impl Workers {
@@ -204,17 +204,17 @@ impl fmt::Display for Workers {
 /// How many connections one address may have, in each worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PerAddress {
-    /// Many, and this machine's own are not counted.
+    /// Many, and connections from this machine are not counted.
     Auto,
-    /// Whoever it is. Zero: any number.
+    /// For every address. Zero: any number.
     Count(usize),
 }
 
 impl PerAddress {
     const EXPECTED: &'static str = "\"auto\" or a number (0: no bound)";
-    /// Of all workers together, by the kernel's fair shares.
+    /// For all workers together, since the kernel distributes connections evenly.
     const MANY: usize = 2048;
-    /// Of one worker at least.
+    /// The minimum for one worker.
     const FEW: usize = 128;
 
     pub(crate) fn count(self, workers: usize) -> usize {

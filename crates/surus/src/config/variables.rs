@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use super::tables::IniValue;
 use super::wrong::Wrong;
 
-/// What a variable is set to.
+/// The value of a variable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Variable {
     Text(String),
-    /// To what the server's own environment has by this name.
+    /// The value of this variable in the server's own environment.
     Of(String),
 }
 

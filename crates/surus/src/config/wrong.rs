@@ -1,4 +1,4 @@
-//! All that is wrong with a configuration, not the first of it: who mends one line at a time starts a server as often.
+//! Collects all errors of a configuration, and not only the first one, so that they can be fixed at once.
 
 use std::fmt;
 use std::time::Duration;
@@ -10,10 +10,10 @@ use toml::Spanned;
 use super::nearest::suggest;
 use super::places::Places;
 
-/// So many errors of one file are told.
+/// At most this number of errors of one file is reported.
 const MOST: usize = 20;
 
-/// One mistake, or several: a line or an excerpt each.
+/// One error or several, each with a line or an excerpt.
 #[derive(Debug)]
 pub(crate) struct ConfigError(Vec<String>);
 
@@ -29,7 +29,7 @@ impl fmt::Display for ConfigError {
     }
 }
 
-/// What was wrong so far.
+/// The errors so far.
 #[derive(Debug, Default)]
 pub(super) struct Wrong {
     told: Vec<String>,
@@ -37,7 +37,7 @@ pub(super) struct Wrong {
 }
 
 impl Wrong {
-    /// What is noted of a key from here on says where its value is.
+    /// From here on, errors about a key name the place of its value.
     pub(super) fn with(places: Places) -> Self {
         Wrong {
             places,
@@ -45,24 +45,24 @@ impl Wrong {
         }
     }
 
-    /// The value; where there is none, why is kept.
+    /// The value, or `None`; then the error is stored.
     pub(super) fn take<T>(&mut self, result: Result<T, ConfigError>) -> Option<T> {
         result.map_err(|error| self.told.extend(error.0)).ok()
     }
 
-    /// The same of what `key` says.
+    /// The same for the value of `key`.
     pub(super) fn take_of<T>(&mut self, key: &str, result: Result<T, ConfigError>) -> Option<T> {
         let keep = |error: ConfigError| error.0.iter().for_each(|each| self.note(key, each));
         result.map_err(keep).ok()
     }
 
-    /// `key` as in `server.listen`.
+    /// Adds an error about a key such as `server.listen`.
     pub(super) fn note(&mut self, key: &str, message: impl AsRef<str>) {
         let message = self.places.say(key, message.as_ref());
         self.told.push(message);
     }
 
-    /// Times without which nothing would be served.
+    /// Checks times that must not be zero.
     pub(super) fn positive(&mut self, times: &[(&str, Duration)]) {
         for (key, _) in times.iter().filter(|(_, time)| time.is_zero()) {
             let short = key.split_once('.').map_or(*key, |(_, short)| short);
@@ -74,7 +74,7 @@ impl Wrong {
     }
 
     /// # Errors
-    /// If anything was wrong.
+    /// If there were any.
     pub(super) fn end(self) -> Result<(), ConfigError> {
         if self.told.is_empty() {
             Ok(())
@@ -84,10 +84,10 @@ impl Wrong {
     }
 }
 
-/// Reads a file. What is wrong is taken out of it, entry by entry, so that what comes behind is looked at, too.
+/// Parses a file. Wrong entries are removed one by one, so that the rest is checked, too.
 ///
 /// # Errors
-/// All that is wrong with it, or with its syntax.
+/// All of its errors, or a syntax error.
 pub(super) fn parse<T: DeserializeOwned>(name: &str, text: &str) -> Result<T, ConfigError> {
     let mut left = text.to_owned();
     let mut wrong = Vec::new();
@@ -107,13 +107,13 @@ pub(super) fn parse<T: DeserializeOwned>(name: &str, text: &str) -> Result<T, Co
     }
 }
 
-/// As they stand in the file.
+/// Sorts errors by their position in the file.
 fn in_order(mut wrong: Vec<(Option<usize>, String)>) -> ConfigError {
     wrong.sort_by_key(|(at, _)| *at);
     ConfigError(wrong.into_iter().map(|(_, message)| message).collect())
 }
 
-/// An error shows the line that it is in; here it is as it was written.
+/// Restores the original lines in an error, which shows the line that it is in.
 fn with_lines_of(text: &str, error: &str) -> String {
     let lines = error.lines().map(|line| {
         let number = line.split_once(" | ").map(|(number, _)| number);
@@ -126,8 +126,8 @@ fn with_lines_of(text: &str, error: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// The text with blanks in place of the entry that is, or has its value, `at` this byte. `None`: there is none, or what is
-/// left would be no TOML.
+/// The text with spaces in place of the entry whose key or value is `at` this byte. `None`: there is no such entry, or
+/// the rest would not be valid TOML.
 fn without(text: &str, at: usize) -> Option<String> {
     let table = DeTable::parse(text).ok()?;
     let (begin, end) = entry(text, table.get_ref(), at)?;
@@ -139,7 +139,7 @@ fn without(text: &str, at: usize) -> Option<String> {
     DeTable::parse(&rest).is_ok().then_some(rest)
 }
 
-/// From where to where the innermost entry stands that has this byte.
+/// The begin and end of the innermost entry that contains this byte.
 fn entry(text: &str, table: &DeTable<'_>, at: usize) -> Option<(usize, usize)> {
     for (key, value) in table {
         let tables: Vec<&DeTable<'_>> = match value.get_ref() {
@@ -173,7 +173,7 @@ fn bounds(text: &str, key: usize, value: &Spanned<DeValue<'_>>) -> (usize, usize
     if !before.contains('{') {
         return (line, end);
     }
-    // In braces: a comma goes with it.
+    // In braces: remove a comma, too.
     let behind = text[end..].trim_start();
     if behind.starts_with(',') {
         return (key, text.len() - behind.len() + 1);

@@ -1,4 +1,4 @@
-//! What PHP tells of itself on the command line: PHP code that prints what php-cli prints.
+//! Information about PHP on the command line: PHP code that prints the same as php-cli.
 
 pub(super) const USAGE: &str = "\
 Usage: surus php [options] [-f] <file> [--] [args...]
@@ -36,7 +36,7 @@ Usage: surus php [options] [-f] <file> [--] [args...]
   --ri <name>      Show configuration for extension <name>
 ";
 
-/// What is asked for.
+/// The requested information.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum About {
     Usage,
@@ -44,7 +44,7 @@ pub(super) enum About {
     Info,
     Modules,
     Ini,
-    /// The kind, as php-cli's `--r…` has it, and a name.
+    /// One of php-cli's `--r…` switches, with a name.
     Reflection(Kind, Vec<u8>),
 }
 
@@ -57,7 +57,7 @@ pub(super) enum Kind {
     Settings,
 }
 
-/// A source that is not run.
+/// How to show a source that is not run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shown {
     Highlighted,
@@ -93,7 +93,7 @@ echo 'Additional .ini files parsed:      ', php_ini_scanned_files() ?: '(none)',
 "#;
 
 impl About {
-    /// Of php-cli's switches with a name.
+    /// From php-cli's switches with a name.
     pub(super) fn reflection(letter: char, name: &[u8]) -> Self {
         let kind = match letter {
             '1' => Kind::Function,
@@ -105,7 +105,7 @@ impl About {
         About::Reflection(kind, name.to_vec())
     }
 
-    /// PHP code.
+    /// The PHP code that prints it.
     pub(super) fn code(&self) -> Vec<u8> {
         match self {
             About::Usage => Vec::new(),
@@ -136,7 +136,7 @@ impl About {
     }
 }
 
-/// PHP code for a source, of a file or of standard input. A first line that names the interpreter is no part of it.
+/// PHP code that shows a source, from a file or standard input. A first line that names the interpreter is left out.
 pub(super) fn shown(shown: Shown, path: &[u8]) -> Vec<u8> {
     let code = match shown {
         Shown::Highlighted => {
@@ -151,7 +151,7 @@ pub(super) fn shown(shown: Shown, path: &[u8]) -> Vec<u8> {
     with(path, code)
 }
 
-/// PHP code in which `$name` is a text.
+/// PHP code in which `$name` has this value.
 fn with(name: &[u8], code: &str) -> Vec<u8> {
     let mut all = b"$name = '".to_vec();
     for &byte in name {

@@ -1,4 +1,4 @@
-//! `surus php`: PHP as php-cli runs it, with its switches (`switches.rs`) and what it tells of itself (`about.rs`).
+//! `surus php`: PHP as php-cli runs it, with its switches (`switches.rs`) and information about it (`about.rs`).
 
 mod about;
 mod switches;
@@ -16,15 +16,15 @@ use crate::{event_loop, failed, print};
 use about::About;
 use switches::{Mode, Switches, Wrong};
 
-/// What `$argv[0]` is where no file is run.
+/// The value of `$argv[0]` if no file is run.
 const NO_FILE: &str = "Standard input code";
-/// php-cli's, of wrong usage and of a file that cannot be read.
+/// php-cli's exit code for wrong usage and for a file that cannot be read.
 const WRONG: u8 = 1;
 
-/// The script that stands beside the executable and runs `surus php`: for those that start `PHP_BINARY`.
+/// The script next to the executable that runs `surus php`, for programs that start `PHP_BINARY`.
 const WRAPPER: &str = "surus-php";
 
-/// `arguments`: behind the `php`.
+/// `arguments`: those after `php`.
 pub(crate) fn run(arguments: Vec<OsString>) -> ExitCode {
     let arguments = arguments.into_iter().map(OsString::into_vec).collect();
     let switches = match Switches::parse(arguments) {
@@ -54,14 +54,14 @@ pub(crate) fn run(arguments: Vec<OsString>) -> ExitCode {
         return failed(&error);
     }
     match event_loop::run(command_line::run_alone(script(switches))) {
-        // The kernel keeps the low eight bits, and so does this.
+        // Only the low eight bits, as in the kernel.
         Ok(Ok(status)) => ExitCode::from(status as u8),
         Ok(Err(error)) => failed(&error),
         Err(error) => failed(&error),
     }
 }
 
-/// The command line holds no NUL bytes.
+/// Converts a text of the command line, which has no NUL bytes.
 fn text(bytes: impl Into<Vec<u8>>) -> CString {
     CString::new(bytes).unwrap_or_default()
 }
@@ -82,7 +82,8 @@ fn options(switches: &Switches) -> Options {
     }
 }
 
-/// What `PHP_BINARY` names: it takes php-cli's switches, which this executable does not. Empty if there is none.
+/// The path for `PHP_BINARY`: a script that accepts php-cli's switches, which this executable does not. `None` if it
+/// does not exist.
 fn wrapper() -> Option<CString> {
     let path = std::env::current_exe().ok()?.with_file_name(WRAPPER);
     let data = path.metadata().ok()?;

@@ -1,4 +1,4 @@
-//! php-cli's switches, read as its getopt reads them: up to the first argument that is none, or `--`.
+//! Parses php-cli's switches as its getopt does: up to the first argument that is not a switch, or `--`.
 
 use super::about::{About, Shown};
 
@@ -32,22 +32,22 @@ pub(super) struct Switches {
     pub(super) about: Option<About>,
     pub(super) mode: Mode,
     pub(super) file: Option<Vec<u8>>,
-    /// Behind the file's name, or the switches where there is none.
+    /// The arguments after the file's name, or after the switches if there is no file.
     pub(super) arguments: Vec<Vec<u8>>,
 }
 
-/// What is wrong with the command line.
+/// An error in the command line.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Wrong {
-    /// To be said with how it is used.
+    /// Printed together with the usage.
     Usage(String),
     Said(String),
 }
 
-/// Their letters; a colon is behind those that take a value.
+/// The letters; a colon follows those that take a value.
 const SHORT: &str = "a c: C d: e E: f: F: h i l m n q r: R: H s t: S: v w z: B: ?";
 
-/// Names, and the letters that they stand for; numbers are those that have none.
+/// Long names and their letters; digits for those without a letter.
 const LONG: &[(&str, char)] = &[
     ("interactive", 'a'),
     ("no-chdir", 'C'),
@@ -98,7 +98,7 @@ fn takes_value(letter: char) -> bool {
 /// One switch and its value.
 type Switch = (char, Vec<u8>);
 
-/// The switches of `arguments`, and how many of these they are; whether they end with `--`.
+/// The switches in `arguments`, how many arguments they take up, and whether they end with `--`.
 fn split(arguments: &[Vec<u8>]) -> Result<(Vec<Switch>, usize, bool), Wrong> {
     let mut found = Vec::new();
     let mut at = 0;
@@ -113,7 +113,7 @@ fn split(arguments: &[Vec<u8>]) -> Result<(Vec<Switch>, usize, bool), Wrong> {
         let Some(rest) = argument.strip_prefix(b"-").filter(|rest| !rest.is_empty()) else {
             break;
         };
-        // Which switch, and from where its value would stand.
+        // The switches in this argument, with their values.
         let mut letters: Vec<(char, Option<&[u8]>)> = Vec::new();
         let is_long = rest.starts_with(b"-");
         if let Some(long) = rest.strip_prefix(b"-") {
@@ -174,7 +174,7 @@ impl Switches {
         if wants_file && !has_code && switches.about.is_none() {
             switches.file = rest.next();
         }
-        // With a file's name among the switches, a `--` may stand before its arguments.
+        // If a switch names the file, a `--` may precede its arguments.
         if !ended
             && (switches.file.is_some() && !wants_file)
             && rest.peek().is_some_and(|it| it == b"--")
@@ -245,13 +245,13 @@ impl Switches {
                     "`surus serve --dev` is the server for development".to_owned(),
                 ))
             }
-            // What was for other programs than php-cli, or is so here anyway.
+            // Switches for other programs than php-cli, or that are the default here anyway.
             _ => {}
         }
         Ok(())
     }
 
-    /// The first one is meant.
+    /// The first one counts.
     fn tell(&mut self, about: About) {
         self.about.get_or_insert(about);
     }

@@ -1,5 +1,5 @@
-//! The body of a response that a process sends. It is taken from the process as fast as it comes, however slow its client
-//! is: the process is for one request at a time.
+//! The body of a response that a process sends. The worker reads it as fast as the process sends it, however slow the
+//! client is: the process handles one request at a time.
 
 use std::cell::RefCell;
 use std::future::poll_fn;
@@ -16,14 +16,14 @@ use tokio::time::timeout;
 use super::head;
 use super::wire::{Frames, DATA, END};
 
-/// A body up to this length comes with its head.
+/// A body up to this length is read completely before its head is passed on.
 const SHORT: u64 = 64 * 1024;
 
-/// How long a response that has no room may hold a process.
+/// How long a response may block a process while there is no room for it.
 const HELD: Duration = Duration::from_millis(100);
 
-/// The body behind a head that has said it has `length` bytes, if it has. `held` is dropped when the process has sent all of
-/// it, or the client has left, which closes the connection.
+/// The body after a head, which may announce its `length` in bytes. `held` is dropped when the process has sent all of
+/// it, or when the client has disconnected, which closes the connection.
 pub(super) async fn body(
     mut frames: Frames,
     length: Option<u64>,
@@ -67,7 +67,7 @@ async fn short(frames: &mut Frames, length: u64) -> io::Result<Bytes> {
 }
 
 async fn fill(frames: &mut Frames, pipe: &Pipe) -> io::Result<()> {
-    // Somebody may want the process; who does is not known here.
+    // A request may be waiting for the process, which is not known here.
     let mut wanted = None;
     loop {
         let mut room = pin!(poll_fn(|cx| pipe.poll_space(cx)));

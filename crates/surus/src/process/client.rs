@@ -1,4 +1,4 @@
-//! The edge's side: gives each request to a process that is free, and takes its answer.
+//! The edge's side: passes each request to a free process, and reads its response.
 
 use std::cell::{Cell, OnceCell};
 use std::future::poll_fn;
@@ -24,12 +24,13 @@ use tokio::task::{spawn_local, JoinHandle};
 use super::wire::{put, Frames, BROKEN, DATA, END, HEAD};
 use super::{arriving, head, line, Queue};
 
-/// Pieces of a body that is at hand.
+/// Bytes of a piece of a body in memory.
 const PIECE: usize = 1024 * 1024;
-/// The same where it lies in a file: what fits into a socket's buffer.
+/// The same for a body in a file: as much as fits into a socket's buffer.
 const FILE_PIECE: usize = 64 * 1024;
 
-/// A process answers at its request's deadline; this is for its answer to arrive.
+/// A process answers at the deadline of its request at the latest; this is the additional time for the response to
+/// arrive.
 const GRACE: Duration = Duration::from_secs(1);
 
 /// The processes as a worker sees them.
@@ -37,9 +38,9 @@ const GRACE: Duration = Duration::from_secs(1);
 pub(crate) struct Processes {
     address: PathBuf,
     in_flight: Rc<Cell<usize>>,
-    /// In line or in PHP.
+    /// Maximum number of requests in the queue or in PHP.
     max_in_flight: usize,
-    /// For the queue and PHP's own deadline together, and then some: only a process that hangs lets it pass.
+    /// More than the time in the queue and PHP's own deadline together: only exceeded if a process hangs.
     patience: Option<Duration>,
 }
 
@@ -60,7 +61,8 @@ impl Processes {
         self.in_flight.get()
     }
 
-    /// Dropping the future closes the connection: the process tells PHP that the client has left.
+    /// Passes a request to a process. Dropping the future closes the connection: the process tells PHP that the client
+    /// has disconnected.
     pub(crate) async fn call(
         &self,
         request: Request,
@@ -96,8 +98,8 @@ fn busy<B>() -> Response<Reply<B>> {
     response
 }
 
-/// Joins the queue and sends what there is to send, without waiting: also a request whose client fires and forgets is
-/// on its way when this first returns.
+/// Connects, which queues the request, and sends as much as is possible without waiting: so a request is sent even if
+/// its client does not wait for a response.
 fn begin(address: &Path, out: &[u8]) -> io::Result<(UnixStream, usize)> {
     let socket = Socket::new(Domain::UNIX, Type::STREAM.nonblocking(), None)?;
     socket.connect(&SockAddr::unix(address)?)?;
@@ -130,7 +132,7 @@ async fn answer(
     let (stream, sent) = begin(address, &out)?;
     let (input, mut output) = stream.into_split();
     output.write_all(&out[sent..]).await?;
-    // Kept open to the end: closing it means that the client has left.
+    // Kept open to the end: closing it means that the client has disconnected.
     let upload = Upload(spawn_local(async move {
         match body {
             RequestBody::Empty | RequestBody::Full(_) => {}
@@ -154,7 +156,7 @@ fn ending(trailers: &Trailers) -> Vec<u8> {
     head::write_trailers(trailers.as_ref().and_then(|trailers| trailers.get()))
 }
 
-/// An error only where the process is gone; a client that breaks off is told to it.
+/// An error means that the process has exited. If the client disconnects, the process is told.
 async fn upload(
     mut body: Pin<Box<dyn Body<Data = Bytes, Error = BoxError>>>,
     trailers: &Trailers,
@@ -168,7 +170,7 @@ async fn upload(
             Some(Err(_)) => put(&mut out, BROKEN, b""),
             Some(Ok(frame)) => match frame.into_data() {
                 Ok(bytes) => put(&mut out, DATA, &bytes),
-                // Trailers: noted where they are looked for at the end.
+                // Trailers: they are read from `trailers` at the end.
                 Err(_) => continue,
             },
         }
@@ -179,7 +181,7 @@ async fn upload(
     }
 }
 
-/// The same of a body that is all there.
+/// The same for a stored body.
 async fn upload_kept(
     mut body: Box<KeptBody>,
     trailers: &Trailers,
@@ -204,7 +206,7 @@ async fn upload_kept(
     }
 }
 
-/// Ends with the request that it belongs to.
+/// The upload of a request, aborted when this is dropped.
 struct Upload(JoinHandle<io::Result<OwnedWriteHalf>>);
 
 impl Drop for Upload {
@@ -213,7 +215,7 @@ impl Drop for Upload {
     }
 }
 
-/// Counts a request for as long as it is in flight.
+/// Counts a request as long as it is in flight.
 struct Seat(Rc<Cell<usize>>);
 
 impl Seat {

@@ -1,5 +1,5 @@
-//! What parses bytes here, replayed in the tests: any input is judged without a panic. No target of the fuzzer's: these are
-//! the words of the same binary to itself, and the engine's types are in them.
+//! The parsers of this module, replayed in the tests: no input may panic. Not a target of the fuzzer: these messages
+//! are from the same binary, and contain types of the engine.
 
 use bytes::Bytes;
 

@@ -1,5 +1,5 @@
-//! What goes before the bodies: a request as the engine wants it, and a response. Written and read by the same binary,
-//! so there are no versions; each string has its length before it.
+//! The heads before the bodies: a request in the engine's form, and a response. Written and read by the same binary, so
+//! there are no versions; each string is preceded by its length.
 
 use std::ffi::OsStr;
 use std::io;
@@ -12,23 +12,23 @@ use bytes::{Buf, BufMut, Bytes};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode, Uri, Version};
 use surus_zend::{Request, RequestBody, Script};
 
-/// How the request's body travels.
+/// How the request's body is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Upload {
     Empty,
-    /// It is here, and follows at once.
+    /// It is complete, and follows at once.
     Full,
-    /// It comes piece by piece.
+    /// It follows piece by piece.
     Stream,
 }
 
-/// A request that has arrived. Its body is for the receiver to make.
+/// A request that has arrived. The receiver sets its body.
 #[derive(Debug)]
 pub(crate) struct Arrived {
     pub(crate) request: Request,
     pub(crate) script: Option<Script>,
     pub(crate) upload: Upload,
-    /// On the clock of [`super::line::now`], when it joined the queue.
+    /// When it was queued, on the clock of [`super::line::now`].
     pub(crate) since: Duration,
 }
 
@@ -124,7 +124,7 @@ pub(crate) fn read_request(mut from: Bytes) -> Option<Arrived> {
     })
 }
 
-/// The head of a response and, where it is known, the length of its body.
+/// The head of a response and, if it is known, the length of its body.
 pub(crate) fn write_response<B>(response: &Response<B>, length: Option<u64>) -> Vec<u8> {
     let mut out = Vec::with_capacity(512);
     out.put_u16_le(response.status().as_u16());
@@ -145,7 +145,7 @@ pub(crate) fn read_response(mut from: Bytes) -> io::Result<(Response<()>, Option
     parsed(&mut from).ok_or_else(|| io::ErrorKind::InvalidData.into())
 }
 
-/// What follows a body; nothing where nothing does.
+/// The trailers of a body; empty if there are none.
 pub(crate) fn write_trailers(trailers: Option<&HeaderMap>) -> Vec<u8> {
     let mut out = Vec::new();
     if let Some(trailers) = trailers {

@@ -1,4 +1,5 @@
-//! The socket between workers and processes. It has no name: nobody else can connect to it, and nothing is left behind.
+//! The socket between workers and processes, which is the queue. It has no name: nobody else can connect to it, and no
+//! file is left behind.
 
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Read};
@@ -21,17 +22,17 @@ pub(crate) const SLEEP: Duration = Duration::from_secs(2);
 /// Requests that may wait for a process; the kernel caps it at net.core.somaxconn.
 const LENGTH: i32 = 4096;
 
-/// Made by the master, inherited by all.
+/// The queue, created by the master and inherited by all processes.
 #[derive(Debug)]
 pub(crate) struct Queue {
     socket: Socket,
-    /// The socket's file, which has been removed: what there is to connect to.
+    /// The socket's removed file, to connect to through /proc.
     file: File,
-    /// At its end when no worker is left that could have a request.
+    /// Reaches its end when no worker is left that could send a request.
     workers: UnixStream,
 }
 
-/// For a moment, where a socket can have a name.
+/// A temporary folder in which the socket has a name for a moment.
 fn own_folder() -> io::Result<PathBuf> {
     let name = format!("surus-line-{}", std::process::id());
     let mut wrong = Vec::new();
@@ -49,8 +50,8 @@ fn own_folder() -> io::Result<PathBuf> {
 }
 
 impl Queue {
-    /// The queue, and what each worker has to hold for as long as it lives, and nobody else. A process that is free looks
-    /// around so often.
+    /// Creates the queue, and a descriptor that each worker must hold as long as it lives, and nobody else. `look`: how
+    /// often a free process returns from `accept`.
     pub(crate) fn new(look: Duration) -> io::Result<(Queue, OwnedFd)> {
         let folder = own_folder()?;
         let made = Self::bound(&folder.join("socket"), look);
@@ -69,7 +70,7 @@ impl Queue {
         let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
         socket.bind(&SockAddr::unix(path)?)?;
         socket.listen(LENGTH)?;
-        // Without a limit, `accept` would not return when a signal has come.
+        // Without a timeout, `accept` would not return after a signal.
         socket.set_read_timeout(Some(look))?;
         // For workers that run as another user than the master; the folder keeps others out.
         fs::set_permissions(path, Permissions::from_mode(0o666))?;
@@ -81,15 +82,15 @@ impl Queue {
         Ok((socket, file))
     }
 
-    /// Where to connect to, in each process that has inherited the queue.
+    /// The path to connect to, in each process that has inherited the queue.
     pub(crate) fn address(&self) -> PathBuf {
         PathBuf::from(format!("/proc/self/fd/{}", self.file.as_raw_fd()))
     }
 
-    /// The next request, for a process that is free. `None` if none has come for a while, or a signal has.
+    /// The next request, for a free process. `None` if there was none for a while, or a signal.
     ///
-    /// It blocks the thread on purpose: of many processes that sleep here the kernel wakes one, where an event loop
-    /// would wake them all.
+    /// It blocks the thread on purpose: of many processes that sleep here the kernel wakes only one, while with event
+    /// loops it would wake them all.
     pub(crate) fn accept(&self) -> io::Result<Option<UnixStream>> {
         match self.socket.accept() {
             Ok((stream, _)) => Ok(Some(UnixStream::from(OwnedFd::from(stream)))),
@@ -105,8 +106,8 @@ impl Queue {
         }
     }
 
-    /// As [`Queue::accept`], when the server ends: nothing comes any more once the workers are gone, which is an
-    /// `UnexpectedEof`.
+    /// As [`Queue::accept`], while the server drains: after the last worker has exited there are no more requests,
+    /// which is an `UnexpectedEof`.
     pub(crate) fn accept_last(&self, patience: Duration) -> io::Result<Option<UnixStream>> {
         let mut fds = [
             PollFd::new(self.socket.as_fd(), PollFlags::POLLIN),
@@ -129,7 +130,7 @@ impl Queue {
     }
 }
 
-/// A clock that all processes of the machine read alike.
+/// A clock that is the same for all processes of the machine.
 pub(crate) fn now() -> Duration {
     // Negative only for clocks that can be set.
     Duration::try_from(clock_gettime(ClockId::Monotonic)).unwrap_or_default()

@@ -1,5 +1,5 @@
-//! Processes with one request at a time, as php-fpm's: for extensions whose state cannot be isolated, and for what must
-//! not share its fate with others.
+//! Processes with one request at a time, as in php-fpm: for extensions whose state cannot be isolated, and for code
+//! whose crash must not affect other requests.
 //!
 //! ```text
 //!  client ──► edge (a worker) ──► socket without a name ──► process 1: accept, one request, accept …
@@ -7,12 +7,12 @@
 //!             files, limits       is the queue              …
 //! ```
 //!
-//! The workers keep the clients' connections, so one that is idle or slow holds up no process. A process accepts from
-//! the socket only while it is free: a waiting request is served by the next free process.
+//! The workers keep the clients' connections, so an idle or slow one does not block a process. A process accepts from
+//! the socket only while it is free: the next free process serves a waiting request.
 //!
-//! - [`wire`]: how a request and its response travel; [`head`]: what goes before their bodies
-//! - [`mod@line`]: the socket, and when a process ends
-//! - [`client`]: the edge's side; [`server`]: a process's life
+//! - [`wire`]: the frames in which requests and responses are sent; [`head`]: their heads
+//! - [`mod@line`]: the socket, which is the queue, and how a process notices that the last worker has exited
+//! - [`client`]: the edge's side; [`server`]: the process's side
 
 mod arriving;
 mod client;

@@ -1,4 +1,4 @@
-//! A process's life: one request after the other.
+//! The process's side: serves one request after the other.
 
 use std::cell::{Cell, OnceCell};
 use std::future::{poll_fn, Future};
@@ -27,12 +27,12 @@ use super::{line, Queue};
 /// A request that has waited for longer than this was queued.
 const IN_LINE: Duration = Duration::from_millis(100);
 
-/// Bytes of a response that the worker takes at a time.
+/// Bytes of a response that are sent at a time.
 const PIECE: usize = 64 * 1024;
 
-/// What runs the requests of a process.
+/// Runs the requests of a process.
 pub(crate) trait Runs {
-    /// Dropping the future tells PHP that the client has left.
+    /// Dropping the future tells PHP that the client has disconnected.
     fn run(
         &self,
         request: Request,
@@ -43,8 +43,9 @@ pub(crate) trait Runs {
     fn unfinished(&self) -> usize;
 }
 
-/// Serves from the queue until the server ends and no worker is left, at most `drain` long. Who was queued for
-/// longer than `wait` is refused. `tell` is called with what the master is to know.
+/// Serves from the queue until the process is replaced, or the server ends and no worker is left, for which it waits at
+/// most `drain`. Requests that were queued for longer than `wait` are refused. `tell` is called with news for the
+/// master.
 pub(crate) async fn serve<P: Runs>(
     queue: &Queue,
     php: &P,
@@ -62,13 +63,13 @@ pub(crate) async fn serve<P: Runs>(
                 one(stream, php, wait).await;
                 tell(News::Served);
             }
-            // Perhaps for a signal: the event loop has to look.
+            // Perhaps because of a signal: lets the event loop handle it.
             None => {
                 tokio::time::sleep(Duration::from_millis(1)).await;
                 tell(News::Idle);
             }
         }
-        // Whoever waits for a signal that has come goes first.
+        // Lets tasks run that wait for a signal.
         tokio::task::yield_now().await;
     }
     if replaced.get() {
@@ -87,28 +88,28 @@ pub(crate) async fn serve<P: Runs>(
     }
 }
 
-/// What happens to a process that its master wants to know of.
+/// Events in a process that are reported to its master.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum News<'a> {
     /// It is about to take its first request.
     Ready,
     /// It has finished one.
     Served,
-    /// None has come for a while.
+    /// There was no request for a while.
     Idle,
-    /// There may be orders. The flag is for that to take no more requests.
+    /// There may be orders. The flag is set by the order to take no more requests.
     Orders(&'a Cell<bool>),
 }
 
-/// What a process was told.
+/// What a process was told to do.
 struct Signals {
     /// SIGTERM: the server ends.
     ending: Rc<Cell<bool>>,
-    /// By order, of which SIGUSR1 tells: another process serves in its place.
+    /// By an order, announced with SIGUSR1: another process serves in its place.
     replaced: Rc<Cell<bool>>,
 }
 
-/// Those that are the master's to act on are caught already.
+/// Signals that only the master handles are caught already.
 fn watch_signals(tell: Rc<impl Fn(News<'_>) + 'static>) -> io::Result<Signals> {
     let (mut terminate, mut orders) = (
         signal(SignalKind::terminate())?,
@@ -129,9 +130,9 @@ fn watch_signals(tell: Rc<impl Fn(News<'_>) + 'static>) -> io::Result<Signals> {
     Ok(Signals { ending, replaced })
 }
 
-/// One request, to the end of what PHP does for it.
+/// Serves one request, until PHP has finished it.
 async fn one<P: Runs>(stream: std::os::unix::net::UnixStream, php: &P, wait: Duration) {
-    // Whatever goes wrong here is the connection's end, which the worker understands.
+    // Any error closes the connection, which the worker handles.
     let _ = exchange(stream, php, wait).await;
     while php.unfinished() > 0 {
         tokio::time::sleep(Duration::from_millis(1)).await;
@@ -177,7 +178,8 @@ async fn exchange<P: Runs>(
             sender = Some(pieces);
         }
     }
-    // A client that leaves at once has fired and forgotten, and the script runs; nobody waits for a request that was queued.
+    // If the client has disconnected from a queued request, it is dropped. If it disconnects at once, it does not wait
+    // for the response, and the script runs.
     if waited > IN_LINE && !frames.is_open() {
         return Ok(());
     }
@@ -197,7 +199,7 @@ type Trailers = Rc<OnceCell<HeaderMap>>;
 
 fn note(trailers: &Trailers, ending: Bytes) {
     if let Some(found) = head::read_trailers(ending) {
-        // There is one end.
+        // There is only one end.
         let _ = trailers.set(found);
     }
 }
@@ -219,7 +221,7 @@ async fn whole(frames: &mut Frames, trailers: &Trailers) -> io::Result<Bytes> {
 
 type Piece = Result<Bytes, BoxError>;
 
-/// Passes a streamed body on, no faster than PHP reads it. Returns when the client has left.
+/// Passes on a streamed body, no faster than PHP reads it. Returns when the client has disconnected.
 async fn receive(frames: &mut Frames, mut body: Option<mpsc::Sender<Piece>>, trailers: &Trailers) {
     loop {
         let frame = frames.next().await;
@@ -276,7 +278,8 @@ async fn send(response: Response<ResponseBody>, output: &mut OwnedWriteHalf) -> 
                 Ok(bytes) => {
                     for piece in bytes.chunks(PIECE) {
                         put(&mut out, DATA, piece);
-                        // All of it is in memory already, but not twice, and not in the worker's.
+                        // If the length is unknown, sends each piece at once, so that the body is not in memory twice,
+                        // nor all of it in the worker's.
                         if length.is_none() {
                             output.write_all(&out).await?;
                             out.clear();
@@ -296,6 +299,6 @@ async fn send(response: Response<ResponseBody>, output: &mut OwnedWriteHalf) -> 
             }
         }
     }
-    // What is complete goes in one write.
+    // A complete response is sent with one write.
     output.write_all(&out).await
 }

@@ -1,13 +1,13 @@
-//! Frames: a byte for the kind, four for the length of what follows (little endian). Both directions use the same.
+//! Frames: one byte for the kind, four for the length of the payload (little endian). The same in both directions.
 //!
 //! ```text
-//! HEAD  DATA…  END       whole; trailers are in the last one
+//! HEAD  DATA…  END       complete; trailers are in the last frame
 //! HEAD  DATA…  BROKEN    the sender could not get the rest
 //! ```
 //!
-//! A closed connection means that the other side has left (a client) or died (a process).
+//! A closed connection means that the client has disconnected, or that the process has died.
 //!
-//! Not FastCGI: both ends are the same binary, and a request arrives as the engine wants it, without translation.
+//! Not FastCGI: both ends are the same binary, and a request arrives in the engine's form, without conversion.
 
 use std::future::poll_fn;
 use std::io;
@@ -44,7 +44,7 @@ impl Frames {
         }
     }
 
-    /// The next frame; `UnexpectedEof` when the other side is gone. Cancel-safe.
+    /// The next frame; `UnexpectedEof` when the other side has closed the connection. Cancel-safe.
     pub(crate) async fn next(&mut self) -> io::Result<(u8, Bytes)> {
         poll_fn(|cx| self.poll_next(cx)).await
     }
@@ -59,7 +59,8 @@ impl Frames {
                 Ok(0) => return Poll::Ready(Err(io::ErrorKind::UnexpectedEof.into())),
                 Ok(_) => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    // Registers the waker. Ready although nothing was there: it was stale, and is asked again.
+                    // Registers the waker. If it is ready although there was nothing to read, the readiness was stale:
+                    // try again.
                     match self.stream.as_ref().poll_read_ready(cx) {
                         Poll::Ready(Ok(())) => {}
                         Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
@@ -82,7 +83,7 @@ impl Frames {
         Some((kind, self.buffer.split_to(length).freeze()))
     }
 
-    /// False if the other side has closed the connection, as far as is known right now.
+    /// False if the other side has closed the connection, as far as is known now.
     pub(crate) fn is_open(&mut self) -> bool {
         !matches!(self.stream.try_read_buf(&mut self.buffer), Ok(0))
     }

@@ -1,4 +1,4 @@
-//! The plain processes of a reload: each is replaced by a successor that has booted the new version.
+//! The plain processes in a reload: each is replaced by a successor that has booted the new version.
 
 use super::{Stage, ACKNOWLEDGE};
 use crate::state::{Action, Id, Now, State};
@@ -12,7 +12,7 @@ impl State {
         }
     }
 
-    /// Starts the successor in the next plain seat; goes on when there is none.
+    /// Starts the successor in the next plain seat; begins the next stage if there is none.
     pub(super) fn replace_plain(&mut self, now: Now) -> Vec<Action> {
         let Some(reload) = &mut self.reload else {
             return Vec::new();
@@ -56,7 +56,7 @@ impl State {
         }
         if let Some(reload) = &mut self.reload {
             if let Stage::Replacing(seats) = &mut reload.stage {
-                // Else it was started just before, and may have read the old files.
+                // Otherwise it was started just before the reload, and may have read old files.
                 if process.generation >= reload.number {
                     seats.pop_front();
                 }
@@ -73,7 +73,7 @@ impl State {
         self.advance_reload(now)
     }
 
-    /// Does a plain process still take requests for an older version?
+    /// Whether a plain process still takes requests for an older version.
     pub(super) fn is_line_shared(&self) -> bool {
         self.processes.values().any(|process| {
             self.seats[process.seat].plain

@@ -1,4 +1,4 @@
-//! What is served: by what is in a folder, by a mode, by a file of configuration.
+//! What is served, depending on the contents of a folder, the mode, and the configuration file.
 
 use super::super::tables::{self, Keys};
 use super::*;
@@ -102,10 +102,10 @@ fn names_in_a_file_start_from_its_folder() {
     }
 }
 
-/// PHP changes the working directory: a relative path would be another one in the next request.
+/// PHP changes the working directory: a relative path would mean another file in the next request.
 #[test]
 fn paths_are_absolute_wherever_they_are_said() {
-    // What is there in the working directory of this test, too.
+    // These files exist in the working directory of this test, too.
     let folder = Folder::with(&[("app.php", ""), ("src/main.rs", ""), ("surus.toml", "")]);
     let here = std::env::current_dir().expect("a working directory");
     let mut keys = 0;

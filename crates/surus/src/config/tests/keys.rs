@@ -1,4 +1,4 @@
-//! What keys mean, wherever they are set, and who wins.
+//! The meaning of keys, wherever they are set, and which source wins.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! What is wrong in a configuration, and what is said of it.
+//! Errors in a configuration, and their messages.
 
 use super::*;
 
@@ -44,7 +44,7 @@ fn mistakes_are_named() {
     assert!(folder.serve("{} --workers 0", &[]).is_err());
 }
 
-/// Whoever comes from nginx or php-fpm, or writes a key into the wrong table, is told where it belongs.
+/// For keys of nginx or php-fpm, and for keys in the wrong table, the message says where they belong.
 #[test]
 fn keys_in_the_wrong_place_are_led_to_the_right_one() {
     for (text, parts) in [
@@ -210,7 +210,7 @@ fn what_changes_nothing_is_said() {
     }
 }
 
-/// One of a list needs no brackets, a port no quotes.
+/// A single value of a list needs no brackets, a port no quotes.
 #[test]
 fn one_value_is_a_list() {
     let text = "[server]\nlisten = 8099\ntrusted_proxies = \"10.0.0.0/8\"\n[app.a]\nallowed_hosts = \"a.example\"\n\
@@ -255,7 +255,7 @@ fn unknown_names_are_refused_wherever_they_stand() {
         secret.starts_with("SURUS_PHP: expected a table") && !secret.contains("hunter2"),
         "{secret}"
     );
-    // Kubernetes' own, and what is read elsewhere.
+    // Variables of Kubernetes, and those that are read elsewhere.
     for fine in [
         "SURUS_PORT",
         "SURUS_PORT_80_TCP",

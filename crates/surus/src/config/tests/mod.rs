@@ -1,4 +1,4 @@
-//! Configurations of folders made for the test, with flags and an environment of its own.
+//! Configurations of folders made for each test, with its own flags and environment.
 
 mod found;
 mod keys;
@@ -14,7 +14,7 @@ use clap::Parser;
 use super::*;
 use crate::cli::{Cli, Command};
 
-/// A folder of its own, removed when dropped.
+/// A temporary folder, removed when dropped.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -75,7 +75,7 @@ fn classic(root: PathBuf) -> Entry {
     }
 }
 
-/// The line of this key in what `surus check` prints, with single spaces.
+/// The line of this key in the output of `surus check`, with single spaces.
 fn line(config: &Config, key: &str) -> String {
     let printed = config.to_toml();
     let (key, from) = match key.strip_prefix("isolates.") {

@@ -1,4 +1,4 @@
-//! What `surus check` prints: each value with where it comes from.
+//! The output of `surus check`: each value with its source.
 
 use super::*;
 

@@ -63,7 +63,7 @@ fn rows<T: Keys>(text: &mut String, values: &Table) {
     }
 }
 
-/// All tables, with the values of a server that is told nothing.
+/// All tables, with the values of a server without configuration.
 fn reference() -> String {
     let folder = Folder::with(&[("app.php", "<?php")]);
     let config = folder.serve("{}", &[]).expect("a configuration");
