@@ -1,4 +1,4 @@
-/* What every C file of the bridge is built on: PHP, the contract with Rust, and what differs between versions. */
+/* Included by every C file of the bridge: PHP, the contract with Rust, and differences between PHP versions. */
 #ifndef SURUS_BASE_H
 #define SURUS_BASE_H
 

@@ -6,7 +6,7 @@
  * Rules
  *  - Zend leaves functions by longjmp (zend_bailout). Every function here that enters Zend catches it, so Rust
  *    never sees one. A `surus_rs_*` function never calls back into Zend while it holds a value with a destructor.
- *  - One thread. Nothing here may be called from another one.
+ *  - One thread: nothing here may be called from another one.
  *  - Strings are `surus_str`: pointer and length, not NUL-terminated unless it says so, and borrowed: valid as long
  *    as the object they came from.
  */
@@ -24,39 +24,39 @@ typedef struct surus_task surus_task;       /* a stack that runs PHP: task.c */
 
 /* ---- Rust → C ------------------------------------------------------------------------------------------------ */
 
-/* For tests, before PHP is loaded: PHP's blocks come from malloc, one by one, and each knows its isolate. Slow. */
+/* For tests, before PHP is loaded: each block of PHP comes from malloc and records its isolate. Slow. */
 void surus_heap_check(void);
 /* Loads PHP: php_module_startup, once per process and before any fork. `ini` is php.ini text that wins over the
- * files. Returns 0, or -1 with a message in `error`. */
+ * ini files. Returns 0, or -1 with a message in `error`. */
 int surus_engine_start(const char *ini, char *error, size_t error_size);
 /* After fork, in the process that will run PHP: timers and signal handlers. `slice_us` is the CPU time after which a
  * computing task is asked to yield. */
 void surus_engine_enter_worker(uint64_t slice_us);
-/* How many persistent connections to one database the requests of an application have open at a time, 0: as many as they
- * want; and how long one waits for the next to be free. */
+/* The maximum number of persistent connections to one database that the requests of an application have open at a time,
+ * 0: no limit; and the maximum time that a request waits for a free one. */
 void surus_persistent_limits(unsigned places, double seconds);
-/* The environment of this process from now on, "NAME=value" each and NULL at the end; it is kept. Before this process has
- * isolates of its own. */
+/* Sets the environment of this process: "NAME=value" entries, then NULL; they must live as long as the process. Before
+ * this process makes its first isolate. */
 void surus_environment_set(char **entries);
 const char *surus_php_version(void);
 
 /* A new isolate: NULL when memory is short. `memory_limit` is ini text or NULL. */
 surus_isolate *surus_isolate_new(const char *memory_limit);
-/* The names of all settings, one after the other from `*next` = 0; NULL at the end. Before there are isolates. */
+/* The names of all settings, one per call, from `*next` = 0; NULL at the end. Before there are isolates. */
 const char *surus_setting_name(uint32_t *next);
-/* Isolates of this process find the self-test's script, and have the settings that it needs, whatever the site's are. Before
- * the first one. */
+/* Gives isolates of this process the self-test's script and the settings that it needs, whatever the site's settings
+ * are. Before the first isolate. */
 void surus_prepare_self_test(const char *script, size_t length);
 /* Frees everything the isolate owns. No task of it may be running or parked. `clean` is false after a failure that
  * left its heap in an unknown state: then no PHP destructor or connection shutdown runs. */
 void surus_isolate_free(surus_isolate *isolate, bool clean);
-/* In use, its peak, and taken from the system. */
+/* Bytes in use, their peak, and bytes taken from the system. */
 typedef struct { size_t memory_usage, memory_peak, memory_held; } surus_isolate_stats;
 surus_isolate_stats surus_isolate_memory(surus_isolate *isolate);
-/* Enter `a`, then `b` and so on: for measuring a switch. */
+/* Enters the isolate: to measure the cost of a switch. */
 void surus_isolate_touch(surus_isolate *isolate);
 
-/* How often state was swapped since the process began: none is while the same isolate, or the same fiber, goes on. */
+/* How often state was swapped since the process began. Resuming the last isolate, or the last fiber, swaps nothing. */
 typedef struct {
 	uint64_t isolates; /* entered */
 	uint64_t fibers;   /* whose state was put aside */
@@ -64,16 +64,17 @@ typedef struct {
 
 surus_swaps surus_count_swaps(void);
 
-/* The first loaded extension that must not run in isolates, unread ones among them, and why; NULL when there is none.
- * `next` starts at 0 and is moved on, so that all can be listed. */
+/* The first loaded extension that must not run in isolates, or that nobody has reviewed, and the reason; NULL when
+ * there is none. `next` starts at 0 and is advanced, so that all can be listed. */
 const char *surus_extension_for_processes(unsigned *next, const char **why);
-/* Remembers the variables of extensions that nobody has read; false when there are none. */
+/* Saves the variables of extensions that nobody has reviewed; false when there are none. */
 bool surus_watch_extensions(void);
-/* The first of them that has changed a variable since then, its module globals aside; NULL when none has. */
+/* The first of them that has changed a variable since then, except its module globals; NULL when none has. */
 const char *surus_watched_change(void);
 
-/* For tests: what changes from now on in the writable data of libraries, though no isolate has its own; false when not all
- * can be watched. To be looked at as often as it may change; written as lines that say who ran, behind what the file has. */
+/* For tests: records changes, from now on, in writable data of libraries that is not swapped with isolates; false when
+ * not all of it can be watched. surus_changes_look must be called whenever data may have changed; surus_changes_write
+ * appends lines to the file, each with `who`: the code that ran. */
 bool surus_changes_start(void);
 void surus_changes_look(void);
 bool surus_changes_write(const char *path, const char *who);
@@ -122,17 +123,17 @@ surus_event surus_task_resume(surus_task *task);
 surus_outcome surus_task_outcome(const surus_task *task);
 /* What surus_task_assign was called with last. */
 void *surus_task_exchange(const surus_task *task);
-/* Asks a parked or pre-empted task to end: its next resume unwinds PHP, `finally` blocks included. The second time
- * nothing of it may wait any more. */
+/* Cancels a parked or pre-empted task: its next resume unwinds PHP and runs `finally` blocks. After the second call the
+ * task may not wait any more. */
 void surus_task_cancel(surus_task *task, surus_cancel why);
-/* False when it was never asked to, or goes on in spite of it (ignore_user_abort). */
+/* False when it was not cancelled, or goes on in spite of it (ignore_user_abort). */
 bool surus_task_is_ending(const surus_task *task);
-/* A pre-empted or yielded task is not resumed again: as SURUS_ABANDONED. */
+/* Abandons a pre-empted or yielded task: it must not be resumed again, as after SURUS_ABANDONED. */
 void surus_task_give_up(surus_task *task);
 /* Writes a PHP backtrace of a parked task to the log with `title`. */
 void surus_task_backtrace(surus_task *task, const char *title);
 
-/* Where a task stands that does not run: "PDO::query() at /app/index.php:7". Returns the length of the text. */
+/* The position of a suspended task in its code: "PDO::query() at /app/index.php:7". Returns the length of the text. */
 size_t surus_task_place(surus_task *task, char *text, size_t size);
 /* The same of the code that runs, in surus_rs_stalled. */
 size_t surus_running_place(char *text, size_t size);
@@ -147,8 +148,8 @@ void surus_stall_note(void);
 /* Calls surus_rs_file with each file that the isolate has included. */
 void surus_isolate_files(surus_isolate *isolate, void *list);
 
-/* PHP as its command line program, for PHP's own tests: instead of surus_engine_start. Strings are NUL-terminated and
- * are kept by the caller for as long as the process lives. */
+/* Starts PHP as its command line program, for `surus php` and PHP's own tests: instead of surus_engine_start. Strings
+ * are NUL-terminated, and the caller keeps them until the process exits. */
 typedef struct {
 	const char *ini;        /* as for surus_engine_start */
 	const char *ini_path;   /* -c, or NULL */
@@ -157,7 +158,7 @@ typedef struct {
 } surus_command_line;
 int surus_command_line_start(const surus_command_line *options, char *error, size_t error_size);
 
-/* What a task with SURUS_RUN_SCRIPT runs; kept by the caller until it is done. */
+/* What a task with SURUS_RUN_SCRIPT runs; the caller keeps it until the task is done. */
 typedef struct {
 	const char *file;  /* the script, or NULL: standard input */
 	const char *code;  /* instead of a file, without a tag */
@@ -165,47 +166,49 @@ typedef struct {
 	char **argv;       /* the first one is the script's name */
 	uint32_t switches; /* so many times the task is pre-empted as early as PHP can be left */
 	bool lint;         /* only compile */
-	/* For each line of standard input, instead: `each`, or the file where that is NULL; `begin` before the first one and
-	 * `end` after the last one, where they are not NULL. */
+	/* If true, runs for each line of standard input: `each`, or the file if that is NULL; runs `begin` before the first
+	 * line and `end` after the last one, if they are not NULL. */
 	bool lines;
 	const char *begin, *each, *end;
 	bool quiet;        /* its output goes nowhere, and it has no STDIN, STDOUT, STDERR */
 } surus_invocation;
 void surus_task_set_script(surus_task *task, const surus_invocation *script);
-/* Of a task that is done. */
+/* The exit status of a task that is done. */
 int surus_task_exit_status(surus_task *task);
 
 /* ---- C → Rust, on PHP stacks --------------------------------------------------------------------------------- */
 
-/* True on a PHP stack where the engine may be left now: not while switching is blocked, not inside compilation of a
- * shared isolate. Also true where a cancelled request would be refused: surus_park then returns at once. */
+/* True on a PHP stack where the engine may be left now: not while switching is blocked, not while a fiber compiles or
+ * collects cycles. Also true for a cancelled request whose wait would be refused: surus_park then returns at once. */
 bool surus_can_park(void);
-/* The running call was refused a descriptor that select() cannot see, and the exception that says so is pending. */
+/* True if a descriptor was refused in the running call because select() cannot handle it; the exception is pending. */
 bool surus_select_is_refused(void);
-/* Leaves the PHP stack; returns when the task is resumed. Rust has noted what it waits for. The value says why the
- * task was cancelled, if it was: then the caller returns an error to PHP at once. */
+/* Leaves the PHP stack; returns when the task is resumed. Rust has recorded what the task waits for. Returns the reason
+ * if the task was cancelled: then the caller returns an error to PHP at once. */
 surus_cancel surus_park(void);
-/* The same for what cannot fail: for the caller to ask before whether the engine may be left. */
+/* The same for a wait that cannot fail: the caller checks first that the engine may be left. */
 void surus_park_for_lock(void);
-/* Waits until some lock of a C library was released, or the request was told to end. */
+/* Waits until some lock of a C library is released, or the request is cancelled. */
 void surus_rs_wait_for_lock(void);
 void surus_rs_lock_is_released(void);
-/* Lets others run for a few milliseconds, the longer the more `tries` there were; false when the request is to end. */
+/* Lets other tasks run for a few milliseconds, longer with more `tries`; false when the request must end. */
 bool surus_rs_pause(unsigned tries);
-/* Between two looks for a partner of interprocess communication; false when the request is to end. */
+/* Pauses between two checks for a partner of interprocess communication; false when the request must end. */
 bool surus_rs_nap_for_partner(unsigned tries);
-/* This process has done something that a partner may wait for. */
+/* Wakes these pauses: this process has done something that a partner may wait for. */
 void surus_rs_wake_partners(void);
-/* A connection to somebody who answers: no listening socket, no datagrams, no pair. And its end. */
+/* Whether it is a connection to a peer that answers: not a listening socket, datagram socket or socket pair. */
 bool surus_rs_is_conversation(int descriptor);
+/* Shuts such a connection down. */
 void surus_rs_sever(int descriptor);
-/* Whether what the running task does now was cut off: nothing is to be begun before its code goes on in a `finally`. */
+/* Whether the current operation of the running task was interrupted by its cancellation: nothing new may be started
+ * before its code goes on in a `finally`. */
 bool surus_is_over(void);
-/* Whether phpredis waits on this connection for an answer that nobody has asked for. */
+/* Whether phpredis waits on this connection for a reply to a command that it has not sent there. */
 bool surus_redis_waits_in_vain(int descriptor);
 /* After surus_stall_note. */
 void surus_rs_stalled(void);
-/* The exchange of the running task, NULL outside of one. */
+/* The exchange of the running task; NULL when no task runs. */
 void *surus_current_exchange(void);
 
 /* Request data. `script` (NUL-terminated) is the file a classic request or boot runs. */
@@ -216,55 +219,56 @@ typedef struct {
 	int proto_num;          /* 1000, 1001, 2000 */
 } surus_request_info;
 void surus_rs_request_info(void *exchange, surus_request_info *info);
-/* The i-th $_SERVER entry; false behind the last one. */
+/* The i-th $_SERVER entry; false after the last one. */
 bool surus_rs_server_variable(void *exchange, size_t i, surus_str *name, surus_str *value);
 /* A request header by lower-case name. */
 bool surus_rs_header(void *exchange, surus_str name, surus_str *value);
-/* The i-th request header; false behind the last one. */
+/* The i-th request header; false after the last one. */
 bool surus_rs_header_at(void *exchange, size_t i, surus_str *name, surus_str *value);
 /* The i-th path parameter of the matched route; empty where an optional part was left out. */
 bool surus_rs_path_parameter(void *exchange, size_t i, surus_str *name, surus_str *value);
 /* Index of the matched route, or -1 when the application is one handler. */
 int64_t surus_rs_route(void *exchange);
-/* Up to `size` bytes of the request body; 0 at its end. Parks while none has come. */
+/* Up to `size` bytes of the request body; 0 at its end. Parks until some have arrived. */
 void surus_rs_collect_body(void *exchange);
 size_t surus_rs_read_body(void *exchange, char *buffer, size_t size);
-/* True where the server has the whole body in one file, of `length` bytes, and nobody has read of it. It counts as read
- * then. */
+/* True if the server has the whole body in one file of `length` bytes and nothing of it was read. From then on it
+ * counts as read. */
 bool surus_rs_take_body_file(void *exchange, uint64_t *length);
-/* Up to `size` bytes of such a body; 0 at its end, and where the file cannot be read. Others may have their turn first. */
+/* Up to `size` bytes of such a body; 0 at its end, and if the file cannot be read. Other tasks may run first. */
 size_t surus_rs_read_body_at(void *exchange, uint64_t position, char *buffer, size_t size);
-/* From here on a body has marks in the place of files that the server has kept apart. */
+/* From now on the body that is read has marks in place of the files that the server has stored separately. */
 void surus_rs_mark_files(void *exchange);
-/* If this is a mark: the next write() of these bytes, which is told to be of `length` bytes, makes the file that is
- * written to the one that was kept. */
+/* If this is a mark: the next write() of these bytes turns the file that is written to into the stored one, of `length`
+ * bytes. */
 bool surus_rs_hand_over_file(void *exchange, surus_str mark, uint64_t *length);
-/* There will be no such write any more. */
+/* No such write() is expected any more. */
 void surus_rs_forget_file(void);
-/* Whether it has ended before its end: what was read must not be taken for all of it. */
+/* Whether the body was cut off: what was read must not be treated as the whole body. */
 bool surus_rs_body_failed(void *exchange);
-/* The i-th field that has followed the body; none before its end was read. */
+/* The i-th trailer field of the request; none before the end of the body was read. */
 bool surus_rs_trailer_at(void *exchange, size_t i, surus_str *name, surus_str *value);
 
-/* A place at which a request waits until another one of its thread calls it: 1, or its time is over: 0. -1: nothing may
- * wait here. A place is for one wait. */
+/* A ticket is for one wait of a request for another one of its thread. Returns 1 when that one has called the ticket, 0
+ * when the time is over or the request must end, and -1 where nothing may wait. */
 uint64_t surus_rs_ticket(void);
 int surus_rs_wait_for_call(uint64_t ticket, double seconds);
 void surus_rs_call_ticket(uint64_t ticket);
 
-/* Parks for a moment between two tries to lock a file, longer with each; false when the request is to end. */
+/* Parks for a moment between two tries to lock a file, longer with each try; false when the request must end. */
 bool surus_rs_nap_for_lock(unsigned tries);
 
-/* Response. The head goes first, once; writing may park while the client is slow. False: the client has left. */
+/* Response. The head is sent first, once; writing may park while the client is slow. False: the client has
+ * disconnected. */
 void surus_rs_send_head(void *exchange, int status);
 /* An interim response (1xx) with "Name: value" lines; false if it cannot be sent now. */
 bool surus_rs_interim(void *exchange, int status, surus_str lines);
-/* Fields of the head. False: HTTP does not allow the name or the value, and it is left out. */
+/* Adds a header field. False: HTTP does not allow the name or the value, and the field is left out. */
 bool surus_rs_add_header(void *exchange, surus_str name, surus_str value);
 bool surus_rs_content_type(void *exchange, surus_str value);
-/* A field behind the body; "Trailer" has named it among the headers. */
+/* Adds a trailer field, which the header "Trailer" has announced. */
 bool surus_rs_add_trailer(void *exchange, surus_str name, surus_str value);
-/* Logs that a field was left out. `place` is that of the handler; empty: the script's. */
+/* Logs that a field was left out. `place` is the handler's place in the source; empty: the script's. */
 void surus_rs_note_left_out(void *exchange, surus_str name, surus_str place);
 bool surus_rs_write(void *exchange, const char *data, size_t size);
 bool surus_rs_flush(void *exchange);
@@ -273,18 +277,18 @@ void surus_rs_finish(void *exchange);
 
 /* An uncaught exception of a coroutine application; `trace` is empty outside of development. */
 void surus_rs_exception(void *exchange, int status, surus_str class_name, surus_str message, surus_str trace);
-/* The body ended before it was whole: one that is being sent is cut off, so that the client can tell. */
+/* The response body is incomplete: if it is being sent, the connection is cut off, so that the client can tell. */
 void surus_rs_cut_off(void *exchange);
 
-/* At boot: one route of the application. `methods` has commas or is "*"; `headers` has a line for each condition; `about`
- * is for people, `origin` the file and line where it is declared.
- * Without a pattern the route answers what no other does: `methods` is "404" or "405". */
+/* At boot: one route of the application. `methods` is separated by commas or is "*"; `headers` has a line for each
+ * condition; `about` is a description for people, `origin` the file and line where the route is declared.
+ * Without a pattern the route answers requests that match no other: `methods` is "404" or "405". */
 typedef struct { surus_str methods, pattern, host, headers, about, origin; int64_t index; } surus_route;
 void surus_rs_add_route(void *exchange, const surus_route *route);
 /* Whether errors are shown to clients. */
 bool surus_rs_is_dev(void *exchange);
 
-/* Validated input: surus-schema's input.rs says what a cell is. */
+/* Validated input: surus-schema's input.rs defines cells. */
 typedef enum {
 	SURUS_CELL_NULL = 0,
 	SURUS_CELL_FALSE = 1,
@@ -302,56 +306,59 @@ typedef enum {
 } surus_cell_kind;
 typedef struct { uint8_t kind, source; uint16_t class; uint32_t len; uint64_t bits; } surus_cell;
 typedef struct { const surus_cell *cells; const char *text[2]; } surus_input;
-/* At boot: the route takes input of this kind; the description is Surus\Schema\Boot's. Returns the input's slot in the
- * route, or -1 with a message. */
+/* At boot: the route takes input from this source; Surus\Schema\Boot makes the description. Returns the input's slot in
+ * the route, or -1 with a message. */
 enum { SURUS_FROM_JSON = 1, SURUS_FROM_FORM = 2, SURUS_FROM_QUERY = 4 };
 int surus_rs_add_input(void *exchange, int64_t route, int from, surus_str description, char *error, size_t error_size);
-/* At boot: messages in other languages, as JSON; false if it is none. */
+/* At boot: messages in other languages, as JSON; false if it is not valid. */
 bool surus_rs_add_messages(void *exchange, surus_str json);
 /* Valid until the request ends. */
 bool surus_rs_input(void *exchange, uint32_t slot, surus_input *input);
-/* Refuses input that breaks rules written in PHP: a JSON list of violations, beside those of the route's other input. */
+/* Refuses input that violates rules written in PHP. `violations` is a JSON list, added to those of the route's other
+ * input. */
 void surus_rs_refuse_input(void *exchange, uint32_t slot, surus_str violations);
-/* Why the request's input is refused: a status, a problem document, and the media types that the route takes if that is
- * what was wrong. False: it is not. Valid until the request ends. */
+/* Why the request's input is refused: a status, a problem document, and, if the media type was wrong, those that the
+ * route takes. False: it is not refused. Valid until the request ends. */
 typedef struct { int status; surus_str text, accepted; } surus_refusal;
 bool surus_rs_refusal(void *exchange, surus_refusal *refusal);
-/* At boot: PHP is entered for input of this route that is refused, too. */
+/* At boot: PHP runs for refused input of this route, too. */
 void surus_rs_guard_route(void *exchange, int64_t route);
-/* Takes tokens from a bucket that all workers share: `rate` a second, at most `burst`. Times are seconds. */
+/* Takes `cost` tokens from a bucket that all workers share and that fills at `rate` tokens a second, up to `burst`.
+ * Times are seconds. */
 typedef struct { bool allowed; int64_t remaining; double retry_after, reset_after; } surus_taken;
 void surus_rs_take_tokens(surus_str key, double rate, double burst, double cost, surus_taken *taken);
 
-/* The cache that all workers share: shared_cache/mod.rs. `now` and `until` are nanoseconds of the monotonic clock; `kind`
- * is what the writer has said. What is read is valid until the next call. */
+/* The cache that all workers share: shared_cache/mod.rs. `now` and `until` are nanoseconds of the monotonic clock;
+ * reading returns the `kind` of the write. The value read is valid until the next call. */
 bool surus_rs_cache_read(surus_str key, int64_t now, surus_str *value, int *kind);
 bool surus_rs_cache_write(surus_str key, surus_str value, int kind, int64_t until);
 bool surus_rs_cache_remove(surus_str key);
 bool surus_rs_cache_clear(surus_str prefix);
 
-/* What is wrong with a route's pattern; false if nothing is. Valid until the next call. */
+/* The error in a route's pattern; false if there is none. Valid until the next call. */
 bool surus_rs_pattern_error(surus_str pattern, surus_str *text);
 
-/* Signatures of JSON Web Tokens: callbacks/signatures.rs says what the parts of keys are. */
+/* Signatures of JSON Web Tokens: callbacks/signatures.rs describes the parts of keys. */
 bool surus_rs_verifies(surus_str algorithm, surus_str first, surus_str second, surus_str text, surus_str signature);
 /* False: the key cannot sign. The signature is valid until the next call. */
 bool surus_rs_sign(surus_str algorithm, surus_str key, surus_str text, surus_str *signature);
 
-/* An OpenAPI document from what Surus\Schema\OpenApi says; false: the text is what is wrong. Valid until the next call. */
+/* Makes an OpenAPI document from the description by Surus\Schema\OpenApi; false: `text` is an error message. Valid
+ * until the next call. */
 bool surus_rs_openapi(surus_str routes, surus_str *text);
-/* The page that shows one. */
+/* The HTML page that shows an OpenAPI document. */
 surus_str surus_rs_openapi_page(void);
-/* At boot: whether the document is what the application boots for; it is handed over. */
+/* At boot: whether the application boots only to make its OpenAPI document; and passes the document to Rust. */
 bool surus_rs_wants_openapi(void *exchange);
 void surus_rs_take_openapi(void *exchange, surus_str document);
 
-/* Applications that a script of the command line talks to: begin, declare routes to the exchange, end. The end takes the
- * exchange and returns the application, or NULL with a message. */
+/* Applications to which a script of the command line sends requests: call begin, declare routes to the exchange, call
+ * end. The end consumes the exchange and returns the application, or NULL with a message. */
 void *surus_rs_in_process_begin(void);
 void *surus_rs_in_process_end(void *exchange, char *error, size_t error_size);
 void surus_rs_in_process_free(void *application);
 /* Answers a request in a fiber of the running script's isolate; the script is parked meanwhile. `head` has lines
- * "name: value". False: the answer's body says what is wrong with the request. Valid until the next call. */
+ * "name: value". False: the answer's body describes the error in the request. Valid until the next call. */
 typedef struct { surus_str method, target, head, body; } surus_in_process_request;
 typedef struct { int status; surus_str head, body; } surus_in_process_answer;
 bool surus_rs_in_process_call(void *application, const surus_in_process_request *request, surus_in_process_answer *answer);
@@ -359,26 +366,26 @@ bool surus_rs_in_process_call(void *application, const surus_in_process_request 
 /* A source file of the Surus\ classes, by class name; false if there is none. */
 bool surus_rs_class_source(surus_str class_name, surus_str *file_name, surus_str *source);
 
-/* A file that an isolate has included; one that Surus\watch() was called with. */
+/* Reports a file that an isolate has included; a file that Surus\watch() was called with. */
 void surus_rs_file(void *list, surus_str file);
 void surus_rs_watch(surus_str file);
 
-/* A line of the application for the server's log. `severity` is a syslog priority, `level` its name for PSR-3, `context` a
- * JSON object or empty. `exchange` may be NULL. */
+/* Writes an entry of the application to the server's log. `severity` is a syslog priority, `level` its name in PSR-3,
+ * `context` a JSON object or empty. `exchange` may be NULL. */
 typedef struct { int severity; surus_str level, channel, message, context; } surus_log_entry;
 void surus_rs_log_entry(void *exchange, const surus_log_entry *entry);
-/* Whether one of this severity would be written. */
+/* Whether an entry of this severity would be written. */
 bool surus_rs_log_enabled(int severity);
-/* One line for the server's log. `level` is a syslog priority. */
+/* Writes one line to the server's log. `level` is a syslog priority. */
 void surus_rs_log(int level, surus_str message);
 
-/* Around a call on any thread in which libc reads the environment: no memory of it is freed meanwhile. Gives what to
- * end it with. */
+/* To be called before and after libc reads the environment, on any thread: no memory of it is freed meanwhile. The
+ * result of the first is the argument of the second. */
 unsigned surus_env_read_begin(void);
 void surus_env_read_end(unsigned reader);
 
-/* What a resolver's state (`struct __res_state`) says of how to ask; a search by such settings, by libc's own
- * `res_nsearch`, for every thread; and where its caller reads why it has failed (h_errno). */
+/* The query settings of a resolver's state (`struct __res_state`); a search with such settings, by libc's
+ * `res_nsearch`, on any thread; and storing the error (h_errno) where the caller reads it. */
 typedef struct {
 	int retrans, retry;
 	unsigned long options;

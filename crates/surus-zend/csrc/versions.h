@@ -10,7 +10,7 @@
 #endif
 
 /* 8.3 and newer check the C stack against these bounds, unless zend.max_allowed_stack_size is -1. They must describe the
- * stack that runs, which for a request that is parked inside a Fiber of its own is that one's. */
+ * running stack; for a request that was parked inside a PHP Fiber, this is the stack of that Fiber. */
 #if PHP_VERSION_ID >= 80300
 #define SURUS_STACK_FIELDS(X) X(EG, stack_base) X(EG, stack_limit)
 #define SURUS_PUT_STACK_LIMITS(base_field, limit_field, stack)                                    \
@@ -40,11 +40,11 @@
 #define SURUS_SAPI_EXTRA
 #endif
 
-/* disable_classes and its function end with 8.4. */
+/* 8.4 is the last version with disable_classes and its function. */
 #define SURUS_HAS_DISABLE_CLASSES (PHP_VERSION_ID < 80500)
 
-/* Newest releases unwind the request that hit its memory limit instead of leaving it by longjmp, and keep a mark that
- * lets no more PHP code run. The mark belongs to that request. */
+/* The newest releases unwind a request that has hit its memory limit instead of leaving it by longjmp, and set a mark
+ * that stops further PHP code. The mark belongs to that request. */
 #ifdef ZEND_HAS_OOM
 #define SURUS_OOM_FIELD(X) X(EG, delayed_oom)
 #define SURUS_HAS_OOM() ZEND_HAS_OOM()
@@ -55,14 +55,14 @@
 #define SURUS_CLEAR_OOM() ((void)0)
 #endif
 
-/* Up to 8.3, php-cli's cache of patterns lies on the heap of its one request. */
+/* Up to 8.3, php-cli's cache of patterns is on the heap of its only request. */
 #if PHP_VERSION_ID >= 80400
 #define SURUS_PCRE_CACHE_IS_OF_REQUEST(globals) ((void)(globals), false)
 #else
 #define SURUS_PCRE_CACHE_IS_OF_REQUEST(globals) ((globals)->per_request_cache)
 #endif
 
-/* What mt_srand() has seeded: on the heap up to 8.3. */
+/* The state that mt_srand() seeds: on the heap up to 8.3. */
 #if PHP_VERSION_ID >= 80400
 #define SURUS_RANDOM_STATE() ((void *)&RANDOM_G(mt19937))
 #define SURUS_RANDOM_SIZE sizeof(php_random_status_state_mt19937)
@@ -71,21 +71,21 @@
 #define SURUS_RANDOM_SIZE (php_random_algo_mt19937.state_size)
 #endif
 
-/* Properties with hooks are not written at their place. */
+/* Properties with hooks must not be written directly into their slot. */
 #if PHP_VERSION_ID >= 80400
 #define SURUS_IS_PLAIN_PROPERTY(property) ((property)->hooks == NULL)
 #else
 #define SURUS_IS_PLAIN_PROPERTY(property) true
 #endif
 
-/* Further standard handlers of settings, and what they keep. */
+/* More standard handlers of settings, and the size of what they store. */
 #if PHP_VERSION_ID >= 80400
 #define SURUS_STR_HANDLERS {OnUpdateStr, sizeof(zend_string *)}, {OnUpdateStrNotEmpty, sizeof(zend_string *)},
 #else
 #define SURUS_STR_HANDLERS
 #endif
 
-/* What mb_output_handler() keeps from call to call: type and field of mbstring's globals. */
+/* What mb_output_handler() keeps between calls: type and name of fields of mbstring's globals. */
 #if PHP_VERSION_ID >= 80300
 #define SURUS_MB_OUTPUT(X) X(bool, outconv_enabled) X(unsigned int, outconv_state)
 #define SURUS_MB_HAS_OUTPUT(globals) ((globals)->outconv_enabled)

@@ -10,10 +10,13 @@ use Surus\Http\Request;
 use Surus\Http\Response;
 use Surus\Schema\SecurityScheme;
 
-/** Name and password with each request (RFC 7617). Over HTTPS only, and behind a rate limit. */
+/** Name and password with each request (RFC 7617). Use it only over HTTPS and with a rate limit. */
 final class BasicAuth implements Middleware, SecurityScheme
 {
-    /** @param \Closure(string, string): mixed $verify the user of this name and password, or null; password_verify() takes its time on purpose */
+    /**
+     * @param \Closure(string, string): mixed $verify the user with this name and password, or null; password_verify()
+     *     is slow on purpose
+     */
     public function __construct(private readonly \Closure $verify, private readonly string $realm = 'Restricted')
     {
         if (preg_match('/^[\x20\x21\x23-\x5b\x5d-\x7e]*$/D', $realm) !== 1) {

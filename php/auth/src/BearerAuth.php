@@ -10,12 +10,12 @@ use Surus\Http\Request;
 use Surus\Http\Response;
 use Surus\Schema\SecurityScheme;
 
-/** A token in the header Authorization (RFC 6750). One in the address is not read: addresses are logged. */
+/** A token in the header Authorization (RFC 6750). A token in the URL is ignored: URLs are logged. */
 final class BearerAuth implements Middleware, SecurityScheme
 {
     /**
      * @param \Closure(string): mixed $verify the user of this token, or null: {@see Jwt::verify()}, or a look-up by the token's hash
-     * @param bool $optional a request without a token is let through, as nobody's; one with a wrong token is not
+     * @param bool $optional requests without a token are allowed, without a user; those with a wrong token are refused
      */
     public function __construct(private readonly \Closure $verify, private readonly bool $optional = false)
     {

@@ -7,13 +7,13 @@ namespace Surus\Auth;
 use Surus\Http\HttpException;
 use Surus\Http\Request;
 
-/** Who may do what. What is not declared nobody may. */
+/** Permissions of users: only declared abilities exist, and without a user everything is forbidden. */
 final class Gate
 {
     /** @var array<string, \Closure> */
     private array $abilities = [];
 
-    /** @param \Closure(mixed, mixed...): bool $rule from the user and what it is about */
+    /** @param \Closure(mixed, mixed...): bool $rule gets the user and the objects of the action */
     public function define(string $ability, \Closure $rule): static
     {
         $this->abilities[$ability] = $rule;
@@ -21,7 +21,7 @@ final class Gate
         return $this;
     }
 
-    /** Whether the request's user may. Nobody who is not known may do anything. */
+    /** Whether the request's user has this permission; false without a user. */
     public function allows(Request $request, string $ability, mixed ...$about): bool
     {
         $rule = $this->abilities[$ability] ?? throw new \LogicException("There is no ability \"$ability\"");
@@ -30,7 +30,7 @@ final class Gate
         return $user !== null && $rule($user, ...$about) === true;
     }
 
-    /** @throws HttpException 401 for nobody, 403 for who may not */
+    /** @throws HttpException 401 without a user, 403 without the permission */
     public function authorize(Request $request, string $ability, mixed ...$about): void
     {
         if (!$this->allows($request, $ability, ...$about)) {

@@ -7,8 +7,8 @@ namespace Surus\Auth;
 use Surus\Security\Vault;
 
 /**
- * Issues and verifies signed JSON Web Tokens (RFC 7519). What a key is for is the key's own word, never the token's: "none", and a
- * public key that is taken for a secret, get nowhere.
+ * Issues and verifies signed JSON Web Tokens (RFC 7519). The algorithm is determined by the key, never by the token:
+ * "none", and a public key used as a secret, are refused.
  */
 final class Jwt
 {
@@ -16,8 +16,8 @@ final class Jwt
 
     /**
      * @param Keys $keys
-     * @param string $issuer what `iss` must be
-     * @param string $audience what `aud` must be or have
+     * @param string $issuer the required value of `iss`
+     * @param string $audience the required value, or item, of `aud`
      * @param int $leeway seconds by which clocks may differ
      */
     public function __construct(
@@ -31,7 +31,7 @@ final class Jwt
     /**
      * A token with these claims, and `iss`, `aud`, `iat` and `exp`; signed by the first key that can sign.
      *
-     * @param array<string, mixed> $claims `sub`: whose it is; anybody who has the token can read them
+     * @param array<string, mixed> $claims `sub` is the user; everybody who has the token can read them
      * @param int $seconds for which it is valid
      */
     public function issue(array $claims, int $seconds = 3600): string
@@ -45,7 +45,7 @@ final class Jwt
         return $text . '.' . Vault::encode($key->sign($text));
     }
 
-    /** @return array<string, mixed>|null the claims; null if anything is not right */
+    /** @return array<string, mixed>|null the claims; null if the token is not valid */
     public function verify(#[\SensitiveParameter] string $token): ?array
     {
         $parts = explode('.', $token);
@@ -54,7 +54,7 @@ final class Jwt
         }
         $header = self::json($parts[0]);
         $signature = Vault::decode($parts[2]);
-        // Extensions that must be understood are not.
+        // `crit`: extensions that must be understood are not supported.
         if ($header === null || $signature === null || isset($header['crit']) || !is_string($header['alg'] ?? null)) {
             return null;
         }

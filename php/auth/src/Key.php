@@ -13,9 +13,9 @@ use function Surus\Internal\verifies;
 final class Key
 {
     /**
-     * @param string $first a secret; of a public key its modulus or its first coordinate, in bytes, the highest first
+     * @param string $first a secret; for a public key its modulus or its first coordinate, in big-endian bytes
      * @param string $second its exponent or its second coordinate
-     * @param ?string $private what signs: the secret, or a private key in PKCS #8
+     * @param ?string $private the key for signing: the secret, or a private key in PKCS #8
      */
     private function __construct(
         public readonly string $algorithm,
@@ -26,7 +26,7 @@ final class Key
     ) {
     }
 
-    /** HS256: who can verify can sign. At least 32 bytes. */
+    /** HS256: everyone who can verify can also sign. At least 32 bytes. */
     public static function secret(#[\SensitiveParameter] string $secret, ?string $id = null): self
     {
         if (strlen($secret) < 32) {

@@ -9,15 +9,15 @@ use Psr\SimpleCache\CacheInterface;
 /**
  * Keys for {@see Jwt}: given here, or those of a provider's JWKS document.
  *
- * The document is read when the first token comes, again when it is old, and when a token names a key that it has not: a
- * provider that changes its keys is followed. It is never read more often than the pause allows, whatever tokens say, and
- * once for all requests that wait for it. While the provider does not answer, the keys that are known are good for another hour.
+ * The document is read for the first token, again when it is old, and when a token names an unknown key, since
+ * providers change their keys. It is never read more often than the pause allows, whatever tokens contain, and once for
+ * all requests that wait for it. While the provider does not answer, the known keys stay valid for another hour.
  */
 final class Keys
 {
     private const STALE = 3600;
 
-    /** When the document was read, and when somebody has tried to; seconds of the clock that machines share. */
+    /** When the document was read, and when this was last tried; Unix time in seconds. */
     private float $readAt = -INF;
     private float $triedAt = -INF;
     private bool $reading = false;
@@ -34,10 +34,10 @@ final class Keys
     }
 
     /**
-     * @param string $url where the document is: an https address of a provider that is trusted, or http of this machine
+     * @param string $url of the document: an https address of a trusted provider, or http on this machine
      * @param int $maxAge seconds after which it is read again
-     * @param int $pause seconds between two looks at it at least
-     * @param ?CacheInterface $cache where workers share it
+     * @param int $pause minimum seconds between two reads
+     * @param ?CacheInterface $cache in which workers share it
      */
     public static function jwks(string $url, int $maxAge = 600, int $pause = 60, ?CacheInterface $cache = null): self
     {
@@ -45,9 +45,9 @@ final class Keys
     }
 
     /**
-     * @param string $document a JSON Web Key Set (RFC 7517); keys of other kinds are left out
+     * @param string $document a JSON Web Key Set (RFC 7517); keys of unsupported kinds are left out
      *
-     * @throws \InvalidArgumentException if it is none
+     * @throws \InvalidArgumentException if it is not a JSON Web Key Set
      */
     public static function document(string $document): self
     {
@@ -99,12 +99,12 @@ final class Keys
             }
         }
         if ($now - $this->readAt > $provider->maxAge + self::STALE) {
-            // Nobody has said for a long time that they are still good.
+            // The keys were not confirmed for too long.
             $this->keys = [];
         }
     }
 
-    /** For another request, which is reading. */
+    /** Waits for another request that is reading the document. */
     private function wait(): void
     {
         $until = microtime(true) + 2 * Provider::TIMEOUT;

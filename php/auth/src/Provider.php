@@ -7,22 +7,22 @@ namespace Surus\Auth;
 use Psr\SimpleCache\CacheInterface;
 
 /**
- * Where a JWKS document is.
+ * Reads a JWKS document from its provider.
  *
  * @internal
  */
 final class Provider
 {
-    /** Seconds in which all of the document must have come. */
+    /** The time in which the whole document must arrive, in seconds. */
     public const TIMEOUT = 5.0;
 
     private const MAX_BYTES = 262_144;
 
     /**
      * @param int $maxAge seconds after which the document is read again
-     * @param int $pause seconds between two looks at it at least
+     * @param int $pause minimum seconds between two reads
      *
-     * @throws \InvalidArgumentException for an address that anybody on the way could answer for
+     * @throws \InvalidArgumentException for an address without protection against an attacker in the network
      */
     public function __construct(
         private readonly string $url,
@@ -36,9 +36,9 @@ final class Provider
     }
 
     /**
-     * @param float $known when the document that is known was read
+     * @param float $known when the known document was read
      *
-     * @return array{string, float}|null the document, and when it was read; null if it is not to be had
+     * @return array{string, float}|null the document, and when it was read; null if it is not available
      */
     public function read(float $known): ?array
     {
@@ -46,7 +46,7 @@ final class Provider
         $shared = $this->cache?->get($key);
         if (is_array($shared) && is_string($shared[0] ?? null) && is_float($shared[1] ?? null)) {
             $age = microtime(true) - $shared[1];
-            // Another worker has read it: later than this one, or a moment ago.
+            // Another worker has read it: after this one, or within the pause.
             if ($age <= $this->maxAge && ($shared[1] > $known || $age < $this->pause)) {
                 return [$shared[0], $shared[1]];
             }

@@ -11,10 +11,10 @@ use Surus\Http\Response;
 use Surus\Security\Vault;
 
 /**
- * Logs in again who has asked to be remembered: behind {@see SessionAuth}.
+ * Logs users in again who have asked to be remembered: inside {@see SessionAuth}.
  *
- * The cookie is good once. It has a series and a token; of the token only a hash is kept. A known series with another
- * token is a cookie that somebody has copied and used: then the whole series ends, for both of them.
+ * The cookie is valid once. It has a series and a token; only a hash of the token is stored. A known series with
+ * another token means that the cookie was copied and used: then the whole series ends, for both clients.
  */
 final class RememberMe implements Middleware
 {
@@ -29,7 +29,7 @@ final class RememberMe implements Middleware
     ) {
     }
 
-    /** Beside {@see SessionAuth::login()}: this visitor wants to be remembered. */
+    /** To be called with {@see SessionAuth::login()}: this user wants to be remembered. */
     public static function remember(Request $request, string|int $id): void
     {
         $request->setAttribute(self::REMEMBER, $id);

@@ -4,19 +4,19 @@ declare(strict_types=1);
 
 namespace Surus\Auth;
 
-/** Where {@see RememberMe} keeps its series: a table of the application. */
+/** Stores the series of {@see RememberMe}: a table of the application. */
 interface RememberStore
 {
     /** @return array{id: string|int, hash: string, until: int}|null */
     public function find(string $series): ?array;
 
     /**
-     * In place of what the series had.
+     * Stores the series, replacing its old data.
      *
      * @param int $until Unix time
      */
     public function save(string $series, string|int $id, string $hash, int $until): void;
 
-    /** One that is not there is no error. */
+    /** A missing series is not an error. */
     public function delete(string $series): void;
 }

@@ -10,10 +10,10 @@ use Surus\Http\Request;
 use Surus\Http\Response;
 use Surus\Schema\RequiresUser;
 
-/** Lets nobody through who is not known: to the login page with a browser, 401 otherwise. */
+/** Refuses requests without a user: browsers are redirected to the login page, other clients get 401. */
 final class RequireUser implements Middleware, RequiresUser
 {
-    /** @param string|null $login path of the login page, which finds where to go `back` to in its query string */
+    /** @param string|null $login path of the login page, which gets the path to return to as query parameter `back` */
     public function __construct(private readonly ?string $login = null)
     {
     }

@@ -10,17 +10,17 @@ use Surus\Http\Response;
 use Surus\Middleware\Sessions;
 use Surus\Schema\UserOfSession;
 
-/** Who has logged in, remembered by the session. Behind {@see Sessions}; whether somebody must be is {@see RequireUser}'s. */
+/** The logged-in user, stored in the session: inside {@see Sessions}. {@see RequireUser} makes a user required. */
 final class SessionAuth implements Middleware, UserOfSession
 {
     private const KEY = '_user';
 
-    /** @param \Closure(string|int): mixed $find the user with this id, or null if there is none any more */
+    /** @param \Closure(string|int): mixed $find the user with this id, or null if the user no longer exists */
     public function __construct(private readonly \Closure $find)
     {
     }
 
-    /** After the password was right. The session gets another id: one that an attacker has planted is worth nothing. */
+    /** To be called after the password was verified. The session gets another id, which prevents session fixation. */
     public static function login(Request $request, string|int $id, mixed $user): void
     {
         $session = Sessions::of($request);
@@ -29,7 +29,7 @@ final class SessionAuth implements Middleware, UserOfSession
         User::set($request, $user);
     }
 
-    /** Ends the session, here and in the browser. */
+    /** Ends the session, on the server and in the browser. */
     public static function logout(Request $request): void
     {
         Sessions::of($request)->destroy();

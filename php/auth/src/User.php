@@ -7,16 +7,16 @@ namespace Surus\Auth;
 use Surus\Http\HttpException;
 use Surus\Http\Request;
 
-/** Who has sent a request: whatever the application's own functions have returned. */
+/** The user of a request: any value that the application's functions have returned. */
 final class User
 {
-    /** Null if nobody is known. */
+    /** The user; null if there is none. */
     public static function of(Request $request): mixed
     {
         return $request->attribute(self::class);
     }
 
-    /** @throws HttpException 401 if nobody is known */
+    /** @throws HttpException 401 if there is no user */
     public static function required(Request $request): mixed
     {
         return self::of($request) ?? throw new HttpException(401);

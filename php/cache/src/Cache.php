@@ -7,22 +7,22 @@ namespace Surus\Cache;
 use Psr\SimpleCache\CacheInterface;
 
 /**
- * What the caches have in common (PSR-16). Keys are texts without any of `{}()/\@:`, of up to 512 bytes.
+ * The common part of the caches (PSR-16). Keys are texts without any of `{}()/\@:`, of up to 512 bytes.
  *
- * Parameters have no types so that it fits every version of psr/simple-cache.
+ * Parameters have no types, so that it is compatible with every version of psr/simple-cache.
  */
 abstract class Cache implements CacheInterface
 {
     /**
      * @param list<string> $keys
      *
-     * @return array<array-key, mixed> the values of those that are there
+     * @return array<array-key, mixed> the values of existing keys
      */
     abstract protected function read(array $keys): array;
 
     /**
      * @param array<array-key, mixed> $values
-     * @param ?int $seconds more than 0; null: as long as there is room
+     * @param ?int $seconds more than 0; null: no time limit
      */
     abstract protected function write(array $values, ?int $seconds): bool;
 
@@ -30,7 +30,7 @@ abstract class Cache implements CacheInterface
     abstract protected function remove(array $keys): bool;
 
     /**
-     * The value, made now if it is not there.
+     * The cached value; if there is none, it is made now.
      *
      * @param \Closure(): mixed $make
      */
@@ -84,7 +84,7 @@ abstract class Cache implements CacheInterface
     {
         $all = [];
         foreach (self::each($values) as $key => $value) {
-            // An array has made integers of such keys.
+            // PHP's arrays convert numeric keys to integers.
             $all[self::key(is_int($key) ? (string) $key : $key)] = $value;
         }
 

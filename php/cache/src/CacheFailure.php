@@ -6,7 +6,7 @@ namespace Surus\Cache;
 
 use Psr\SimpleCache\CacheException;
 
-/** The server that keeps the cache does not answer as it should. */
+/** The cache server does not work correctly. */
 final class CacheFailure extends \RuntimeException implements CacheException
 {
 }

@@ -6,7 +6,7 @@ namespace Surus\Cache;
 
 use Psr\SimpleCache\InvalidArgumentException;
 
-/** No key, or no time to live. */
+/** An invalid key or time to live. */
 final class InvalidCacheArgument extends \InvalidArgumentException implements InvalidArgumentException
 {
 }

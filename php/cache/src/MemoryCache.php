@@ -5,19 +5,19 @@ declare(strict_types=1);
 namespace Surus\Cache;
 
 /**
- * A cache in the memory of the worker, for all of its requests; a reload begins with an empty one. Where there is no
- * more room, what was not asked for the longest time goes.
+ * A cache in the memory of the worker, for all of its requests; after a reload it is empty. When it is full, the least
+ * recently used values are removed.
  */
 final class MemoryCache extends Cache
 {
-    /** @var array<array-key, array{mixed, bool, float, int}> value, whether it is serialized, until when, bytes; the next to go first */
+    /** @var array<array-key, array{mixed, bool, float, int}> value, is serialized, expiry, bytes; oldest use first */
     private array $items = [];
 
     private int $bytes = 0;
 
     /**
-     * @param int $maxItems how many it holds
-     * @param int $maxBytes of their values, more or less
+     * @param int $maxItems maximum number of values
+     * @param int $maxBytes approximate maximum size of all values
      * @param ?\Closure(): float $clock seconds, for tests
      */
     public function __construct(
@@ -65,7 +65,7 @@ final class MemoryCache extends Cache
         foreach ($values as $key => $value) {
             $this->remove([(string) $key]);
             $size = self::size($value);
-            // An object would be the caller's own still.
+            // An object would be shared with the caller: serialize it.
             $serialized = $size === null;
             if ($serialized) {
                 $value = serialize($value);
@@ -100,7 +100,7 @@ final class MemoryCache extends Cache
         return $this->clock === null ? microtime(true) : ($this->clock)();
     }
 
-    /** Bytes, about; null if there is an object in it. */
+    /** The approximate size in bytes; null if it contains an object. */
     private static function size(mixed $value): ?int
     {
         if (is_string($value)) {

@@ -7,15 +7,15 @@ namespace Surus\Cache;
 use Surus\Internal\RedisServer;
 
 /**
- * A cache in Redis (ext-redis), for all workers of all machines. Its values become PHP objects again: whoever can write to
- * that Redis is trusted.
+ * A cache in Redis (ext-redis), for all workers of all machines. Its values are unserialized into PHP objects: everyone
+ * who can write to that Redis must be trusted.
  */
 final class RedisCache extends Cache
 {
     private readonly RedisServer $server;
 
     /**
-     * @param string $prefix before each key; {@see RedisCache::clear()} takes only what has it
+     * @param string $prefix before each key; {@see RedisCache::clear()} removes only keys with it
      * @param float $timeout seconds, to connect and for each answer
      */
     public function __construct(

@@ -10,18 +10,18 @@ use function Surus\Internal\cache_remove;
 use function Surus\Internal\cache_write;
 
 /**
- * A cache in memory that all workers of the server share; it outlives reloads, and ends with the server. There is room
- * for the bytes that the server's setting `shared_cache` gives: where it is full, what was written first goes.
+ * A cache in memory that all workers of the server share; it outlives reloads, and ends with the server. Its size is
+ * the server's setting `shared_cache`: when it is full, the oldest values are removed.
  *
- * Values are serialized, but for texts: those who read one have an object of their own. A value of more than about a
- * fiftieth of the room is not kept: set() is false.
+ * Values other than texts are serialized: each reader gets a separate object. A value larger than about a fiftieth of
+ * the size is not stored: set() returns false.
  */
 final class SharedCache extends Cache
 {
     private readonly string $prefix;
 
     /**
-     * @param string $name caches with different names share the room, but no key
+     * @param string $name caches with different names share the memory, but no keys
      * @param ?\Closure(): int $clock nanoseconds, for tests
      */
     public function __construct(string $name = '', private readonly ?\Closure $clock = null)
@@ -57,7 +57,7 @@ final class SharedCache extends Cache
     protected function write(array $values, ?int $seconds): bool
     {
         $now = $this->now();
-        // Some centuries are as good as for ever.
+        // Some centuries are the same as no time limit.
         $until = $seconds === null || $seconds > intdiv(PHP_INT_MAX - $now, 1_000_000_000) ? PHP_INT_MAX : $now + $seconds * 1_000_000_000;
         $kept = true;
         foreach ($values as $key => $value) {
@@ -78,7 +78,7 @@ final class SharedCache extends Cache
         return $removed;
     }
 
-    /** False for what an older version of the code has written and this one cannot read. */
+    /** False for a value that another version of the code has written and this one cannot read. */
     private static function restore(string $serialized, mixed &$value): bool
     {
         try {

@@ -5,19 +5,19 @@ declare(strict_types=1);
 namespace Surus\Config;
 
 /**
- * Settings from the environment, and from a file of lines `NAME=value` for what the environment has not.
+ * Settings from the environment, and from a file of lines `NAME=value` for those that are not in the environment.
  *
- * Each is read with the type that it has; what is missing or is something else says so at boot. A value may stand in
- * quotes, "with \n for a line break" or 'as it is'; a # behind a space begins a comment. Nothing in it is replaced.
+ * Each is read with a type; a missing or invalid value is an error at boot. A value may be in quotes, "with \n for a
+ * line break" or 'literally'; a # after a space begins a comment. There is no interpolation.
  */
 final class Env
 {
-    /** @param array<string, string> $values of the file */
+    /** @param array<string, string> $values from the file */
     private function __construct(private readonly array $values, private readonly string $from)
     {
     }
 
-    /** @param string $file one that is not there is an empty one */
+    /** @param string $file a missing file is like an empty one */
     public static function load(string $file): self
     {
         if (is_file($file) && function_exists('Surus\watch')) {
@@ -33,7 +33,7 @@ final class Env
         return $this->find($name) ?? $default ?? throw $this->wrong($name, 'is missing');
     }
 
-    /** @throws \Surus\BootError if it is missing and there is no default, or if it is something else */
+    /** @throws \Surus\BootError if it is missing and there is no default, or if it is not an integer */
     public function int(string $name, ?int $default = null): int
     {
         $text = $this->find($name);
@@ -45,7 +45,7 @@ final class Env
         return $value === false ? throw $this->wrong($name, 'is no integer') : $value;
     }
 
-    /** @throws \Surus\BootError if it is missing and there is no default, or if it is something else */
+    /** @throws \Surus\BootError if it is missing and there is no default, or if it is not a number */
     public function float(string $name, ?float $default = null): float
     {
         $text = $this->find($name);
@@ -69,7 +69,7 @@ final class Env
     }
 
     /**
-     * Items between commas.
+     * Items separated by commas.
      *
      * @param list<string>|null $default
      *
@@ -99,7 +99,7 @@ final class Env
             return $default ?? throw $this->wrong($name, 'is missing');
         }
 
-        // Strictly typed, as this file is, it would not take the text of a number.
+        // With strict types, tryFrom() of an int enum would not accept a text.
         $number = (string) (new \ReflectionEnum($enum))->getBackingType() === 'int';
         $value = $number ? filter_var($text, FILTER_VALIDATE_INT) : $text;
 
@@ -115,7 +115,7 @@ final class Env
 
     private function wrong(string $name, string $what): \Surus\BootError
     {
-        // The value stays out of it: it may be a secret.
+        // The message does not contain the value: it may be a secret.
         return new \Surus\BootError("The setting $name $what (environment, or $this->from)");
     }
 

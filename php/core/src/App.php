@@ -87,7 +87,7 @@ final class App
         return $this->map('OPTIONS', $pattern, $handler);
     }
 
-    /** A route for every method that has no route of its own there. */
+    /** A route for every method that has no other route with this pattern. */
     public function any(string $pattern, mixed $handler): Route
     {
         return $this->map('*', $pattern, $handler);
@@ -97,8 +97,8 @@ final class App
      * A route for one method or several.
      *
      * @param string|list<string> $methods
-     * @param string $pattern `/users/{id:int}`; constraints are int, slug, uuid or a regular expression, `{page?}` may
-     *     be left out, `{rest*}` is all that follows
+     * @param string $pattern `/users/{id:int}`; constraints are int, slug, uuid or a regular expression, `{page?}` is
+     *     optional, `{rest*}` is the rest of the path
      */
     public function map(string|array $methods, string $pattern, mixed $handler): Route
     {
@@ -106,7 +106,7 @@ final class App
     }
 
     /**
-     * @internal for routes that are declared elsewhere than where they are added
+     * @internal for routes whose declaration is at another place than this call
      *
      * @param string $origin file and line
      * @param string|list<string> $methods
@@ -128,7 +128,7 @@ final class App
      *
      * @param callable(App): mixed $routes
      *
-     * @return App the group: middleware, a host and so on may be given to it
+     * @return App the group, to which middleware, a host and so on can be added
      */
     public function group(string $prefix, callable $routes): App
     {
@@ -139,7 +139,7 @@ final class App
         return $group;
     }
 
-    /** Puts another application, with its routes and middleware, below a path. Services are this one's. */
+    /** Mounts another application, with its routes and middleware, below a path. It uses the services of this one. */
     public function mount(string $prefix, App $app): App
     {
         if ($app->parent !== null) {
@@ -160,7 +160,7 @@ final class App
      * The routes of a REST resource: index, create, store, show, edit, update, destroy, as far as the class has them.
      *
      * @param class-string $controller
-     * @param string $parameter its constraint may follow: "id:int"
+     * @param string $parameter may have a constraint: "id:int"
      *
      * @return App the group of these routes, named after the path: "photos.show"
      */
@@ -186,9 +186,9 @@ final class App
     }
 
     /**
-     * The routes that methods of these classes have as attributes.
+     * Adds the routes that methods of these classes declare with attributes.
      *
-     * @param string ...$sources classes, or folders whose PHP files are loaded for their classes
+     * @param string ...$sources classes, or folders whose PHP files are loaded to find their classes
      */
     public function controllers(string ...$sources): static
     {
@@ -201,7 +201,7 @@ final class App
         return $this;
     }
 
-    /** Routes from a file that returns a function (App): mixed. */
+    /** Adds routes from a file that returns a function (App): mixed. */
     public function load(string $file): static
     {
         if (!is_file($file)) {
@@ -217,8 +217,8 @@ final class App
     }
 
     /**
-     * Routes after the files of a folder: `users/[id].php` is `/users/{id}`, `index.php` the folder itself. A file
-     * returns a handler for all methods, or an array of them by method.
+     * Adds a route for each file of a folder: `users/[id].php` is `/users/{id}`, `index.php` the folder itself. A file
+     * returns a handler for all methods, or an array of handlers by method.
      */
     public function folder(string $prefix, string $folder): App
     {
@@ -226,15 +226,16 @@ final class App
     }
 
     /**
-     * Pages after the scripts of a folder, with the same names. A script runs for each request to it, with `$request` and the
-     * parameters of its path as variables: what it prints is the page, or what it returns is the result.
+     * Adds a page for each script of a folder, named as in folder(). A script runs for each request to it, with
+     * `$request` and the parameters of its path as variables: its output is the page, or its return value is the
+     * result.
      */
     public function pages(string $prefix, string $folder): App
     {
         return $this->group($prefix, static fn (App $group) => Discovery::pages($group, $folder));
     }
 
-    /** What the names of the routes here begin with. */
+    /** The prefix of the names of these routes. */
     public function name(string $prefix): static
     {
         $this->namePrefix = $prefix;
@@ -242,7 +243,7 @@ final class App
         return $this;
     }
 
-    /** Answers every request that no route takes, instead of the server's 404. */
+    /** Answers every request that matches no route, instead of the server's 404. */
     public function fallback(mixed $handler): static
     {
         $this->root(__FUNCTION__)->fallback = $handler;
@@ -251,11 +252,11 @@ final class App
     }
 
     /**
-     * Answers instead of an exception of this class, or one with this status. 404 and 405 include requests that no
-     * route takes, 422 input that is refused ({@see Schema\InvalidInput}).
+     * Makes the response to an exception of this class, or to one with this status. 404 and 405 include requests that
+     * match no route; 422 includes refused input ({@see Schema\InvalidInput}).
      *
      * @param int|class-string<\Throwable> $what
-     * @param callable(\Throwable, Http\Request): mixed $handler null leaves it to the next one
+     * @param callable(\Throwable, Http\Request): mixed $handler if it returns null, the next one is called
      */
     public function error(int|string $what, callable $handler): static
     {
@@ -267,7 +268,7 @@ final class App
         return $this;
     }
 
-    /** Where services come from that are not declared here. */
+    /** The container for services that are not declared here. */
     public function container(ContainerInterface $container): static
     {
         $this->root(__FUNCTION__)->container->delegate($container);
@@ -275,7 +276,7 @@ final class App
         return $this;
     }
 
-    /** A service that all requests share; made when it is first needed. */
+    /** Declares a service that all requests share; made when it is first needed. */
     public function singleton(string $id, ?\Closure $factory = null): static
     {
         $this->root(__FUNCTION__)->container->singleton($id, $factory);
@@ -283,7 +284,7 @@ final class App
         return $this;
     }
 
-    /** A service of which each request has its own: what holds a connection has to be one. */
+    /** Declares a service of which each request has its own object: required for services that hold a connection. */
     public function scoped(string $id, ?\Closure $factory = null): static
     {
         $this->root(__FUNCTION__)->container->scoped($id, $factory);
@@ -292,8 +293,8 @@ final class App
     }
 
     /**
-     * Calls the listener with each event of this class, a child of it, or an implementation: events are what goes
-     * through the `Psr\EventDispatcher\EventDispatcherInterface` that handlers and services ask for.
+     * Calls the listener with each event that is an instance of this class or interface. Events are dispatched with the
+     * `Psr\EventDispatcher\EventDispatcherInterface` that handlers and services get.
      *
      * @param class-string $event
      * @param callable|class-string|array{class-string|object, string} $listener a class is made when it is first needed
@@ -309,7 +310,7 @@ final class App
     /**
      * The path of a named route.
      *
-     * @param array<string, string|int|float|\BackedEnum|\Stringable> $parameters what is no part of the path goes to the query
+     * @param array<string, string|int|float|\BackedEnum|\Stringable> $parameters those not in the path go to the query
      */
     public function url(string $name, array $parameters = []): string
     {
@@ -351,9 +352,9 @@ final class App
     }
 
     /**
-     * All routes, those of groups included.
+     * All routes, including those of groups.
      *
-     * @return list<array{string, string, mixed}> methods with commas between them ("*": all), pattern, handler
+     * @return list<array{string, string, mixed}> methods separated by commas ("*": all), pattern, handler
      */
     public function routes(): array
     {

@@ -4,7 +4,7 @@ declare(strict_types=1);
 
 namespace Surus;
 
-/** The application cannot be served as it is written. The message names the place. */
+/** An error in the application that is found at boot. The message names the place. */
 class BootError extends \LogicException
 {
 }

@@ -15,14 +15,14 @@ use Surus\Internal\Origin;
 use Surus\Internal\Recipe;
 
 /**
- * Services by class: declared, from a PSR-11 container, or made with what their constructors ask for.
+ * Services by class: declared, from a PSR-11 container, or made with the services that their constructors need.
  *
- * A service is shared by all requests of a worker, unless it is scoped: declared so, marked #[Scoped], or made with
- * something that is. Shared ones serve many requests at a time and must not hold a connection.
+ * A service is shared by all requests of a worker, unless it is scoped: declared as scoped, marked #[Scoped], or made
+ * with a scoped service. Shared ones serve many requests at a time and must not hold a connection.
  */
 final class Container implements ContainerInterface
 {
-    /* What these are unless somebody declares another one. The cache is of surus/cache, which every server has. */
+    /* The default services for these interfaces. The cache is from surus/cache, which every server has. */
     private const OWN = [
         CacheInterface::class => Cache\SharedCache::class,
         EventDispatcherInterface::class => Events\Dispatcher::class,
@@ -33,7 +33,7 @@ final class Container implements ContainerInterface
     /** @var array<string, Recipe> */
     private array $recipes = [];
 
-    /** @var array<string, array{bool, string}> declared with their constructors, which are looked at when all is declared: scoped, place */
+    /** @var array<string, array{bool, string}> declared without a factory, constructors not read yet: scoped, place */
     private array $declared = [];
 
     /** @var array<string, string> where services were declared with a factory, or set */
@@ -55,7 +55,7 @@ final class Container implements ContainerInterface
         $this->set(ContainerInterface::class, $this);
     }
 
-    /** A service that is there already. */
+    /** Declares a service that exists already. */
     public function set(string $id, mixed $service): void
     {
         unset($this->declared[$id]);
@@ -76,7 +76,7 @@ final class Container implements ContainerInterface
         $this->declare($id, $factory, true);
     }
 
-    /** Asked for what is not declared here. */
+    /** Sets the container for services that are not declared here. */
     public function delegate(ContainerInterface $container): void
     {
         $this->delegate = $container;
@@ -89,7 +89,7 @@ final class Container implements ContainerInterface
         return $this->delegate !== null;
     }
 
-    /** @internal what a mounted application has declared; what is here already stays */
+    /** @internal adds the services of a mounted application; existing ones have precedence */
     public function absorb(Container $other): void
     {
         $here = $this->recipes + $this->declared;
@@ -105,13 +105,13 @@ final class Container implements ContainerInterface
         return $this->isDeclared($id) || isset(self::OWN[$id]) || Recipe::isMakeable($id);
     }
 
-    /** Whether it is declared here, or the other container has it. */
+    /** Whether it is declared here or in the other container. */
     public function isDeclared(string $id): bool
     {
         return $this->isHere($id) || $this->delegate?->has($id);
     }
 
-    /** @internal at boot, when all is declared: what cannot be made is an error now */
+    /** @internal at boot, after all declarations: throws for a service that cannot be made */
     public function check(): void
     {
         foreach (array_keys($this->declared) as $id) {
@@ -129,7 +129,7 @@ final class Container implements ContainerInterface
         }
     }
 
-    /** What its factory says that it returns. */
+    /** The connection in the return type of its factory, if any. */
     private function ofFactory(string $id): ?string
     {
         $type = (new \ReflectionFunction($this->recipes[$id]->make))->getReturnType();
@@ -137,7 +137,7 @@ final class Container implements ContainerInterface
         return $type instanceof \ReflectionNamedType ? Connections::ofClass($type->getName()) : null;
     }
 
-    /** What all requests share must not be or hold a connection. */
+    /** Throws if a shared service is or holds a connection. */
     private function refuse(string $id, ?string $found, ?string $place = null): void
     {
         if ($found === null) {
@@ -149,7 +149,7 @@ final class Container implements ContainerInterface
             . 'declare it scoped(), or use a Surus\Pool (guide, page Databases)');
     }
 
-    /** Whether each request has its own. */
+    /** Whether each request has its own object. */
     public function isScoped(string $id): bool
     {
         return !$this->isDelegated($id) && $this->recipe($id)->scoped;

@@ -14,8 +14,9 @@ use function Surus\Internal\write_log;
 /**
  * The server's log, for applications (PSR-3): a line with level, channel, message, context and the id of the request.
  *
- * `SURUS_LOG=app=debug` says what is written, `SURUS_LOG_FORMAT=json` makes each line a JSON object. `{name}` in a
- * message is the context's value of this name; a Throwable under "exception" is written with its place and its causes.
+ * `SURUS_LOG=app=debug` sets which levels are written, `SURUS_LOG_FORMAT=json` makes each line a JSON object. `{name}`
+ * in a message is replaced with the context's value; a Throwable under "exception" is written with its place and
+ * causes.
  */
 final class Log implements LoggerInterface
 {
@@ -26,8 +27,8 @@ final class Log implements LoggerInterface
 
     /**
      * @param array<string, mixed> $context of every line
-     * @param ?\Closure(string, string, array<array-key, mixed>): void $sink what gets level, message and context instead
-     *     of the server's log
+     * @param ?\Closure(string, string, array<array-key, mixed>): void $sink gets level, message and context instead of
+     *     the server's log
      */
     public function __construct(
         private readonly string $channel = 'app',
@@ -36,14 +37,14 @@ final class Log implements LoggerInterface
     ) {
     }
 
-    /** Another part of the application. */
+    /** A log for another part of the application. */
     public function channel(string $name): self
     {
         return new self($name, $this->context, $this->sink);
     }
 
     /**
-     * The same with more in every line.
+     * The same log with more context in every line.
      *
      * @param array<string, mixed> $context
      */

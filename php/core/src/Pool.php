@@ -14,16 +14,16 @@ use function Surus\Internal\ticket;
 use function Surus\Internal\wait_for_call;
 
 /**
- * Connections that requests use in turn: each one by one request at a time.
+ * A pool of connections, each used by one request at a time.
  *
  *     $pool = new Pool(fn () => new PDO($dsn), max: 16);
  *     $rows = $pool->use(fn (PDO $db) => $db->query($sql)->fetchAll());
  *
- * Who comes when all are in use waits, first come first served. A connection is looked at before it is handed out, and is
- * put back to its beginning after each use: transaction, settings, temporary tables, locks. One whose use ended by an error
- * of the connection, or in the middle because the request ended, is closed.
+ * When all are in use, requests wait in order of arrival. A connection is checked before each use and reset after it:
+ * transaction, settings, temporary tables, locks. It is closed if its use ended with an error of the connection, or was
+ * interrupted by the end of the request.
  *
- * Within use() another use() of the same pool takes another connection.
+ * A nested use() of the same pool takes another connection.
  *
  * @template T of object
  */
@@ -35,21 +35,21 @@ final class Pool
     /** @var \SplQueue<PoolPlace> */
     private \SplQueue $line;
 
-    /** Those in use, free, or being opened. */
+    /** The number of connections in use, free, or being opened. */
     private int $open = 0;
 
-    /** @var array<int, int> how many each request has */
+    /** @var array<int, int> number of connections by request */
     private array $held = [];
 
     /**
      * @param \Closure(): T $connect opens a connection
-     * @param int $max open at a time, in this worker
+     * @param int $max maximum number of open connections, in this worker
      * @param float $timeout seconds that use() waits for one before it throws {@see PoolTimeout}
-     * @param float $idle seconds after which an unused one is not used any more
-     * @param float $age seconds after which none is
-     * @param ?\Closure(T): void $reset called with each new connection, and after each use when it has been put back to its
-     *     beginning; session settings belong here
-     * @param ?\Closure(T): bool $check whether a free one still works, instead of what is known for its class
+     * @param float $idle seconds after which an unused connection is not used any more
+     * @param float $age seconds after which a connection is not used any more
+     * @param ?\Closure(T): void $reset called with each new connection, and after each use when it has been reset;
+     *     session settings belong here
+     * @param ?\Closure(T): bool $check whether a free one still works, instead of the check for its class
      */
     public function __construct(
         private readonly \Closure $connect,
@@ -67,7 +67,7 @@ final class Pool
     }
 
     /**
-     * Calls $work with a connection that nobody else has meanwhile.
+     * Calls $work with a connection that is not used elsewhere meanwhile.
      *
      * @template R
      *
@@ -89,7 +89,7 @@ final class Pool
             $lease->isClean = !PooledConnection::isLost($error);
             throw $error;
         } finally {
-            // Where the request ends in the middle it has not become clean.
+            // If the request ends in the middle, `isClean` is still false.
             $lease->end();
         }
     }
@@ -104,7 +104,7 @@ final class Pool
     private function take(): PooledConnection
     {
         $request = request_number();
-        // What may be waited for below has its room from here on.
+        // Below there may be waits: the room for a connection is reserved first.
         $connection = null;
         if ($this->line->isEmpty() && $this->free !== []) {
             $connection = array_pop($this->free);
@@ -177,9 +177,9 @@ final class Pool
     }
 
     /**
-     * To whoever has waited longest.
+     * Passes it to the request that has waited longest.
      *
-     * @param ?PooledConnection<T> $connection null: room for another one
+     * @param ?PooledConnection<T> $connection null: that one may open another
      */
     private function pass(?PooledConnection $connection): void
     {
@@ -201,7 +201,7 @@ final class Pool
         $this->closeUnused();
     }
 
-    /** The longest unused are at the beginning. */
+    /** Closes unused connections: the ones unused for the longest time are at the beginning. */
     private function closeUnused(): void
     {
         while ($this->free !== [] && ($this->free[0]->isUnused($this->idle) || $this->free[0]->isOld($this->age))) {

@@ -6,7 +6,7 @@ namespace Surus;
 
 use Psr\Container\NotFoundExceptionInterface;
 
-/** Nobody has declared this service, and it is no class that could be made. */
+/** This service is not declared, and it is not a class of which an object can be made. */
 final class ServiceNotFound extends BootError implements NotFoundExceptionInterface
 {
 }

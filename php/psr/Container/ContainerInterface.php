@@ -4,14 +4,14 @@ declare(strict_types=1);
 
 namespace Psr\Container;
 
-/** PSR-11, for where no package declares it. The results have no types: classes made for any version fit. */
+/** PSR-11, used if no package declares it. Results have no types: it is compatible with classes for any version. */
 interface ContainerInterface
 {
     /**
      * @return mixed
      *
      * @throws NotFoundExceptionInterface if there is no such entry
-     * @throws ContainerExceptionInterface if it cannot be had
+     * @throws ContainerExceptionInterface if it cannot be made
      */
     public function get(string $id);
 

@@ -4,7 +4,7 @@ declare(strict_types=1);
 
 namespace Psr\EventDispatcher;
 
-/** PSR-14, for where no package declares it. */
+/** PSR-14, used if no package declares it. */
 interface EventDispatcherInterface
 {
     /** @return object the event, after the listeners that are relevant to it */

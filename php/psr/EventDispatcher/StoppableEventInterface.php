@@ -4,9 +4,9 @@ declare(strict_types=1);
 
 namespace Psr\EventDispatcher;
 
-/** PSR-14, for where no package declares it. */
+/** PSR-14, used if no package declares it. */
 interface StoppableEventInterface
 {
-    /** Whether no further listener is to be called. */
+    /** Whether no further listener must be called. */
     public function isPropagationStopped(): bool;
 }

@@ -4,7 +4,7 @@ declare(strict_types=1);
 
 namespace Psr\Log;
 
-/** PSR-3, for where no package declares it. */
+/** PSR-3, used if no package declares it. */
 class InvalidArgumentException extends \InvalidArgumentException
 {
 }

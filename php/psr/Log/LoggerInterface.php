@@ -5,7 +5,8 @@ declare(strict_types=1);
 namespace Psr\Log;
 
 /**
- * PSR-3, for where no package declares it. Parameters have types and results none: classes made for any version fit.
+ * PSR-3, used if no package declares it. Parameters have types and results none: it is compatible with classes for any
+ * version.
  */
 interface LoggerInterface
 {

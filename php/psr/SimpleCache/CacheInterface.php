@@ -5,7 +5,8 @@ declare(strict_types=1);
 namespace Psr\SimpleCache;
 
 /**
- * PSR-16, for where no package declares it. Parameters have types and results none: classes made for any version fit.
+ * PSR-16, used if no package declares it. Parameters have types and results none: it is compatible with classes for any
+ * version.
  */
 interface CacheInterface
 {
@@ -17,7 +18,7 @@ interface CacheInterface
     public function get(string $key, mixed $default = null);
 
     /**
-     * @param null|int|\DateInterval $ttl seconds; null: as long as the cache likes
+     * @param null|int|\DateInterval $ttl seconds; null: the cache decides
      *
      * @return bool whether it was written
      *
@@ -26,13 +27,13 @@ interface CacheInterface
     public function set(string $key, mixed $value, null|int|\DateInterval $ttl = null);
 
     /**
-     * @return bool whether it is gone
+     * @return bool whether it was deleted
      *
      * @throws InvalidArgumentException for a key that is not allowed
      */
     public function delete(string $key);
 
-    /** @return bool whether all is gone */
+    /** @return bool whether everything was deleted */
     public function clear();
 
     /** @param iterable<string> $keys */

@@ -4,7 +4,7 @@ declare(strict_types=1);
 
 namespace Psr\SimpleCache;
 
-/** PSR-16, for where no package declares it. */
+/** PSR-16, used if no package declares it. */
 interface InvalidArgumentException extends CacheException
 {
 }

@@ -12,10 +12,10 @@ use Surus\Http\Response;
 use Surus\Security\Vault;
 
 /**
- * Refuses what another site makes a visitor's browser send.
+ * Refuses requests that another site makes a client's browser send.
  *
- * A request that changes something needs the token of its browser's cookie in the field `_token` or the header
- * `X-CSRF-Token`, and no foreign origin. Handlers get the token from {@see Csrf::token()}.
+ * A request with an unsafe method needs the token of the browser's cookie in the field `_token` or the header
+ * `X-CSRF-Token`, and must not have a foreign origin. Handlers get the token from {@see Csrf::token()}.
  */
 final class Csrf implements Middleware
 {
@@ -23,7 +23,7 @@ final class Csrf implements Middleware
 
     /**
      * @param list<string> $trusted other origins whose forms may be sent here
-     * @param list<string> $except paths without the check: webhooks, which carry no cookies. "/hooks/*" is all below
+     * @param list<string> $except paths without the check: webhooks, which have no cookies. "/hooks/*": all paths below
      */
     public function __construct(private readonly Vault $vault, private readonly array $trusted = [], private readonly array $except = [])
     {
@@ -79,7 +79,7 @@ final class Csrf implements Middleware
         return in_array($request->contentType(), ['application/x-www-form-urlencoded', 'multipart/form-data'], true) ? $request->form('_token') : null;
     }
 
-    /** Different in each page, so that its length under compression says nothing (BREACH). */
+    /** Different in each page, so that the compressed length reveals nothing about it (BREACH). */
     private function mask(#[\SensitiveParameter] string $secret): string
     {
         $mask = random_bytes(strlen($secret));

@@ -15,17 +15,17 @@ use Surus\Session\Session;
 use Surus\Session\Store;
 
 /**
- * Sessions with strict rules: ids are made here and never taken from a client, a session that was not used for a while
- * or is old has ended, scripts cannot read the cookie, and nothing is kept of visitors of whom nothing is remembered.
+ * Sessions with strict rules: ids are made here and never accepted from a client, a session ends when it is unused for
+ * a while or old, scripts cannot read the cookie, and nothing is stored for a client without session values.
  *
- * Of two requests of one session at the same time, what the later one writes stays; once one of them has ended the session, or
- * given it another id, nothing that the other one writes does.
+ * Of two concurrent requests of one session, the last write wins; after one of them has ended the session, or given it
+ * another id, writes of the other one are dropped.
  */
 final class Sessions implements Middleware, SessionScheme
 {
     /**
-     * @param int $idle seconds without a request after which it ends, give or take a twentieth
-     * @param int $lifetime seconds after which it ends anyway
+     * @param int $idle seconds without a request after which it ends; this may be up to a twentieth earlier
+     * @param int $lifetime seconds after which it always ends
      * @param 'Lax'|'Strict'|'None' $sameSite
      */
     public function __construct(
@@ -82,7 +82,7 @@ final class Sessions implements Middleware, SessionScheme
     }
 
     /**
-     * Whether its last use has to be noted anew: not at every request, or each would write.
+     * Whether its last use must be written again: not at every request, since each would write.
      *
      * @param array{values: array<string, mixed>, begun: int, used: int} $known
      */

@@ -7,8 +7,8 @@ namespace Surus\Session;
 use Psr\SimpleCache\CacheInterface;
 
 /**
- * Sessions in any cache of PSR-16. One that drops entries when it is full ends sessions. Such caches know no step that writes only
- * what is there: a logout at the very moment in which another request writes can be undone.
+ * Sessions in any PSR-16 cache. A cache that drops entries when it is full ends sessions. PSR-16 has no atomic write of
+ * existing entries only: a logout can be undone by another request that writes at the same moment.
  */
 final class CacheStore implements Store
 {

@@ -7,12 +7,12 @@ namespace Surus\Session;
 use Surus\Security\Vault;
 
 /**
- * The session itself is in the cookie, encrypted: no server has to remember it, and none can end it before its time.
- * Up to about 2.5 KB.
+ * The session itself is in the cookie, encrypted: the server need not store it, and cannot end it early. Up to about
+ * 2.5 KB.
  */
 final class CookieStore
 {
-    /** @param Vault $vault signs and encrypts what is in the cookie */
+    /** @param Vault $vault encrypts the contents of the cookie */
     public function __construct(private readonly Vault $vault)
     {
     }
@@ -26,7 +26,7 @@ final class CookieStore
         return $data !== null && $until !== false && $until[1] >= time() ? substr($data, 8) : null;
     }
 
-    /** @throws \LengthException if no browser would keep it */
+    /** @throws \LengthException if it is too large for a cookie */
     public function seal(string $data, int $seconds): string
     {
         $value = $this->vault->encrypt(pack('J', time() + $seconds) . $data, 'session');

@@ -4,13 +4,13 @@ declare(strict_types=1);
 
 namespace Surus\Session;
 
-/** A file for each session. One in a hundred writes looks for old ones. */
+/** A file for each session. One in a hundred writes deletes old ones. */
 final class FileStore implements Store
 {
     private const LOCKS = 16;
 
     /**
-     * @param string $folder made if it is not there, for nobody else to read
+     * @param string $folder made if it does not exist, readable only by the owner
      *
      * @throws \RuntimeException if it cannot be made
      */
@@ -39,7 +39,7 @@ final class FileStore implements Store
         $mask = umask(0077);
         $written = file_put_contents($new, pack('J', time() + $seconds) . $data);
         umask($mask);
-        // Who reads meanwhile gets all of the old one or all of the new one.
+        // A concurrent reader gets the complete old or the complete new file.
         if ($written === false || !rename($new, $path)) {
             throw new \RuntimeException("The session cannot be written to $this->folder");
         }
@@ -66,13 +66,13 @@ final class FileStore implements Store
     }
 
     /**
-     * While nobody else updates or deletes this session.
+     * Runs $work while no other request updates or deletes this session.
      *
      * @param \Closure(): bool $work
      */
     private function alone(string $id, \Closure $work): bool
     {
-        // A few locks for all: files that stay.
+        // A few lock files for all sessions, which are never deleted.
         $mask = umask(0077);
         $lock = @fopen("$this->folder/lock-" . crc32($id) % self::LOCKS, 'c');
         umask($mask);
@@ -88,7 +88,7 @@ final class FileStore implements Store
         }
     }
 
-    /** Deletes what is too old. */
+    /** Deletes old sessions. */
     public function sweep(): void
     {
         foreach (glob("$this->folder/session-*") ?: [] as $file) {

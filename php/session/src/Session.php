@@ -4,7 +4,7 @@ declare(strict_types=1);
 
 namespace Surus\Session;
 
-/** What is remembered of a visitor between requests. Values are what JSON can hold. */
+/** Values that are stored for a client between requests. They must be representable in JSON. */
 final class Session
 {
     private bool $changed = false;
@@ -16,39 +16,39 @@ final class Session
      * @internal {@see \Surus\Middleware\Sessions} makes it
      *
      * @param array<string, mixed> $values
-     * @param array<string, mixed> $flash of the request before
+     * @param array<string, mixed> $flash from the previous request
      */
     public function __construct(private array $values, private array $flash, private readonly int $begun)
     {
     }
 
-    /** @param mixed $default what a name that is not there gives */
+    /** @param mixed $default the result for a missing name */
     public function get(string $name, mixed $default = null): mixed
     {
         return $this->values[$name] ?? $this->flash[$name] ?? $default;
     }
 
-    /** Whether there is a value, other than null. */
+    /** Whether there is a value other than null. */
     public function has(string $name): bool
     {
         return isset($this->values[$name]) || isset($this->flash[$name]);
     }
 
-    /** @param mixed $value what JSON can hold */
+    /** @param mixed $value must be representable in JSON */
     public function set(string $name, mixed $value): void
     {
         $this->values[$name] = $value;
         $this->changed = true;
     }
 
-    /** A name that is not there is no error. */
+    /** A missing name is not an error. */
     public function remove(string $name): void
     {
         unset($this->values[$name], $this->flash[$name]);
         $this->changed = true;
     }
 
-    /** For the next request only. */
+    /** Sets a value for the next request only. */
     public function flash(string $name, mixed $value): void
     {
         $next = $this->values['_flash'] ?? [];
@@ -57,9 +57,9 @@ final class Session
     }
 
     /**
-     * Another id with the same values: whenever somebody logs in or gets more rights.
+     * Gives the session another id with the same values: whenever a user logs in or gets more rights.
      *
-     * @param bool $anew also if another request has ended the session meanwhile: somebody logs in
+     * @param bool $anew also if another request has ended the session meanwhile: for a login
      */
     public function regenerate(bool $anew = false): void
     {
@@ -67,7 +67,7 @@ final class Session
         $this->regenerated = $this->changed = true;
     }
 
-    /** Forgets everything, here and in the browser. */
+    /** Deletes everything, on the server and in the browser. */
     public function destroy(): void
     {
         $this->values = $this->flash = [];

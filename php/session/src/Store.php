@@ -4,21 +4,21 @@ declare(strict_types=1);
 
 namespace Surus\Session;
 
-/** Where sessions are. Ids are hashes: who can read the store cannot be a visitor. */
+/** Stores sessions. Ids are hashes: someone who can read the store cannot take over a session. */
 interface Store
 {
     /** The data; null if there is none, or it is too old. */
     public function read(string $id): ?string;
 
-    /** @param int $seconds how long it is kept */
+    /** @param int $seconds for which it is kept */
     public function write(string $id, string $data, int $seconds): void;
 
     /**
-     * Writes in place of what is there, in one step: false if nothing is, since the session was ended meanwhile. Else a request
-     * that was slow would undo a logout.
+     * Replaces existing data atomically: false if there is none, since the session was ended meanwhile. Otherwise a
+     * slow request would undo a logout.
      */
     public function update(string $id, string $data, int $seconds): bool;
 
-    /** One that is not there is no error. */
+    /** A missing session is not an error. */
     public function delete(string $id): void;
 }

@@ -5,7 +5,7 @@ declare(strict_types=1);
 namespace Surus\View;
 
 /**
- * The inner template, where its layout prints it.
+ * The inner template, which its layout prints.
  *
  * @internal
  */
@@ -16,7 +16,7 @@ final class Content implements \Stringable
     {
     }
 
-    /** Prints it right here, piece by piece; nothing is left to be said. */
+    /** Prints it directly, piece by piece; the returned text is empty. */
     public function __toString(): string
     {
         ($this->print)();

@@ -7,17 +7,17 @@ namespace Surus\View;
 use Surus\Http\Response;
 
 /**
- * What code prints, in pieces that can be sent while it goes on.
+ * The output of code, in pieces that can be sent while the code continues.
  *
- * The code runs in a Fiber of PHP's own, which stops where it says flush(). While it stands still nothing is buffered: what
- * others print meanwhile is theirs.
+ * The code runs in a PHP Fiber, which is suspended by flush(). Its output buffer is not active meanwhile: output of
+ * other code is not collected.
  */
 final class Pieces
 {
     /** @var \WeakMap<\Fiber<mixed, mixed, mixed, mixed>, self>|null */
     private static ?\WeakMap $of = null;
 
-    /** Of output buffers, where what it prints is collected. */
+    /** The level of the output buffer that collects its output. */
     private int $level = 0;
 
     private function __construct()
@@ -53,7 +53,7 @@ final class Pieces
     }
 
     /**
-     * As a response. What goes wrong before the first piece is thrown here.
+     * The pieces as a response. An error before the first piece is thrown here.
      *
      * @param \Generator<int, string> $pieces
      */
@@ -64,7 +64,7 @@ final class Pieces
         return Response::stream($pieces, $status, ['content-type' => 'text/html; charset=UTF-8']);
     }
 
-    /** Lets go what was printed so far. Where nobody waits for pieces, or the code has a buffer of its own, it does nothing. */
+    /** Passes on the output so far. Does nothing if no caller waits for pieces, or if the code has started a buffer. */
     public static function flush(): void
     {
         $fiber = \Fiber::getCurrent();
@@ -74,13 +74,13 @@ final class Pieces
     }
 
     /**
-     * Runs a part of the code that stops where it wants to, in a Fiber of its own; its flush() is also one of the code
+     * Runs a part of the code in a separate Fiber, which may suspend itself; its flush() is also a flush() of the code
      * that has started it.
      *
      * @internal
      *
      * @param \Fiber<mixed, mixed, mixed, mixed> $part
-     * @param \Closure(): bool $stop whether the part has stopped for another reason
+     * @param \Closure(): bool $stop whether the part was suspended for another reason
      */
     public static function advance(\Fiber $part, \Closure $stop): void
     {

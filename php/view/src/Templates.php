@@ -7,9 +7,9 @@ namespace Surus\View;
 use Surus\Http\Response;
 
 /**
- * Templates in plain PHP. A template has its variables, and `$e(text)`, which makes text safe in HTML; `$layout(name, variables)`
- * puts what it prints into another template as `$content`; `$include(name, variables)` prints another one; `$flush()` sends what
- * was printed so far, where the page is streamed.
+ * Templates in plain PHP. A template has its variables, and `$e(text)`, which escapes text for HTML; `$layout(name,
+ * variables)` inserts its output into another template as `$content`; `$include(name, variables)` prints another one;
+ * `$flush()` sends the output so far, if the page is streamed.
  */
 final class Templates
 {
@@ -19,7 +19,7 @@ final class Templates
     }
 
     /**
-     * @param string $name below the folder, without ".php"
+     * @param string $name path below the folder, without ".php"
      * @param array<string, mixed> $variables
      *
      * @throws \InvalidArgumentException if there is no such template
@@ -40,8 +40,8 @@ final class Templates
     }
 
     /**
-     * The page in pieces: what comes before a `$flush()` is there while the rest is still being made, and so is a layout's
-     * beginning, if a template names its layout before all else.
+     * The page in pieces: the part before a `$flush()` is available while the rest is still being made, and so is the
+     * beginning of a layout, if the template calls `$layout()` first.
      *
      * @param array<string, mixed> $variables
      *
@@ -53,7 +53,7 @@ final class Templates
     }
 
     /**
-     * A page that is sent piece by piece. What goes wrong before its first piece is an error as any other.
+     * A page that is sent piece by piece. An error before its first piece is handled like any other error.
      *
      * @param array<string, mixed> $variables
      */
@@ -63,7 +63,7 @@ final class Templates
     }
 
     /**
-     * The template stops where it names its layout, and goes on where that prints it.
+     * The template is suspended where it calls `$layout()`, and continues where the layout prints it.
      *
      * @param array<string, mixed> $variables
      */

@@ -7,10 +7,10 @@ namespace Surus\View;
 use Surus\Http\Response;
 use Twig\Environment;
 
-/** Twig's templates (twig/twig 3), as pages and as streams: what comes before a `{% flush %}` is sent while the rest is made. */
+/** Twig's templates (twig/twig 3) as pages and streams: `{% flush %}` sends the part before it at once. */
 final class Twig
 {
-    /** Adds the tag `flush` to it. */
+    /** Adds the tag `flush` to the environment. */
     public function __construct(public readonly Environment $environment)
     {
         $environment->addExtension(new TwigFlush());
@@ -35,7 +35,7 @@ final class Twig
     }
 
     /**
-     * A page that is sent piece by piece. What goes wrong before its first piece is an error as any other.
+     * A page that is sent piece by piece. An error before its first piece is handled like any other error.
      *
      * @param array<string, mixed> $variables
      */

@@ -20,7 +20,7 @@ struct route {
 	bool needs_request;
 };
 
-/* On the isolate's heap, as what it refers to. */
+/* On the isolate's heap, with everything that it points to. */
 struct surus_application {
 	zval value;     /* what the script returned */
 	struct route *routes;
@@ -29,8 +29,8 @@ struct surus_application {
 	zend_class_entry *request_class;
 };
 
-/* From what a script has returned, which it takes; routes and their input are declared to the exchange. NULL: it is no
- * application, and most often an exception says why. */
+/* Makes an application from the value that a script has returned, and takes it over; routes and their input are
+ * declared to the exchange. NULL: it is not an application; usually an exception describes the reason. */
 struct surus_application *surus_application_make(void *exchange, zval *value, const char *script);
 void surus_application_free(struct surus_application *app);
 
@@ -39,7 +39,7 @@ static inline surus_str surus_text_of(const zval *text)
 	return text && Z_TYPE_P(text) == IS_STRING ? surus_bytes_of(Z_STR_P(text)) : (surus_str){"", 0};
 }
 
-/* No destructor of these objects will run. */
+/* Prevents that destructors of these objects run. */
 void surus_mark_destructed(zend_objects_store *objects);
 
 void surus_application_start(void);

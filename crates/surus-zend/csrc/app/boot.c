@@ -19,7 +19,7 @@ static bool is_a(zend_class_entry *class, const char *lower_name)
 	return wanted && instanceof_function(class, wanted);
 }
 
-/* What is wrong with the application: its message names the place, a trace would only hide it. */
+/* Logs why the application does not boot. A Surus\BootError is logged without a trace: its message names the place. */
 static void log_boot_error(zend_object *exception)
 {
 	if (!is_a(exception->ce, "surus\\booterror")) {
@@ -34,7 +34,7 @@ static void log_boot_error(zend_object *exception)
 	OBJ_RELEASE(exception);
 }
 
-/* Surus\BootError with this message. */
+/* Throws a Surus\BootError with this message. */
 static void throw_boot_error(const char *format, ...)
 {
 	va_list arguments;
@@ -68,7 +68,7 @@ static zval *property(zval *object, const char *name)
 	return zend_read_property(Z_OBJCE_P(object), Z_OBJ_P(object), name, strlen(name), true, &nothing);
 }
 
-/* The function that the application has written: the handler's own, or what a closure around it calls, as [class, method]. */
+/* The function in the application's code: the handler itself, or the [class, method] that a closure around it calls. */
 static const zend_function *function_of(const struct route *r, zval *target)
 {
 	if (Z_TYPE_P(target) != IS_ARRAY) {
@@ -81,7 +81,7 @@ static const zend_function *function_of(const struct route *r, zval *target)
 	return function;
 }
 
-/* A Surus\Internal\CompiledRoute. */
+/* `from` is a Surus\Internal\CompiledRoute. */
 static bool take_route(struct surus_application *app, void *exchange, zval *from)
 {
 	char error[1024] = "";
@@ -112,7 +112,7 @@ static bool take_route(struct surus_application *app, void *exchange, zval *from
 	if (zend_is_true(property(from, "isGuarded"))) {
 		surus_rs_guard_route(exchange, route.index);
 	}
-	/* One of its own takes every request: there is nothing to match. */
+	/* A single handler takes every request: there is no pattern to match. */
 	if (route.pattern.len || route.methods.ptr[0] != '*') {
 		surus_rs_add_route(exchange, &route);
 	}
@@ -127,7 +127,7 @@ static zend_class_entry *load_class(const char *text)
 	return class;
 }
 
-/* What Surus\Internal\Boot makes of `value`. */
+/* Compiles the application's value with Surus\Internal\Boot. */
 static bool compile(struct surus_application *app, void *exchange, const char *script)
 {
 	zend_class_entry *boot = load_class("Surus\\Internal\\Boot");
@@ -191,7 +191,7 @@ void surus_application_free(struct surus_application *app)
 	efree(app);
 }
 
-/* zend_execute_scripts(), which would write a trace beside what a Surus\BootError says itself. */
+/* Like zend_execute_scripts(), which would also write a trace for a Surus\BootError. */
 static bool execute(zend_file_handle *script, zval *value)
 {
 	zend_op_array *code = zend_compile_file(script, ZEND_REQUIRE);
@@ -216,8 +216,8 @@ static bool execute(zend_file_handle *script, zval *value)
 	return good;
 }
 
-/* Nobody looks at what a boot displays but in the log, where errors are already: shown once is enough. The value to put
- * back. */
+/* The output of a boot goes only to the log, which already has the errors: they need not be shown twice. Returns the
+ * value for show_errors(). */
 static zend_uchar hide_errors(void)
 {
 	zend_uchar shown = PG(display_errors);
@@ -227,7 +227,7 @@ static zend_uchar hide_errors(void)
 	return shown;
 }
 
-/* Requests show errors as it is set, be it by the application while it booted. */
+/* Restores the value for requests, unless the application has set it during the boot. */
 static void show_errors(zend_uchar shown)
 {
 	zend_ini_entry *entry = zend_hash_str_find_ptr(EG(ini_directives), ZEND_STRL("display_errors"));
@@ -301,7 +301,7 @@ surus_outcome surus_run_unboot(surus_task *task)
 		} zend_end_try();
 	}
 	if (isolate->had_fatal) {
-		/* Objects of requests that failed are left over; their time is past. */
+		/* Objects of failed requests are left over; their destructors must not run. */
 		surus_mark_destructed(&EG(objects_store));
 	}
 	php_request_shutdown(NULL);

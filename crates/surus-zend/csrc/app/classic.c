@@ -10,7 +10,7 @@
 
 #include "Zend/zend_virtual_cwd.h"
 
-/* What php-fpm's next request finds, but that another request's visitor must not see. */
+/* Clears state that php-fpm leaves for the next request, but that another client must not see. */
 static void forget_last_request(void)
 {
 	static const zend_module_entry *sockets;
@@ -48,7 +48,7 @@ surus_outcome surus_run_classic(surus_task *task)
 	zend_destroy_file_handle(&script);
 	int exit_status = EG(exit_status);
 
-	/* Fatal errors are caught on the way, in the script and in what comes after it; each leaves this mark. */
+	/* Fatal errors are caught in the script and in what runs after it; each leaves this mark. */
 	bool fatal = CG(unclean_shutdown);
 	if (fatal) {
 		surus_output_mend(task);
@@ -56,7 +56,7 @@ surus_outcome surus_run_classic(surus_task *task)
 	php_request_shutdown(NULL);
 	surus_forget_uploads(task);
 	fatal = fatal || CG(unclean_shutdown);
-	/* An isolate that had a fatal error goes, and its connections with it. */
+	/* After a fatal error the isolate is freed, together with its connections. */
 	fatal = fatal || !surus_persistent_end(task);
 	surus_checked_heap_clear(task->isolate);
 	surus_os_forget_text(task->isolate->os);

@@ -1,4 +1,4 @@
-/* Functions that scripts expect from their server: those of php-fpm. */
+/* Functions that scripts expect from their server, as in php-fpm. */
 #include "app/functions.h"
 #include "http/request_class.h"
 #include "task/running.h"
@@ -22,7 +22,8 @@ ZEND_FUNCTION(fastcgi_finish_request)
 	RETURN_TRUE;
 }
 
-/* FrankenPHP's, which Symfony looks for: an interim response such as 103 with the headers so far, or the head itself. */
+/* A function of FrankenPHP that Symfony uses: sends an interim response such as 103 with the headers so far, or the
+ * final head. */
 ZEND_FUNCTION(headers_send)
 {
 	zend_long status = 200;
@@ -51,7 +52,7 @@ ZEND_FUNCTION(headers_send)
 	RETURN_LONG(sent ? SAPI_HEADER_SENT_SUCCESSFULLY : SAPI_HEADER_SEND_FAILED);
 }
 
-/* `accept-language` as `Accept-Language`: php-fpm's spelling, whatever the client's was. */
+/* `accept-language` as `Accept-Language`: the spelling of php-fpm, independent of the client's. */
 static zend_string *canonical(surus_str name)
 {
 	zend_string *spelled = zend_string_init(name.ptr, name.len, false);
@@ -84,7 +85,7 @@ ZEND_FUNCTION(getallheaders)
 	for (size_t i = 0; surus_rs_header_at(task->exchange, i, &name, &value); i++) {
 		add_header(Z_ARRVAL_P(return_value), name, value);
 	}
-	/* FastCGI's parameters have these two for every request, so php-fpm's scripts find them, empty. */
+	/* FastCGI has these two parameters for every request, so under php-fpm scripts get them, if empty. */
 	static const surus_str always[] = {{"content-type", 12}, {"content-length", 14}};
 	for (size_t i = 0; task->work == SURUS_RUN_CLASSIC && i < 2; i++) {
 		if (!surus_rs_header(task->exchange, always[i], &value)) {
@@ -93,7 +94,7 @@ ZEND_FUNCTION(getallheaders)
 	}
 }
 
-/* What the script has set; of one name the last, as CGI has it. */
+/* The headers that the script has set; for each name the last one, as in PHP's CGI. */
 ZEND_FUNCTION(apache_response_headers)
 {
 	ZEND_PARSE_PARAMETERS_NONE();

@@ -1,5 +1,5 @@
-/* Surus\Internal\InProcess: a script of the command line, most often a test, has an application answer requests. Each is a
- * fiber of the script's own isolate, so that both see the same objects; for the rest it is as in a server. */
+/* Surus\Internal\InProcess: a script of the command line, usually a test, sends requests to an application. Each
+ * request is a fiber of the script's isolate, so that both see the same objects; otherwise it runs as in a server. */
 #include "app/in_process.h"
 #include "app/application.h"
 #include "fiber/state.h"
@@ -42,7 +42,7 @@ static void free_object(zend_object *object)
 	zend_object_std_dtor(object);
 }
 
-/* The application is held by C: the collector of cycles must not take it for garbage. */
+/* C code holds the application: the collector of cycles must not treat it as garbage. */
 static HashTable *references(zend_object *object, zval **table, int *count)
 {
 	struct surus_application *app = IN_PROCESS(object)->application;
@@ -99,7 +99,7 @@ ZEND_METHOD(InProcess, request)
 		.body = surus_bytes_of(body),
 	};
 	surus_in_process_answer answer = {0};
-	/* What the script has set is what the request starts with; its own state comes back with it. */
+	/* The request starts with the script's current state, which is restored when the script continues. */
 	surus_isolate *isolate = task->isolate;
 	isolate->application = this->application;
 	isolate->had_fatal = false;

@@ -1,5 +1,5 @@
-/* Functions that the PHP classes which are part of the binary call, below Surus\Internal and Surus\Schema; and Surus\watch().
- * What Rust knows is handed on; what it means is for the classes to say. */
+/* Functions in Surus\Internal and Surus\Schema that the PHP classes in the binary call; and Surus\watch(). They only
+ * pass data between Rust and these classes. */
 #include "app/internal_functions.h"
 #include "app/application.h"
 #include "fiber/superglobals.h"

@@ -1,7 +1,7 @@
-/* Before a reload: what this process and OPcache know about files that have changed is forgotten.
+/* Before a reload: drops what this process and OPcache have cached about files that have changed.
  *
- * OPcache looks at a file's time every `opcache.revalidate_freq` seconds, or never, and a deployment may keep times as
- * they were; the time of the last change to the inode (ctime) cannot be kept. */
+ * OPcache checks a file's time every `opcache.revalidate_freq` seconds, or never, and a deployment may preserve
+ * modification times; the time of the last change to the inode (ctime) cannot be preserved. */
 #include "app/refresh.h"
 #include "http/request_info.h"
 #include "isolate/checked_heap.h"

@@ -1,9 +1,9 @@
-/* When persistent connections are cleaned: as soon as the request that used one has ended and its answer is on its way, so
- * that locks and transactions end with it, and nobody waits. A request that has used none does not come here. What cannot
- * be cleaned is closed.
+/* Persistent connections are cleaned as soon as the request that used one has ended and its response is complete, so
+ * that locks and transactions end with it and the client does not wait. A request that has used none skips this. A
+ * connection that cannot be cleaned is closed.
  *
- * Which connections a request has been given is noted by functions that stand before PHP's own (those of persistent/). They also
- * look whether an idle one is still good before it is handed out. */
+ * Wrappers of PHP's functions (in persistent/) record which connections a request gets. They also check that an idle
+ * one is still usable before a request gets it. */
 #include "connections/cleaning.h"
 #include "connections/persistent_stream.h"
 #include "persistent/kept.h"
@@ -56,7 +56,7 @@ bool surus_persistent_end(surus_task *task)
 		return true;
 	}
 	volatile bool whole = true, left = false;
-	/* What drivers report here is nobody's: no handler, no log, no error_get_last(). */
+	/* Errors that drivers report here belong to no request: no handler, no log, no error_get_last(). */
 	int reporting = EG(error_reporting);
 	zval handler;
 	ZVAL_COPY_VALUE(&handler, &EG(user_error_handler));

@@ -3,9 +3,9 @@
 
 #include "base.h"
 
-/* Functions that stand before those of PHP which give out persistent connections. */
+/* Wraps PHP's functions that return persistent connections. */
 void surus_persistent_start(void);
-/* Cleans those that the ended request was given. False: there was a fatal error. */
+/* Cleans those that the ended request has used. False: there was a fatal error. */
 bool surus_persistent_end(surus_task *task);
 
 #endif

@@ -1,5 +1,5 @@
-/* What Surus\Pool asks of the engine: connections put back to their beginning and looked at without asking the server, and
- * a place in a line in which one request waits for another one. */
+/* The engine's functions for Surus\Pool: resetting a connection, checking it without a query to the server, and tickets
+ * with which one request waits for another. */
 #include "connections/connection_functions.h"
 #include "connections/handles.h"
 #include "persistent/mysql.h"
@@ -14,7 +14,7 @@ static bool is_of(const zval *object, const char *name)
 	return class && instanceof_function(Z_OBJCE_P(object), class);
 }
 
-/* A request has kept the handle that it had of the pool, and uses it. */
+/* Whether a request that has returned the connection to the pool still uses it. */
 static bool is_used_by_another(const zval *object)
 {
 	if (surus_handle_claim(Z_OBJ_P(object), SURUS_USES)) {
@@ -24,7 +24,7 @@ static bool is_used_by_another(const zval *object)
 	return true;
 }
 
-/* Surus\Internal\reset_connection(object $connection): ?bool; null where the engine knows no way. */
+/* Surus\Internal\reset_connection(object $connection): ?bool; null: the engine cannot reset it. */
 static ZEND_FUNCTION(surus_reset_connection)
 {
 	zval *connection;
@@ -61,7 +61,7 @@ static ZEND_FUNCTION(surus_native_numbers)
 	RETURN_BOOL(option && *option);
 }
 
-/* Surus\Internal\is_alive(object $connection): ?bool; null where the server has to be asked. */
+/* Surus\Internal\is_alive(object $connection): ?bool; null: only a query to the server can tell. */
 static ZEND_FUNCTION(surus_is_alive)
 {
 	zval *connection;
@@ -77,21 +77,22 @@ static ZEND_FUNCTION(surus_is_alive)
 	}
 }
 
-/* Surus\Internal\request_number(): int; another one for each request that runs at a time, 0 outside of them. */
+/* Surus\Internal\request_number(): int; different for all requests in flight, 0 outside of requests. */
 static ZEND_FUNCTION(surus_request_number)
 {
 	ZEND_PARSE_PARAMETERS_NONE();
 	RETURN_LONG((zend_long)(uintptr_t)surus_current_exchange());
 }
 
-/* Surus\Internal\ticket(): int; a place to wait at. */
+/* Surus\Internal\ticket(): int; a ticket for one wait. */
 static ZEND_FUNCTION(surus_ticket)
 {
 	ZEND_PARSE_PARAMETERS_NONE();
 	RETURN_LONG((zend_long)surus_rs_ticket());
 }
 
-/* Surus\Internal\wait_for_call(int $ticket, float $seconds): ?bool; whether it was called; null: one cannot wait here. */
+/* Surus\Internal\wait_for_call(int $ticket, float $seconds): ?bool; whether it was called; null: waiting is impossible
+ * here. */
 static ZEND_FUNCTION(surus_wait_for_call)
 {
 	zend_long ticket;

@@ -1,8 +1,8 @@
-/* Questions and answers on connections whose protocol only the application knows: PHP's streams and the sockets of
- * ext/sockets. Who has written waits for an answer, unless the other side has never said anything: then it is a log, which
- * others may write to. If one of them wants an answer all the same, nobody gets it, and that peer is known to answer. Who has
- * read something and left something there has not come to the end. Datagrams, listening sockets, pairs and pipes are
- * nobody's in particular. */
+/* Exchanges on connections whose protocol only the application knows: PHP's streams and the sockets of ext/sockets. A
+ * request that has written waits for an answer, unless the peer has never sent anything: then it is like a log, to
+ * which other requests may write. If one of them reads an answer all the same, none gets it, and the peer is recorded
+ * as one that answers. A request that has read only a part of the input has not ended its exchange. Datagram and
+ * listening sockets, socket pairs and pipes may be used by all requests. */
 #include "connections/exchanges.h"
 #include "connections/handle_kinds.h"
 
@@ -15,14 +15,14 @@
 #define STILL_TO_COME "an exchange whose answer is still to come"
 #define NOT_READ "an exchange whose answer is not read to its end"
 
-/* The first field of ext/sockets' own struct. */
+/* The first field of ext/sockets' struct. */
 static int descriptor_of_socket(const void *handle)
 {
 	const zend_object *object = handle;
 	return *(const int *)((const char *)object - object->handlers->offset);
 }
 
-/* -1 where it is no socket; others may call PHP code to tell. */
+/* -1 if it is not a socket; for other streams the cast might call PHP code. */
 static int descriptor_of_stream(php_stream *stream)
 {
 	php_socket_t descriptor = -1;
@@ -33,7 +33,7 @@ static int descriptor_of_stream(php_stream *stream)
 	return descriptor;
 }
 
-/* Below TLS there are records that are no answers. */
+/* With TLS the socket may have input that is not an answer. */
 static bool is_encrypted(php_stream *stream)
 {
 	zval about;
@@ -50,7 +50,7 @@ typedef struct {
 	uint64_t pacing_rate, max_pacing_rate, bytes_acked, bytes_received;
 } tcp_counters;
 
-/* The other side has said something, some time. */
+/* Whether the peer has ever sent anything. */
 static bool has_spoken(int descriptor)
 {
 	tcp_counters counters = {0};
@@ -61,7 +61,7 @@ static bool has_spoken(int descriptor)
 	return !counts || counters.bytes_received > 0; /* Unix sockets do not count */
 }
 
-/* Peers that are known to answer, by a hash of their addresses: the oldest one gives way. */
+/* Peers that are known to answer, by a hash of their addresses; a new one replaces the oldest. */
 static zend_ulong answering[64];
 static size_t next_answering;
 
@@ -138,7 +138,7 @@ bool surus_socket_is_of_all(const void *handle)
 	return !surus_rs_is_conversation(descriptor_of_socket(handle));
 }
 
-/* Somebody wants an answer: who writes to this peer has asked, from now on. */
+/* A request tries to read: from now on, writing to this peer counts as waiting for an answer. */
 void surus_stream_close(const void *handle)
 {
 	php_stream *stream = (php_stream *)handle;
@@ -151,7 +151,7 @@ void surus_socket_close(const void *handle)
 	close_mixed(descriptor_of_socket(handle));
 }
 
-/* Who has asked wants the answer, and has not got it yet. */
+/* The request that has written tries to read, and has not got an answer yet. */
 void surus_stream_wants(const void *handle)
 {
 	note_answering(descriptor_of_stream((php_stream *)handle));
@@ -162,13 +162,14 @@ void surus_socket_wants(const void *handle)
 	note_answering(descriptor_of_socket(handle));
 }
 
-/* Its answer may come, where none ever has. */
+/* Whether an answer may still come, even if the peer has never answered. */
 static bool is_to_come(int descriptor, surus_phase phase)
 {
 	return phase == SURUS_ASKED && descriptor >= 0 && surus_rs_is_conversation(descriptor);
 }
 
-/* Whoever is given a persistent one next is told of a question (connections/persistent_stream.c). */
+/* For a persistent stream the row of an open exchange stays, for the next request that gets it
+ * (connections/persistent_stream.c). */
 bool surus_stream_leave(surus_use *use, surus_phase phase, bool broken_off)
 {
 	const zend_resource *resource = zend_hash_index_find_ptr(&EG(regular_list), use->number);
@@ -181,7 +182,7 @@ bool surus_stream_leave(surus_use *use, surus_phase phase, bool broken_off)
 	} else if (is_there && broken_off) {
 		use->is_mixed |= is_to_come(descriptor_of_stream((php_stream *)use->handle), phase);
 	}
-	/* Who gets a persistent one next may write to it, and not read. */
+	/* The next request that gets a persistent one may write to it, but not read. */
 	use->is_mixed |= use->is_kept && phase == SURUS_ASKED && is_there && is_to_come(descriptor_of_stream((php_stream *)use->handle), phase);
 	return use->is_mixed || (use->is_kept && phase == SURUS_ASKED);
 }

@@ -1,4 +1,5 @@
-/* The end of objects that stand for connections: it talks to their server, and what was noted of them is forgotten. */
+/* The destruction of objects that represent connections: it may send data to their server, and their rows are
+ * forgotten. */
 #include "connections/handle_endings.h"
 #include "connections/handle_kinds.h"
 #include "connections/handle_uses.h"
@@ -6,7 +7,7 @@
 #include "task/running.h"
 #include "task/state.h"
 
-/* What stands before the handlers of objects whose end matters here. Extensions make these structs when they start. */
+/* The original handlers of objects whose destruction is intercepted. Extensions fill the structs when they start. */
 typedef struct {
 	const zend_object_handlers *handlers;
 	void (*destruct)(zend_object *object);
@@ -16,7 +17,8 @@ typedef struct {
 #define ENDINGS 16
 static ending endings[ENDINGS];
 
-/* Objects that tell their server when they are freed: not while another request is inside a call. They wait. */
+/* Objects that send data to their server when they are freed. Not while another request is inside a call: until then
+ * they are listed here. */
 typedef struct {
 	surus_isolate *isolate;
 	zend_object *object;
@@ -46,7 +48,7 @@ static bool is_used_by_another(zend_object *object)
 	return known && known->task && known->task != surus_running && surus_use_in(known->task, handle);
 }
 
-/* An object that gets another reference in here lives on. */
+/* An object that gets another reference here stays alive. */
 static void destruct(zend_object *object)
 {
 	ending_of(object)->destruct(object);
@@ -66,7 +68,7 @@ static void destruct(zend_object *object)
 	waiting_list[waiting_count++] = (waiting){surus_entered, object};
 }
 
-/* Each may wait for its server, and the list may change meanwhile. */
+/* Freeing an object may wait for its server, and the list may change meanwhile. */
 void surus_free_waiting(surus_isolate *isolate)
 {
 	for (size_t i = 0; i < waiting_count;) {
@@ -81,7 +83,7 @@ void surus_free_waiting(surus_isolate *isolate)
 	}
 }
 
-/* No function is called, and the driver may wait: the handle says who is at it. */
+/* There is no frame of a function, and the driver may wait: the row of the handle records the task that frees. */
 static void free_object(zend_object *object)
 {
 	surus_handle_kind *kind = surus_handle_kind_of(object);
@@ -114,7 +116,7 @@ static void free_object(zend_object *object)
 	}
 }
 
-/* Of all objects of a kind, once there is one. */
+/* Intercepts the destruction of all objects of a kind, when the first one is used. */
 void surus_watch_end(zend_object *object, surus_handle_kind *kind)
 {
 	kind->is_watched = true;
@@ -131,7 +133,7 @@ void surus_watch_end(zend_object *object, surus_handle_kind *kind)
 	}
 }
 
-/* Stands before a class's own, where that writes the handlers of all its objects again for each. */
+/* Replaces create_object of a class that sets the handlers of its objects again for each new one. */
 zend_object *surus_handle_create(zend_class_entry *class)
 {
 	surus_handle_kind *kind = surus_handle_kind_of_class(class);

@@ -4,13 +4,13 @@
 #include "base.h"
 #include "connections/handle_kinds.h"
 
-/* Of all objects of a kind, once there is one. */
+/* Intercepts the destruction of all objects of a kind, when the first one is used. */
 void surus_watch_end(zend_object *object, surus_handle_kind *kind);
-/* Those whose end had to wait. */
+/* Frees objects whose destruction was delayed. */
 void surus_free_waiting(surus_isolate *isolate);
 void surus_forget_waiting(const surus_isolate *isolate);
 
-/* Makes an object whose end is seen. */
+/* Makes an object whose destruction is intercepted. */
 zend_object *surus_handle_create(zend_class_entry *class);
 
 #endif

@@ -1,5 +1,5 @@
-/* Which classes and functions of extensions use a connection, and what is known of it. An extension need not be loaded,
- * and is asked for by name. */
+/* Which classes and functions of extensions use a connection, and how its state is found. An extension need not be
+ * loaded: it is looked up by name. */
 #include "connections/handle_kinds.h"
 #include "connections/exchanges.h"
 #include "connections/handle_endings.h"
@@ -17,7 +17,7 @@
 #include "ext/mysqlnd/mysqlnd.h"
 #include "ext/mysqlnd/mysqlnd_connection.h"
 
-/* libpq comes with the extensions, and not with us. `connection` is one of its own. */
+/* libpq is loaded by extensions; Surus is not linked with it. `connection` is a PGconn. */
 static const char *libpq_begun(const void *connection)
 {
 	static int (*status_of)(const void *connection);
@@ -107,7 +107,7 @@ static const char *statement_begun(zend_object *object)
 	return Z_TYPE_P(database) == IS_OBJECT ? pdo_begun(Z_OBJ_P(database)) : NULL;
 }
 
-/* What a mysqli object of any class has below it. */
+/* The resource of a mysqli object of any class. */
 static void *mysqli_resource(zend_object *object)
 {
 	MYSQLI_RESOURCE *resource = php_mysqli_fetch_object(object)->ptr;
@@ -157,7 +157,7 @@ static const char *mysqli_result_begun(zend_object *object)
 	return mysqlnd_begun(mysqli_result_handle(object));
 }
 
-/* The first field of the extension's own struct. */
+/* The first field of the extension's struct. */
 static void *pgsql_connection(zend_object *object)
 {
 	return *(void **)((char *)object - object->handlers->offset);
@@ -172,14 +172,14 @@ static void pgsql_end(zend_object *object)
 {
 	void *(*run)(void *connection, const char *query) = dlsym(RTLD_DEFAULT, "PQexec");
 	void (*clear)(void *result) = dlsym(RTLD_DEFAULT, "PQclear");
-	/* It would wait for what is left of an answer, however long that takes. */
+	/* PQexec would wait without limit for the rest of an answer. */
 	surus_libpq_settle(pgsql_connection(object));
 	if (run && clear && libpq_begun(pgsql_connection(object))) {
 		clear(run(pgsql_connection(object), "ROLLBACK"));
 	}
 }
 
-/* Commands that are collected, which another request's would be added to. */
+/* Whether commands are queued: another request's commands would be added to them. */
 static const char *redis_begun(zend_object *object)
 {
 	zval mode;
@@ -205,7 +205,7 @@ static void memcached_end(zend_object *object)
 	surus_memcached_reconnect(object);
 }
 
-/* The third word of a statement is the zval of its connection, that of a result the zval of its statement. */
+/* The zval at the third word: for a statement its connection, for a result its statement. */
 static const void *sqlite_parent(zend_object *object)
 {
 	const zval *parent = (const zval *)((const char *)object - object->handlers->offset + 2 * sizeof(void *));
@@ -218,7 +218,7 @@ static const void *sqlite_connection_of_result(zend_object *object)
 	return statement ? sqlite_parent((zend_object *)statement) : NULL;
 }
 
-/* One that was prepared, and executed by a call: that of SQLite3::query() is the result's alone. */
+/* The statement, if it was prepared and executed by calls: the one of SQLite3::query() belongs to its result only. */
 static zend_object *sqlite_shared_statement(zend_object *object)
 {
 	const void *statement = sqlite_parent(object);
@@ -280,7 +280,7 @@ static void call(zend_object *object, const char *method)
 	zval_ptr_dtor(&result);
 }
 
-/* The objects that rows are read by, of which only they know how many are left. Their request has ended. */
+/* Closes the objects from which rows are read: only they know the number of rows left. Their request has ended. */
 static void close_results(const void *handle)
 {
 	for (uint32_t i = 1; i < EG(objects_store).top; i++) {
@@ -299,11 +299,11 @@ static void close_results(const void *handle)
 	}
 }
 
-/* Extensions whose functions take such objects, as their first or second argument. */
+/* Extensions whose functions take such objects as their first or second argument. */
 static const char *const modules[] = {"curl", "ftp", "ldap", "mysqli", "pgsql"};
 
-/* What reads from a stream or a socket and writes to it, and what must not happen to it meanwhile: PHP keeps its buffer
- * across the wait. */
+/* Functions that read from a stream or a socket or write to it, and functions that must not run while such a call
+ * waits: PHP holds pointers to the stream's buffer meanwhile. */
 static const struct { const char *name; surus_step step; } line_functions[] = {
 	{"fclose", SURUS_CLOSES}, {"feof", SURUS_USES}, {"fgetc", SURUS_READS}, {"fgetcsv", SURUS_READS}, {"fgets", SURUS_READS},
 	{"fpassthru", SURUS_READS}, {"fprintf", SURUS_ASKS}, {"fputcsv", SURUS_ASKS}, {"fputs", SURUS_ASKS},
@@ -316,7 +316,7 @@ static const struct { const char *name; surus_step step; } line_functions[] = {
 	{"socket_write", SURUS_ASKS},
 };
 
-/* Of the classes that are loaded. */
+/* The kinds whose classes are loaded. */
 static struct { const zend_class_entry *class; surus_handle_kind *kind; } known[KINDS];
 static size_t known_count;
 
@@ -375,7 +375,7 @@ void surus_handle_functions(surus_handle_visit visit)
 		}
 		visit_class(class, &kinds[i], visit);
 	}
-	/* Classes of extensions that extend one of these, as Pdo\Pgsql of PHP 8.4 does, have copies of its functions. */
+	/* Extension classes that extend one of these, like Pdo\Pgsql of PHP 8.4, have copies of its functions. */
 	zend_class_entry *class;
 	ZEND_HASH_MAP_FOREACH_PTR(CG(class_table), class) {
 		surus_handle_kind *kind = class->type == ZEND_INTERNAL_CLASS && class->parent ? surus_handle_kind_of_class(class) : NULL;

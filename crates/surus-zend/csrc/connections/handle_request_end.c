@@ -1,4 +1,4 @@
-/* A request has ended, or was given up: what it has begun on handles that others may use is ended with it. */
+/* A request has ended, or was abandoned: everything that it has begun on handles that others may use is ended. */
 #include "connections/handle_request_end.h"
 #include "connections/handle_endings.h"
 #include "connections/handle_kinds.h"
@@ -6,7 +6,7 @@
 #include "connections/in_use.h"
 #include "task/state.h"
 
-/* The object lives: the end of one of its kind is seen. */
+/* The object is alive: the destruction of objects of its kind is intercepted. */
 static void end_begun(surus_task *task, zend_object *object, surus_handle_kind *kind)
 {
 	task->is_asking = true;
@@ -28,7 +28,7 @@ static void end_begun(surus_task *task, zend_object *object, surus_handle_kind *
 	OBJ_RELEASE(object);
 }
 
-/* The request has ended with it, or without. It may wait, and others use the table meanwhile. */
+/* Ends a request's exchange. It may wait, and other tasks use the table meanwhile. */
 static void end_exchange(surus_use *use, bool broken_off)
 {
 	const void *handle = use->handle;
@@ -50,7 +50,7 @@ static surus_use *first_exchange(const surus_task *task)
 	return use;
 }
 
-/* One on which something may be begun. */
+/* A row of a handle on which something may be begun. */
 static surus_use *first_to_end(const surus_task *task)
 {
 	surus_use *use = task->uses;
@@ -66,7 +66,7 @@ void surus_handles_end(surus_task *task, bool broken_off)
 	if (!task->uses) {
 		return;
 	}
-	/* Each time from the start, as each may wait. */
+	/* Search from the start each time, since ending an exchange may wait. */
 	task->is_asking = true;
 	while ((use = first_exchange(task))) {
 		end_exchange(use, broken_off);

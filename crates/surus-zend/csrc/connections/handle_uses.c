@@ -6,8 +6,8 @@
 surus_use **surus_use_buckets;
 size_t surus_use_mask;
 uint64_t surus_use_changes;
-/* By their object, in as many buckets. A constructor may put a kept connection below its object: it may have been noted by
- * more than one handle. */
+/* Rows by their object, in the same number of buckets. A constructor may attach a pooled connection to its object: the
+ * object may have rows for several handles. */
 static surus_use **objects;
 static size_t count;
 
@@ -111,7 +111,7 @@ void surus_use_forget(surus_use *use)
 	surus_use_changes++;
 	leave(use, BY_TASK);
 	if (use->freeing) {
-		/* Others have to see it. */
+		/* Other tasks must still find it. */
 		leave(use, BY_OBJECT);
 		use->task = NULL;
 		use->object = NULL;

@@ -1,15 +1,15 @@
-/* Who has used which handle last, and what he has begun on it: one row for each handle, found by the handle, by its object
- * and by its task. */
+/* Which task has used a handle last, and what it has begun on it: one row per handle, found by the handle, by its
+ * object and by its task. */
 #ifndef SURUS_CONNECTIONS_HANDLE_USES_H
 #define SURUS_CONNECTIONS_HANDLE_USES_H
 
 #include "base.h"
 #include "connections/handle_kinds.h"
 
-/* Buckets of a power of two, as many as there are rows at least. */
+/* The number of buckets is a power of two, and at least the number of rows. */
 extern surus_use **surus_use_buckets;
 extern size_t surus_use_mask;
-/* How often a row was made, passed on or forgotten: what is known of one holds until then. */
+/* Incremented when a row is made, passed on or forgotten: cached facts about rows are valid until then. */
 extern uint64_t surus_use_changes;
 
 static inline size_t surus_use_place(const void *pointer)
@@ -18,7 +18,7 @@ static inline size_t surus_use_place(const void *pointer)
 	return (bits >> 4 ^ bits >> 12) & surus_use_mask;
 }
 
-/* NULL: nobody has. */
+/* The row of a handle; NULL: it was not used. */
 static inline surus_use *surus_use_find(const void *handle)
 {
 	surus_use *use = surus_use_buckets[surus_use_place(handle)];
@@ -29,12 +29,13 @@ static inline surus_use *surus_use_find(const void *handle)
 }
 
 void surus_uses_start(void);
-/* Of now: what was known of the handle is forgotten. `task` is NULL for a request of which only the handle matters. */
+/* Makes a new row for the handle, in place of the old one. `task` is NULL if it does not matter which request uses
+ * it. */
 surus_use *surus_use_note(const void *handle, surus_task *task, zend_object *object, surus_handle_kind *kind);
-/* The same row for another task, or for none. */
+/* Gives the row to another task, or to none. */
 void surus_use_pass(surus_use *use, surus_task *task);
 void surus_use_forget(surus_use *use);
-/* The object is freed. */
+/* When the object is freed. */
 void surus_uses_forget_object(const zend_object *object);
 void surus_uses_forget_isolate(const surus_isolate *isolate);
 

@@ -1,13 +1,14 @@
-/* A connection's handle serves one request at a time. Requests of one isolate share objects, if the application lets
- * them; the drivers below would take one's answer for another's.
+/* A connection's handle serves one request at a time. Requests of one isolate may share objects, if the application
+ * does so; the drivers would give the answer for one request to another.
  *
- * Each function that uses a handle is entered through ours, which notes the request that used the handle last, and how far
- * it is where an exchange takes more than one call. Nothing is noted when it returns or parks: only where another request
- * comes is the last one's stack looked at. If that is inside a call on the same handle, or has begun something on it that must
- * not be mixed (a transaction, an exchange), the other one gets an exception before the driver is touched.
+ * Each function that uses a handle is wrapped. The wrapper records the request that used the handle last and, where an
+ * exchange takes more than one call, its phase. Nothing is recorded when the function returns or parks: only when
+ * another request uses the handle, the stack of the last one is examined. If that one is inside a call on the same
+ * handle, or has begun something on it that must not be mixed (a transaction, an exchange), the other one gets an
+ * exception before the driver is called.
  *
- * What is known of a function beforehand is found out once, at the start. Where a request uses what it used last, there
- * are only comparisons (docs/internals/handles.md has the figures).
+ * Everything that is known about a function in advance is determined once, at the start. When a request uses the same
+ * handle again, there are only comparisons (docs/internals/handles.md has the figures).
  */
 #include "connections/handles.h"
 #include "connections/handle_endings.h"
@@ -25,12 +26,12 @@ typedef struct {
 	surus_handle_kind *kind; /* of a method */
 	surus_way way;
 	surus_step step;
-	/* Of an argument: the class that was seen last, one of an extension, and its kind. */
+	/* For SURUS_BY_ARGUMENT: the last class of an argument, one of an extension, and its kind. */
 	const zend_class_entry *seen;
 	surus_handle_kind *seen_kind;
 } guarded_function;
 
-/* What a call uses. */
+/* The handle that a call uses. */
 typedef struct {
 	const void *handle;
 	zend_object *object;
@@ -39,7 +40,7 @@ typedef struct {
 	bool is_kept; /* a persistent stream: it outlives its request in all modes */
 } used;
 
-/* Where functions have theirs. */
+/* The index of our data in zend_internal_function.reserved. */
 static int slot = -1;
 
 static inline guarded_function *guarded_of(const zend_function *function)
@@ -58,7 +59,7 @@ static bool find_resource(const zval *value, used *what)
 	return what->handle;
 }
 
-/* Of functions that are not entered through ours, too. */
+/* The handle that a frame uses; for functions without a wrapper, too. */
 static bool find_in_frame(const zend_execute_data *frame, used *what)
 {
 	*what = (used){0};
@@ -85,7 +86,7 @@ static bool find_in_frame(const zend_execute_data *frame, used *what)
 	return false;
 }
 
-/* The same of one that is, as fast as it goes. */
+/* The same, faster, for a function with a wrapper. */
 static inline bool find_used(guarded_function *function, const zend_execute_data *frame, used *what)
 {
 	const zval *first = ZEND_CALL_ARG(frame, 1);
@@ -127,7 +128,7 @@ const zend_execute_data *surus_use_in(surus_task *task, const void *handle)
 	return NULL;
 }
 
-/* True if nobody else is in the way; else it throws. */
+/* True if no other request is using the handle; else it throws. */
 static bool is_free(const surus_use *known, surus_task *task, const used *what, surus_step step)
 {
 	surus_handle_kind *kind = what->kind;
@@ -152,7 +153,7 @@ static bool is_free(const surus_use *known, surus_task *task, const used *what, 
 	return false;
 }
 
-/* The task comes to use what it has not used last. NULL, with an exception: another one is in the way. */
+/* The task begins to use a handle that it was not the last to use. NULL, with an exception: another one is using it. */
 static surus_use *take(surus_task *task, const used *what, surus_step step)
 {
 	surus_handle_kind *kind = what->kind;
@@ -184,7 +185,7 @@ static surus_use *take(surus_task *task, const used *what, surus_step step)
 	return known;
 }
 
-/* The same of what is an object's own. */
+/* The same for an exchange that belongs to an object, not to its connection. */
 static surus_use *take_apart(surus_task *task, const used *what, zend_object *object, surus_step step)
 {
 	const surus_use *known = surus_use_find(object);
@@ -203,8 +204,8 @@ static surus_use *take_apart(surus_task *task, const used *what, zend_object *ob
 static const surus_phase after[]
 	= {[SURUS_PREPARES] = SURUS_PREPARED, [SURUS_ASKS] = SURUS_ASKED, [SURUS_READS] = SURUS_HEARD, [SURUS_CLOSES] = SURUS_IDLE};
 
-/* The last call that was let through, and its rows: of the handle, and of the object's own exchange, if that is known. The
- * next one of the same request on the same object is let through if no row has changed meanwhile. */
+/* The last call that was allowed, and its rows: of the handle, and of the object's own exchange, if there is one. The
+ * next call of the same request on the same object is allowed at once if no row has changed meanwhile. */
 static struct {
 	surus_task *task;
 	const void *handle;
@@ -231,7 +232,7 @@ static void note_last(surus_task *task, const used *what, surus_use *use, surus_
 		return;
 	}
 	last.task = task;
-	/* Who only looks at what is another's is looked at each time. */
+	/* A task that only looks at a handle of another one is checked each time. */
 	last.handle = use->task == task ? what->handle : NULL;
 	last.object = use->task == task ? what->object : NULL;
 	last.number = what->number;
@@ -240,8 +241,8 @@ static void note_last(surus_task *task, const used *what, surus_use *use, surus_
 	last.exchange = exchange;
 }
 
-/* The task enters this function, which was not the last one. The row of the exchange that it goes on with; NULL: an
- * exception was thrown. */
+/* Checks a call that differs from the last one. Returns the row of the exchange that it continues; NULL: an exception
+ * was thrown. */
 static zend_never_inline surus_use *claim_new(surus_task *task, const used *what, surus_step step)
 {
 	surus_use *use = surus_use_find(what->handle);
@@ -310,7 +311,7 @@ static zend_never_inline ZEND_NAMED_FUNCTION(guarded_new)
 	function->handler(INTERNAL_FUNCTION_PARAM_PASSTHRU);
 }
 
-/* As guarded_new, where a method goes on with what was used last. */
+/* The fast path of guarded_new: a method that uses the same object as the last call. */
 static ZEND_NAMED_FUNCTION(guarded)
 {
 	const guarded_function *function = guarded_of(EX(func));
@@ -343,7 +344,7 @@ static bool has_got(const zval *result)
 	}
 }
 
-/* An answer that may be anybody's is nobody's. */
+/* An answer that may belong to any of several requests is given to none: throws and closes the connection. */
 static bool is_nobodys(surus_use *use, surus_step step)
 {
 	if (!use || !use->is_mixed || step != SURUS_READS) {
@@ -355,8 +356,8 @@ static bool is_nobodys(surus_use *use, surus_step step)
 	return true;
 }
 
-/* Streams and sockets: nobody but the application knows what belongs together. Where no request is guarded only persistent
- * streams are looked at, for the next one that gets them. */
+/* Streams and sockets: only the application knows which calls belong together. In modes without guarded requests only
+ * persistent streams are recorded, for the next request that gets them. */
 static zend_never_inline ZEND_NAMED_FUNCTION(guarded_line_new)
 {
 	guarded_function *function = guarded_of(EX(func));
@@ -378,7 +379,7 @@ static zend_never_inline ZEND_NAMED_FUNCTION(guarded_line_new)
 			RETURN_THROWS();
 		}
 	}
-	/* The question may be on its way before the function returns. */
+	/* The request may be sent before the function returns. */
 	if (use && (step == SURUS_ASKS || step == SURUS_CLOSES)) {
 		use->phase = after[step];
 	}
@@ -395,7 +396,8 @@ static zend_never_inline ZEND_NAMED_FUNCTION(guarded_line_new)
 	}
 }
 
-/* As guarded_line_new, where a function goes on with the stream that was used last, and its answer is not the first one. */
+/* The fast path of guarded_line_new: a function that uses the same stream as the last call, and does not wait for the
+ * first answer. */
 static ZEND_NAMED_FUNCTION(guarded_line)
 {
 	const guarded_function *function = guarded_of(EX(func));

@@ -1,4 +1,4 @@
-/* Surus\ConnectionInUse: two requests use one connection at a time. It names both, and the mend. */
+/* Surus\ConnectionInUse: two requests use one connection at a time. The message names both and the remedy. */
 #include "connections/in_use.h"
 #include "task/log.h"
 #include "task/running.h"
@@ -10,7 +10,7 @@ static zend_class_entry *in_use_class;
 
 #define MEND "A connection serves one request at a time: declare it scoped, or use a pool (docs/guide/11-databases.md)"
 
-/* "GET /orders", without the query string, which may have secrets. */
+/* "GET /orders", without the query string, which may contain secrets. */
 static zend_string *name_of(const surus_task *task)
 {
 	surus_request_info info;
@@ -18,7 +18,7 @@ static zend_string *name_of(const surus_task *task)
 	return zend_strpprintf(0, "%.*s %.*s", (int)info.method.len, info.method.ptr, (int)info.path.len, info.path.ptr);
 }
 
-/* "at /srv/app/Orders.php:41": the PHP code that a frame belongs to. */
+/* "at /srv/app/Orders.php:41": the place of a frame in PHP code. */
 static zend_string *place_of(const zend_execute_data *frame)
 {
 	while (frame && (!frame->func || !ZEND_USER_CODE(frame->func->type))) {
@@ -63,7 +63,7 @@ void surus_throw_in_use(const char *class, surus_task *task, const zend_execute_
 	zend_string_release(place);
 }
 
-/* `what` others have done, so that this request cannot go on. */
+/* `what`: what other requests have done, so that this one cannot go on. */
 static void throw_spoilt(const char *class, const char *what)
 {
 	zend_string *user = surus_running ? name_of(surus_running) : zend_strpprintf(0, "a request");

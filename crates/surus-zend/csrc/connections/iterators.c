@@ -1,4 +1,4 @@
-/* foreach reads rows without calling a function: through the iterator of the class. Ours stands before it. */
+/* foreach reads rows without calling a function: through the iterator of the class. It is wrapped here. */
 #include "connections/iterators.h"
 #include "connections/handles.h"
 
@@ -11,7 +11,7 @@ static const char *const names[] = {"pdostatement", "mysqli_result"};
 
 static struct {
 	get_iterator get;
-	/* Its functions, and the same with ours among them. */
+	/* Its functions, and a copy in which some are replaced. */
 	const zend_object_iterator_funcs *own;
 	zend_object_iterator_funcs ours;
 } classes[CLASSES];

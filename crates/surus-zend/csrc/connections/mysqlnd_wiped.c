@@ -1,7 +1,7 @@
-/* Prepared statements of mysqlnd whose connection ends between the columns of an answer and the packet after them. mysqlnd
- * then fills the whole statement with zeros, its connection and the place for its error included, and uses that place,
- * which ends the process ("this will crash", says a comment in its code). Here the statement gets what it lacks, and the
- * call fails as where the connection ends anywhere else. */
+/* Prepared statements of mysqlnd whose connection ends between the columns of an answer and the packet after them.
+ * mysqlnd then fills the whole statement with zeros, including the pointers to its connection and to its error, and
+ * uses the latter, which crashes the process ("this will crash", says a comment in its code). Here the statement is
+ * repaired, and the call fails as if the connection had ended anywhere else. */
 #include "connections/mysqlnd_wiped.h"
 
 #include "ext/mysqlnd/mysqlnd.h"
@@ -17,7 +17,7 @@ static bool is_wiped(const MYSQLND_STMT_DATA *data)
 	return !data->conn && !data->error_info;
 }
 
-/* What its result gives back. */
+/* The number of references that its result releases. */
 static unsigned references_of_result(const MYSQLND_STMT_DATA *data)
 {
 	return data->result && data->result->conn == data->conn;
@@ -35,7 +35,7 @@ static enum_func_status around_read_header(MYSQLND_CONN_DATA *connection, MYSQLN
 	unsigned references = connection->refcount - references_of_result(data);
 	connection->m->get_reference(connection);
 	enum_func_status status = read_header(connection, statement);
-	/* A mysqlnd that gives back the statement's reference has ended it well. */
+	/* A mysqlnd that has released the statement's reference has ended it correctly. */
 	if (status == FAIL && is_wiped(data) && connection->refcount > references) {
 		*data = before; /* but for the result, which has been freed */
 		data->result = NULL;
@@ -47,7 +47,7 @@ static enum_func_status around_read_header(MYSQLND_CONN_DATA *connection, MYSQLN
 
 /* ---- prepare ---- */
 
-/* What an empty one has comes into it, and its zeros go. */
+/* Gives it the data of an empty statement, and frees the zeroed data. */
 static void replace(MYSQLND_STMT *statement, MYSQLND_CONN_DATA *connection)
 {
 	MYSQLND_STMT *empty = connection->m->stmt_init(connection);

@@ -1,6 +1,6 @@
-/* pfsockopen(). Nobody but the application knows the protocol of a stream: what can be said is that one with something to
- * read has an answer that nobody has waited for, or was closed, and that one which was written to and has said nothing since
- * may still have one to come; it is closed. */
+/* pfsockopen(). Only the application knows the protocol of a stream. Streams are closed that have unread input (an
+ * answer for which nobody waits, or the end of the connection), and streams to which a request has written without an
+ * answer since (it may still come). */
 #include "connections/persistent_stream.h"
 #include "connections/exchanges.h"
 #include "connections/handle_kinds.h"
@@ -13,7 +13,7 @@
 	X(open, NULL, "pfsockopen")                  \
 	X(client, NULL, "stream_socket_client")
 
-/* A resource of a request has it. */
+/* Whether a resource of the request refers to it. */
 static bool is_in_use(const php_stream *stream)
 {
 	zend_resource *resource;
@@ -25,7 +25,7 @@ static bool is_in_use(const php_stream *stream)
 	return false;
 }
 
-/* Its answer may still come. Where the other side never says anything, nobody has asked. */
+/* Whether an answer may still come. If the peer never sends anything, none is expected. */
 static bool is_asked(const php_stream *stream)
 {
 	const surus_use *use = surus_use_find(stream);
@@ -40,7 +40,8 @@ static void forget(const php_stream *stream)
 	}
 }
 
-/* Where nothing was ever answered it may have been a line for a log: others may write there, but an answer would be nobody's. */
+/* If the peer has never answered, the data may have been a log line: others may write there, but an answer would belong
+ * to no request. */
 static void leave_question(const php_stream *stream)
 {
 	surus_use *use = surus_use_find(stream);
@@ -63,7 +64,7 @@ static void close_stale(void)
 	size_t count = surus_kept_of(php_file_le_pstream(), kept, SURUS_MAX_KEPT);
 	for (size_t i = 0; i < count; i++) {
 		php_stream *stream = kept[i].resource->ptr;
-		/* Its pool has them, and does not see them go. */
+		/* phpredis' pool refers to its streams, and would not notice their end. */
 		bool is_redis = zend_string_starts_with_literal(kept[i].key, "phpredis");
 		if (!is_redis && !is_in_use(stream) && (is_asked(stream) || has_answers(stream))) {
 			forget(stream);

@@ -3,7 +3,7 @@
 
 #include "base.h"
 
-/* Pfsockopen(). */
+/* pfsockopen(). */
 void surus_streams_start(void);
 void surus_streams_clean(surus_task *task);
 

@@ -1,16 +1,16 @@
-/* SoapClient counts the resource of its kept connection twice and gives back one: PHP closes it when the script ends. Here the
- * script does not end with the request, so the other count is given back with the object. */
+/* SoapClient takes two references to the resource of its kept-alive connection and releases only one: PHP closes it
+ * when the script ends. Here the script does not end with the request, so the other one is released with the object. */
 #include "connections/soap_client.h"
 
 static zend_object_handlers handlers;
-/* Of SoapClient's private property. */
+/* The offset of SoapClient's private property. */
 static uint32_t socket_offset;
 
 static void free_client(zend_object *object)
 {
 	zval *socket = OBJ_PROP(object, socket_offset);
 	ZVAL_DEREF(socket);
-	/* A clone has one, too: the last of them gives back what is its own. */
+	/* A clone has a reference, too: the last object releases the one of its property. */
 	if (Z_TYPE_P(socket) == IS_RESOURCE && Z_REFCOUNT_P(socket) > 1) {
 		zend_list_delete(Z_RES_P(socket));
 	}

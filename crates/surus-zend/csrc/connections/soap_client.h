@@ -3,7 +3,7 @@
 
 #include "base.h"
 
-/* From now on the connection of a SoapClient ends with it. */
+/* From now on the connection of a SoapClient is closed with the object. */
 void surus_soap_client_start(void);
 
 #endif

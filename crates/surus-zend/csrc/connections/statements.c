@@ -1,10 +1,9 @@
-/* Objects on which a request does more than one call before it has its answer: a statement that gets values, is executed
- * and read, a connection of Redis that watches keys, a handle of curl
- * that gets options. Requests that share one would execute each other's values and read
- * each other's rows.
+/* Objects on which a request makes several calls before it has its answer: a statement to which values are bound, which
+ * is executed and read; a Redis connection that watches keys; a curl handle whose options are set. Requests that share
+ * one would execute each other's values and read each other's rows.
  *
- * Another request that comes in between gets an exception; one that comes when the first has what it wanted takes over, and
- * then it is the first that must not read any more. */
+ * Another request that uses the object in between gets an exception. After the first one has got its answer, another
+ * one may take over, and then the first one must not read any more. */
 #include "connections/statements.h"
 #include "connections/handle_kinds.h"
 
@@ -33,7 +32,7 @@ static const struct { const char *class, *name; surus_step step; } names[] = {
 };
 
 #define NAMES (sizeof names / sizeof *names)
-/* Of the same places: a function of another name may have the same. */
+/* The handlers of `names`, by index: functions with other names may have the same handler. */
 static zif_handler handlers[NAMES];
 
 void surus_statements_start(void)
@@ -56,7 +55,7 @@ surus_step surus_statement_step(zif_handler handler)
 	return SURUS_USES;
 }
 
-/* `has_rows`: an execution has rows that somebody comes for. */
+/* `has_rows`: the execution has rows that must be fetched. */
 static const char *open_statement(surus_phase phase, surus_step now, bool has_rows)
 {
 	if (phase == SURUS_IDLE || now == SURUS_USES) {
@@ -84,13 +83,13 @@ const char *surus_mysqli_statement_open(const surus_use *use, surus_step now)
 	return open_statement(use->phase, now, is_there && statement->stmt->data->field_count > 0);
 }
 
-/* Its rows come by another object. */
+/* Its rows are read from another object. */
 const char *surus_sqlite_statement_open(const surus_use *use, surus_step now)
 {
 	return open_statement(use->phase, now, false);
 }
 
-/* Options, and then what is done with them. */
+/* Options are set before the transfer that uses them. */
 const char *surus_curl_open(const surus_use *use, surus_step now)
 {
 	return use->phase == SURUS_PREPARED && now != SURUS_USES ? "a transfer (its options are set)" : NULL;
@@ -114,7 +113,7 @@ static void call(zend_object *object, const char *method)
 	OBJ_RELEASE(object);
 }
 
-/* Its rows are nobody's now, and whoever goes on reading is told. */
+/* Its rows are dropped; a request that goes on reading gets an exception. */
 bool surus_statement_leave(surus_use *use, surus_phase phase, bool broken_off)
 {
 	(void)broken_off;

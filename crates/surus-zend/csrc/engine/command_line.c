@@ -1,6 +1,6 @@
-/* PHP as its command line program runs it, in an isolate: for `surus php`, and for PHP's own tests. Differs
- * from a server's request in what surrounds the script: output goes straight to standard output, messages to standard
- * error, there is no HTTP head, and STDIN, STDOUT and STDERR exist. After sapi/cli/php_cli.c. */
+/* Runs PHP like its command line program, in an isolate: for `surus php`, and for PHP's own tests. Differences from a
+ * request of a server: output goes straight to standard output, messages go to standard error, there is no HTTP head,
+ * and STDIN, STDOUT and STDERR exist. Modelled on sapi/cli/php_cli.c. */
 #include "engine/command_line.h"
 #include "engine/sapi.h"
 #include "isolate/isolate.h"
@@ -22,7 +22,7 @@ static void after_fork(void)
 	surus_forked = true;
 }
 
-/* What a server does: a request that a script sends to an application of its own is answered as there. */
+/* The server's callbacks: a request that a script sends to an application in the same process is answered with them. */
 static sapi_module_struct server;
 
 static bool is_request(void)
@@ -30,7 +30,7 @@ static bool is_request(void)
 	return surus_running && surus_running->fiber;
 }
 
-/* What PHP says while it starts does not come this way; requests that the engine runs to look at itself say nothing. */
+/* PHP's output during startup does not pass here; requests that the engine runs to inspect itself print nothing. */
 static bool is_quiet(void)
 {
 	return !surus_running || !surus_running->script || surus_running->script->quiet;
@@ -59,7 +59,7 @@ static size_t write_output(const char *data, size_t size)
 	return size;
 }
 
-/* What PHP says while it starts goes through libc's buffer, and was said before the script. */
+/* PHP's output during startup is in libc's buffer, and must appear before the script's output. */
 static void flush_output(void *context)
 {
 	if (is_request()) {
@@ -137,8 +137,8 @@ ZEND_END_ARG_INFO()
 
 static const zend_function_entry functions[] = {ZEND_FE(dl, arginfo_dl) ZEND_FE_END};
 
-/* After each internal function the VM looks whether it was interrupted. To ask again from the interrupt itself would get
- * it nowhere: entering a function it would be interrupted in the same place for ever. */
+/* After each internal function the VM checks whether it was interrupted. Requesting the next interrupt in the interrupt
+ * function itself would make no progress: at the entry of a function the VM would be interrupted again and again. */
 static void execute_internal_then_switch(zend_execute_data *frame, zval *value)
 {
 	execute_internal(frame, value);
@@ -172,7 +172,7 @@ int surus_command_line_start(const surus_command_line *options, char *error, siz
 	module->executable_location = (char *)options->executable;
 	pthread_atfork(NULL, NULL, after_fork);
 	int result = surus_engine_start(options->ini, error, error_size);
-	/* From now on, since startup forgets it. What is compiled depends on it: nothing of the script is yet. */
+	/* After startup, which resets it. Compiled code depends on it: nothing of the script is compiled yet. */
 	zend_execute_internal = execute_internal_then_switch;
 	return result;
 }

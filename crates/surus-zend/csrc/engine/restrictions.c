@@ -1,13 +1,14 @@
-/* `disable_functions` and `disable_classes`: PHP would apply them while it starts. Ours come later, so that what looks for
- * PHP's hidden state at startup (hidden/hidden.c), and the self-test, have all functions whatever a site has disabled. Classes that
- * the engine makes objects of by itself cannot be disabled: PHP would write beyond the object that it gets instead. */
+/* `disable_functions` and `disable_classes`: PHP would apply them while it starts. Surus applies them later, so that
+ * the search for hidden state at startup (hidden/hidden.c) and the self-test have all functions, whatever a site
+ * disables. Classes of which the engine itself makes objects cannot be disabled: PHP would write beyond the object that
+ * it gets instead. */
 #include "engine/restrictions.h"
 
 #include "Zend/zend_closures.h"
 #include "Zend/zend_exceptions.h"
 #include "Zend/zend_generators.h"
 
-/* In an array of its own, by name: what is disabled is taken from the table of functions, but not freed. */
+/* By name: disabled functions, which are removed from the function table but not freed. */
 static HashTable disabled;
 
 static const char *const settings[] = {"disable_functions", "disable_classes"};
@@ -32,7 +33,7 @@ void surus_restrictions_hold(void)
 	}
 }
 
-/* The next name of a list, which is separated as PHP separates it; NULL at its end. */
+/* The next name of a list, split as PHP splits it; NULL at its end. */
 static const char *next_name(const char **list, size_t *length)
 {
 	const char *name = *list + strspn(*list, " ,");
@@ -71,7 +72,7 @@ void surus_restrictions_lift(void)
 }
 
 #if SURUS_HAS_DISABLE_CLASSES
-/* ErrorException is for PHP code: nothing in C throws it. */
+/* ErrorException is only for PHP code: no C code throws it. */
 static bool is_engines(const zend_class_entry *class)
 {
 	return (instanceof_function(class, zend_ce_throwable) && class != zend_ce_error_exception) || class == zend_ce_closure || class == zend_ce_generator;

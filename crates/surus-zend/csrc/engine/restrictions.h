@@ -3,11 +3,11 @@
 
 #include "base.h"
 
-/* While extensions start: what is disabled is there until it is applied. */
+/* While extensions start: disabled functions and classes exist until surus_restrictions_apply. */
 void surus_restrictions_hold(void);
-/* After everything that needs PHP's functions. What cannot be disabled is an error. */
+/* After everything that needs PHP's functions. Fails for a class that cannot be disabled. */
 int surus_restrictions_apply(char *error, size_t error_size);
-/* For the self-test, in a child of the master: all functions are there again. */
+/* For the self-test, in a child of the master: all functions exist again. */
 void surus_restrictions_lift(void);
 
 #endif

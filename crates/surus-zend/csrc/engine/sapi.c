@@ -34,8 +34,8 @@ static int sapi_startup_module(sapi_module_struct *module)
 	return php_module_startup(module, NULL);
 }
 
-/* PHP forbids buffers in an output callback with a fatal error, before which it frees the stack of buffers; up to 8.3 it
- * takes that for one with room when a shutdown function or a destructor starts a buffer. */
+/* If an output callback starts a buffer, PHP frees the stack of buffers and raises a fatal error. When a shutdown
+ * function or a destructor then starts a buffer, PHP up to 8.3 uses the freed stack as if it had room. */
 static void mend_output_stack(void)
 {
 	if (!OG(handlers).elements) {
@@ -43,8 +43,8 @@ static void mend_output_stack(void)
 	}
 }
 
-/* PHP answers a fatal error with 500, but with 200 where it displays errors. Under --dev (the setting that the server
- * starts with, not a script's ini_set) it is 500, too. */
+/* PHP answers a fatal error with status 500, but with 200 when display_errors is on. With --dev (the value at the
+ * server's start, not a script's ini_set()), Surus answers 500, too. */
 static void on_error(int type, zend_string *file, uint32_t line, zend_string *message)
 {
 	const int fatal = E_ERROR | E_PARSE | E_CORE_ERROR | E_COMPILE_ERROR | E_USER_ERROR | E_RECOVERABLE_ERROR;
@@ -113,7 +113,7 @@ static void sapi_flush_output(void *context)
 		return;
 	}
 	if (task->fiber && surus_output_is_base(task)) {
-		/* The buffer under a fiber is ours: to flush means to flush it, too. */
+		/* The lowest buffer of a fiber is made by Surus: flush it, too. */
 		php_output_flush();
 	}
 	if (!SG(headers_sent)) {
@@ -124,7 +124,7 @@ static void sapi_flush_output(void *context)
 	}
 }
 
-/* A `Status: 404 Not Found` line is CGI's way to set the status. header('HTTP/1.1 …') wins against it, as under php-fpm. */
+/* `Status: 404 Not Found` is CGI's way to set the status. header('HTTP/1.1 …') has precedence, as under php-fpm. */
 static bool is_status(const sapi_header_struct *header)
 {
 	return header->header_len > 7 && zend_binary_strncasecmp(header->header, header->header_len, "Status:", 7, 7) == 0;
@@ -175,7 +175,7 @@ static size_t sapi_read_body(char *buffer, size_t size)
 {
 	surus_task *task = surus_running;
 	size_t have = 0;
-	/* The caller takes a short block for the end of the body. */
+	/* The caller treats a short block as the end of the body. */
 	while (task && have < size) {
 		size_t got = surus_rs_read_body(task->exchange, buffer + have, size - have);
 		if (got == 0) {
@@ -213,13 +213,13 @@ static void sapi_register_variables(zval *track)
 	if (!task) {
 		return;
 	}
-	/* As under php-fpm, where the request's own win. */
+	/* As under php-fpm: the request's variables, added later, overwrite these. */
 	php_import_environment_variables(track);
 	surus_str name, value;
 	for (size_t i = 0; surus_rs_server_variable(task->exchange, i, &name, &value); i++) {
 		register_variable(name, value, track);
 	}
-	/* Nobody has checked the password: this is what the client says, as $remote_user is for nginx. */
+	/* The password was not checked: this is the client's claim, like $remote_user in nginx. */
 	const char *user = SG(request_info).auth_user ? SG(request_info).auth_user : "";
 	register_variable((surus_str){"REMOTE_USER", 11}, (surus_str){user, strlen(user)}, track);
 }
@@ -248,14 +248,14 @@ sapi_module_struct surus_sapi_module = {
 	SURUS_SAPI_EXTRA
 };
 
-/* Settings that PHP reads while it starts; the files in the ini folder may not change them. */
+/* Settings that PHP reads while it starts; files in the ini folder cannot change them. */
 static const char fixed_ini[] =
 	"enable_dl=0\n"
 	"html_errors=0\n"
 	"register_argc_argv=0\n"
 	"implicit_flush=0\n";
 
-/* What scripts see in PHP_SAPI. */
+/* The value of PHP_SAPI in scripts. */
 static char *final_name = "surus";
 
 void surus_sapi_call(char *name)
@@ -269,8 +269,8 @@ static void rename_sapi(char *name)
 	sapi_module.name = name;
 	zend_constant *constant = zend_hash_str_find_ptr(EG(zend_constants), "PHP_SAPI", sizeof "PHP_SAPI" - 1);
 	if (constant) {
-		/* OPcache's zend_string_init_interned makes an ordinary string here, which the first script that uses the
-		 * constant would free. */
+		/* At this point OPcache's zend_string_init_interned makes an ordinary string, which the first script that uses
+		 * the constant would free. */
 		zend_string *value = zend_string_init(name, strlen(name), true);
 		zend_string_hash_val(value);
 		GC_ADD_FLAGS(value, IS_STR_INTERNED | IS_STR_PERMANENT);
@@ -301,7 +301,7 @@ int surus_engine_start(const char *ini, char *error, size_t error_size)
 		return -1;
 	}
 #ifdef ZEND_SIGNALS
-	/* PHP's own signal handling is for processes that serve one request at a time. */
+	/* PHP's signal handling is made for processes that serve one request at a time. */
 	SIGG(reset) = 0;
 #endif
 	if (is_server) {
@@ -314,7 +314,7 @@ int surus_engine_start(const char *ini, char *error, size_t error_size)
 	surus_superglobals_start();
 	surus_form_files_start();
 	surus_application_start();
-	/* The engine knows OPcache's answer by now; scripts see our name. */
+	/* OPcache has checked the startup name; from here on scripts see the final one. */
 	rename_sapi(final_name);
 	surus_interrupts_start();
 	surus_overflow_start();

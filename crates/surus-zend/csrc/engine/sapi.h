@@ -4,7 +4,7 @@
 #include "base.h"
 
 extern sapi_module_struct surus_sapi_module;
-/* Before startup: PHP starts under this name and keeps it. */
+/* Sets the SAPI name; before startup. PHP starts under this name and keeps it. */
 void surus_sapi_call(char *name);
 
 #endif

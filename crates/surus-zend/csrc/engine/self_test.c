@@ -1,5 +1,5 @@
-/* What the self-test needs of PHP: a script that is in no file, and settings of its own. In a child of the master, which ends
- * after it. */
+/* Prepares PHP for the self-test: a script without a file, and fixed settings. Runs in a child of the master, which
+ * exits after it. */
 #include "base.h"
 #include "engine/restrictions.h"
 
@@ -31,7 +31,7 @@ static void close_script(void *at)
 	efree(at);
 }
 
-/* Past OPcache, which would look for the file. */
+/* Bypasses OPcache, which would look for the file. */
 static zend_op_array *compile_script(zend_file_handle *handle, int type)
 {
 	if (!handle->filename || !zend_string_equals_literal(handle->filename, SURUS_SELF_TEST)) {
@@ -55,7 +55,7 @@ void surus_prepare_self_test(const char *script, size_t length)
 	next_compile = zend_compile_file;
 	zend_compile_file = compile_script;
 	surus_restrictions_lift();
-	/* What a site may be bounded by, or have run with each request. */
+	/* Settings with which a site limits its scripts, or runs code with each request. */
 	static const char *const settings[][2] = {
 		{"open_basedir", ""}, {"auto_prepend_file", ""}, {"auto_append_file", ""}, {"memory_limit", "128M"},
 		{"max_execution_time", "0"}, {"output_buffering", "0"}, {"output_handler", ""}, {"zlib.output_compression", "0"},
@@ -67,7 +67,7 @@ void surus_prepare_self_test(const char *script, size_t length)
 	for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
 		zend_ini_entry *entry = zend_hash_str_find_ptr(EG(ini_directives), settings[i][0], strlen(settings[i][0]));
 		if (entry) {
-			/* The old one stays: the process ends soon. */
+			/* The old value is not freed: the process exits soon. */
 			entry->value = zend_string_init(settings[i][1], strlen(settings[i][1]), 1);
 		}
 	}

@@ -1,5 +1,5 @@
-/* Tasks: stacks that run PHP, one piece of work after another. The event loop resumes a task; the task leaves when it
- * parks, is pre-empted or done (task/running.c). A task never resumes another. */
+/* Tasks: stacks that run PHP, one piece of work after another. The event loop resumes a task; the task returns to it
+ * when it parks, is pre-empted or done (task/running.c). A task never resumes another. */
 #include "base.h"
 #include "app/application.h"
 #include "app/boot.h"

@@ -1,18 +1,18 @@
 /* Settings of the requests of one isolate.
  *
- * A switch runs nothing of PHP's: it copies a setting's value and the bytes that the setting controls. Where these are is
- * known for the engine's standard handlers (the arguments of the entry say it), for modules whose globals are a request's
- * altogether, and for the settings of a table. Any other handler is the only one who knows what it keeps: it is called
- * behind a shield, through which it can neither report nor throw nor reach PHP code.
+ * A switch calls no PHP function: it copies a setting's value and the bytes that the setting controls. Their address is
+ * known for the engine's standard handlers (from the arguments of the entry), for modules whose globals all belong to a
+ * request, and for the settings of a table. For any other handler it is unknown: the handler is called in a state in
+ * which it can neither report an error, nor throw, nor call PHP code.
  */
 #include "fiber/ini.h"
 #include "fiber/parts.h"
 #include "task/state.h"
 
-/* No setting that is copied controls more. */
+/* The maximum size of what a copied setting controls. */
 #define STORAGE_MAX sizeof(uint64_t)
 
-/* What a setting controls. */
+/* The memory that a setting controls. */
 typedef struct {
 	char *address;
 	uint8_t size;    /* 0: the value is all there is, or what it controls is swapped with a part or a field */
@@ -28,10 +28,10 @@ struct surus_ini_change {
 
 #define FIELD(field) &field, sizeof field
 #define ELSEWHERE NULL, 0
-/* Where the arguments of the entry say. */
+/* At the address given by the arguments of the entry. */
 #define OF_ENTRY(type) NULL, sizeof(type)
 
-/* Handlers that check a value and keep it in one place. The check was made when the request has set it. */
+/* Handlers that check a value and store it in one place. The check was made when the request set it. */
 static const struct { const char *name; void *address; uint8_t size; } known[] = {
 	{"error_reporting", ELSEWHERE}, /* fiber/values.h */
 	{"max_execution_time", ELSEWHERE},
@@ -60,7 +60,7 @@ static const struct { const char *name; void *address; uint8_t size; } known[] =
 	{"mysqlnd.net_cmd_buffer_size", OF_ENTRY(zend_long)},
 };
 
-/* Of the engine's own handlers, which keep what the value says where the arguments of the entry say. */
+/* The engine's handlers, which store the parsed value at the address given by the arguments of the entry. */
 static const struct { int (*handler)(zend_ini_entry *, zend_string *, void *, void *, void *, int); uint8_t size; } standard[] = {
 	{OnUpdateBool, sizeof(bool)}, {OnUpdateLong, sizeof(zend_long)}, {OnUpdateLongGEZero, sizeof(zend_long)},
 	{OnUpdateReal, sizeof(double)}, {OnUpdateString, sizeof(char *)}, {OnUpdateStringUnempty, sizeof(char *)},
@@ -128,9 +128,9 @@ static void say_nothing(int type, zend_string *file, const uint32_t line, zend_s
 	}
 }
 
-/* As the engine does when it puts settings back at the end of a request, but nothing that the handler says is heard: while
- * PHP unwinds its stack no exception takes that one's place and no PHP code is called, of error handlers either. The frame
- * is one of C code, without a caller. */
+/* Like the engine when it restores settings at the end of a request, but errors of the handler are dropped: with a
+ * pending unwind exit no exception replaces it and no PHP code is called, not even error handlers. The frame is one of
+ * C code, without a caller. */
 static void call_handler(zend_ini_entry *entry, zend_string *value)
 {
 	static zend_internal_function function = {.type = ZEND_INTERNAL_FUNCTION};
@@ -170,7 +170,7 @@ static void call_handler(zend_ini_entry *entry, zend_string *value)
 	zend_error_cb = error_cb;
 }
 
-/* Puts what the entry controls to what belongs to `value`. */
+/* Sets what the entry controls to the state for `value`. */
 static void control(zend_ini_entry *entry, zend_string *value, const char *bytes, const surus_isolate *isolate)
 {
 	const place *controlled = place_of(entry, isolate);

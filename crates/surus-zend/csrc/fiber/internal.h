@@ -1,4 +1,4 @@
-/* Shared by the files that keep and end per-fiber context. */
+/* Shared by the files that save and end per-fiber context. */
 #ifndef SURUS_FIBER_INTERNAL_H
 #define SURUS_FIBER_INTERNAL_H
 

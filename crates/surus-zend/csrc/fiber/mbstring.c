@@ -2,7 +2,7 @@
 #include "hidden/layout.h"
 #include "persistent/libpq.h"
 
-/* Debian's extension has it; sizes are compared. */
+/* Debian's extension has it; surus_mb_find() compares sizes. */
 #undef HAVE_MBREGEX
 #define HAVE_MBREGEX 1
 #include "ext/mbstring/mbstring.h"
@@ -23,9 +23,9 @@ typedef struct {
 	/* A list on the request's heap that mb_detect_order() frees. */
 	const mbfl_encoding **order;
 	size_t order_size;
-	/* The pointer to it is what is swapped. */
+	/* Only the pointer is swapped. */
 	surus_mb_regex *regex;
-	/* Of the idle state: as `*regex` begins. */
+	/* Only in the idle state: the initial contents of `*regex`. */
 	surus_mb_regex fresh;
 } mb_state;
 
@@ -39,7 +39,7 @@ static bool is_as_expected(const surus_mb_regex *regex)
 		&& !regex->search_position && !regex->search_pattern && !regex->search_registers;
 }
 
-/* As the module makes and frees them for a thread. */
+/* Made and freed as the module does it for a thread. */
 static surus_mb_regex *make_regex(void)
 {
 	zend_mbstring_globals scratch = {0};
@@ -101,7 +101,7 @@ void surus_mb_save(void *to)
 	state->regex = (surus_mb_regex *)globals->mb_regex_globals;
 }
 
-/* All but what is behind pointers. */
+/* All but `order` and `regex`. */
 static void load_fields(const mb_state *state)
 {
 	globals->current_internal_encoding = state->internal;
@@ -175,7 +175,8 @@ bool surus_mb_is(const void *from)
 		&& has_regex(idle);
 }
 
-/* As between two requests of a process, then `order` in place of what the settings say. */
+/* Ends and starts a request, as between two requests of a process; then sets `order` in place of that of the
+ * settings. */
 static void restart(const mbfl_encoding **order, size_t order_size)
 {
 	mbstring->request_shutdown_func(mbstring->type, mbstring->module_number);

@@ -1,5 +1,5 @@
-/* mbstring's state of a request: plain fields, and two things behind pointers of which each fiber has its own. What its
- * settings control is not here: those fields follow the settings. */
+/* mbstring's state of a request: plain fields, and two pointers to blocks of which each fiber has its own. Fields that
+ * settings control are not here: they are swapped with the settings. */
 #ifndef SURUS_FIBER_MBSTRING_H
 #define SURUS_FIBER_MBSTRING_H
 
@@ -8,19 +8,19 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Bytes that a state takes; 0 without the extension, or if it is laid out otherwise. */
+/* The size of a state in bytes; 0 without the extension, or if its layout is different. */
 size_t surus_mb_find(void);
-/* At the end of a boot: what it has set stays, what it was in the middle of ends. */
+/* At the end of a boot: keeps what the boot has set, and ends operations in progress. */
 void surus_mb_settle(void);
-/* Completes what was saved of that for fibers to begin with. */
+/* Completes the saved idle state, with which fibers begin. */
 void surus_mb_take_fresh(void *idle);
-/* What is in place, into `to` and back. */
+/* Copies the installed state to `to` and back. */
 void surus_mb_save(void *to);
 void surus_mb_load(const void *from);
-/* A fiber's state that begins as `idle`, on the heap of the isolate that is entered; and its end. */
+/* Makes a fiber's state, equal to `idle`, on the heap of the entered isolate; and frees it. */
 void surus_mb_make(void *state, const void *idle);
 void surus_mb_free(void *state);
-/* Whether what is in place is as `idle`, and making it so. */
+/* Whether the installed state equals `idle`; and setting it to `idle`. */
 bool surus_mb_is(const void *idle);
 void surus_mb_reset(const void *idle);
 

@@ -18,7 +18,7 @@ static zend_module_entry *find_module(const char *name)
 	return zend_hash_str_find_ptr(&module_registry, name, strlen(name));
 }
 
-/* pgsql's last field: connections by their parameters, with which pg_connect() gives out one that is open. */
+/* pgsql's last field: open connections by their parameters, from which pg_connect() reuses one. */
 static void end_connections(void *address, size_t size)
 {
 	HashTable *connections = (HashTable *)((char *)address + size) - 1;
@@ -33,8 +33,8 @@ static bool has_connections(void *address, size_t size)
 	return size > sizeof *last && GC_TYPE_INFO(last) == kind && !last->pDestructor;
 }
 
-/* openssl's only field: what openssl_error_string() has not given out yet, from malloc; newer versions keep a mark beside
- * it, which is another list. */
+/* openssl's only field: the errors that openssl_error_string() has not returned yet, from malloc; newer versions have a
+ * second list for a mark. */
 #define ERROR_LISTS 2
 
 static void end_errors(void *address, size_t size)
@@ -51,7 +51,7 @@ static bool has_errors(size_t size)
 	return size % sizeof(void *) == 0 && size <= ERROR_LISTS * sizeof(void *);
 }
 
-/* output_add_rewrite_var(), session.use_trans_sid; as the scanner's request shutdown. */
+/* output_add_rewrite_var(), session.use_trans_sid; like the request shutdown of PHP's URL scanner. */
 static void end_links(void *address, size_t size)
 {
 	(void)size;
@@ -63,8 +63,8 @@ static void end_links(void *address, size_t size)
 	links->active = links->tag_type = links->attr_type = 0;
 }
 
-/* What date_get_last_errors() gives, with the module's own hands; the cache of time zones, to which objects of any
- * request may point, is not to be seen by it. */
+/* Frees the result of date_get_last_errors() by the module's own functions. They must not see the cache of time zones:
+ * any request's objects may point into it. */
 static void end_date_errors(void *address, size_t size)
 {
 	(void)size;
@@ -84,7 +84,7 @@ static void end_date_errors(void *address, size_t size)
 	globals->tzcache = cache;
 }
 
-/* The directory of a readdir() without one: closed, unless the request's own variables keep it. */
+/* The default directory of readdir(): closed, unless a variable of the request holds it. */
 static void end_directory(void *address, size_t size)
 {
 	(void)size;
@@ -95,14 +95,14 @@ static void end_directory(void *address, size_t size)
 	}
 }
 
-/* Modules whose globals are a request's, all of them. Some hold memory that the module itself must end. */
+/* Modules whose globals all belong to a request. Some hold memory that the module itself must free. */
 static const struct { const char *module; bool ends, starts; end_part end; } request_modules[] = {
 	{"session", true, true, NULL}, {"libxml", true, true, NULL}, {"json", false, false, NULL}, {"posix", false, false, NULL},
 	{"sockets", true, false, NULL}, {"bcmath", false, false, NULL}, {"intl", true, true, NULL}, {"zlib", true, false, NULL},
 	{"pgsql", true, true, end_connections}, {"openssl", false, false, end_errors}, {"gmp", true, false, NULL},
 };
 
-/* The module that ends what a hidden region holds. */
+/* The module that frees what a hidden region holds. */
 static const struct { const char *region, *module; } owners[] = {
 	{"filter_globals", "filter"},
 	{"soap_globals", "soap"},
@@ -123,7 +123,7 @@ typedef struct {
 static part parts[MAX_PARTS];
 static size_t part_count;
 static size_t parts_size;
-/* mbstring's, behind the others. */
+/* mbstring's state, after the other parts. */
 static size_t mb_offset, mb_size;
 
 static part *add_part(void *address, size_t size, zend_module_entry *module)
@@ -154,7 +154,7 @@ static void add_modules(void)
 	}
 }
 
-/* Of modules whose other globals are counts of what the process has, or caches. */
+/* Single fields of modules whose other globals are counters of the process, or caches. */
 static void add_fields(void)
 {
 	zend_module_entry *pcre = find_module("pcre");
@@ -169,10 +169,10 @@ static void add_fields(void)
 		add_part(&globals->error_msg, sizeof globals->error_msg, NULL)->is_block = true;
 		add_part(&globals->report_mode, sizeof globals->report_mode, NULL);
 	}
-	/* What is behind these fields belongs to settings. */
+	/* The members after these ones belong to settings. */
 	add_part(&BG(url_adapt_output_ex), offsetof(url_adapt_state_ex_t, tags), NULL)->end = end_links;
 	add_part(&BG(url_adapt_session_ex), offsetof(url_adapt_state_ex_t, tags), NULL)->end = end_links;
-	/* date_default_timezone_set(); the cache of time zones beside it is the isolate's. */
+	/* date_default_timezone_set(); the cache of time zones next to it belongs to the isolate. */
 	zend_module_entry *date = find_module("date");
 	if (date && date->globals_ptr) {
 		zend_date_globals *globals = date->globals_ptr;
@@ -300,8 +300,8 @@ static void end_request(zend_module_entry *module)
 	} zend_end_try();
 }
 
-/* The time zone of the application becomes a setting, of which requests have copies: the block would be freed by the
- * first request that sets another one. */
+/* Turns the time zone of the application into a setting, of which each request has a copy: the first request that sets
+ * another zone would free the block. */
 static void settle_timezone(void)
 {
 	zend_module_entry *date = find_module("date");
@@ -315,7 +315,7 @@ static void settle_timezone(void)
 	}
 }
 
-/* The request's block or what is behind the part, if it has any. */
+/* Frees the request's block and what the part points to, if there is any. */
 static void end_rest(const part *p)
 {
 	if (p->end) {

@@ -1,4 +1,4 @@
-/* Globals of modules, and hidden state, that belong to one request of a coroutine isolate as a whole. */
+/* Parts: globals of modules, and hidden state, that belong as a whole to one request of a coroutine isolate. */
 #ifndef SURUS_FIBER_PARTS_H
 #define SURUS_FIBER_PARTS_H
 
@@ -8,13 +8,13 @@
 #include <stddef.h>
 
 void surus_parts_find(void);
-/* Bytes that all parts take. */
+/* The size of all parts in bytes. */
 size_t surus_parts_size(void);
-/* At the end of a boot: ends what modules hold for it, so that no two requests share it. */
+/* At the end of a boot: frees what modules hold for it, so that no two requests share it. */
 void surus_parts_settle(void);
-/* Completes the idle parts, which surus_parts_save() has written, for fibers to begin with. */
+/* Completes the idle parts, written by surus_parts_save(), with which fibers begin. */
 void surus_parts_take_fresh(char *idle);
-/* A fiber's own parts, which begin as the idle ones; and their end. On the heap of their isolate. */
+/* Makes a fiber's parts, equal to the idle ones, and frees them. On the heap of their isolate. */
 void surus_parts_make(char *own, const char *idle);
 void surus_parts_free(char *own);
 void surus_parts_save(char *to);
@@ -27,7 +27,7 @@ bool surus_parts_cover(const void *address);
 /* Ends the request for each module whose part differs from `idle`, then loads `idle`. */
 void surus_parts_reset(const char *idle);
 
-/* The generator behind mt_rand(), when it was seeded: its state is not in the globals. */
+/* The generator of mt_rand(), if it was seeded: its state is not in the parts. */
 void *surus_random_save(void);
 void surus_random_load(void *saved);
 void surus_random_reset(void);

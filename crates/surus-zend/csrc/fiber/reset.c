@@ -1,5 +1,5 @@
-/* The end of a request in a coroutine isolate: what php_request_shutdown does for a process, done for one fiber. Each
- * step looks first whether the request has left something, since most leave nothing. */
+/* The end of a request in a coroutine isolate: what php_request_shutdown does for a process, for one fiber. Each step
+ * first checks whether the request has left anything, since most leave nothing. */
 #include "base.h"
 #include "fiber/ini.h"
 #include "fiber/internal.h"
@@ -27,7 +27,7 @@ static bool has_same_handlers(const surus_values *idle)
 		&& is_same(&EG(user_exception_handler), &idle->EG_user_exception_handler);
 }
 
-/* Each fiber holds references of its own to the application's handlers. */
+/* Each fiber holds its own references to the application's handlers. */
 static void reset_handlers(const surus_values *idle)
 {
 	zend_stack *handlers[] = {&EG(user_error_handlers), &EG(user_exception_handlers)};
@@ -114,7 +114,7 @@ static void end_ticks(void)
 
 static void end_all(surus_task *task, struct surus_idle *idle)
 {
-	/* Modules first: what settings tell them must not reach a request that is still at work. */
+	/* Modules first: resetting settings must not affect a request that is still active in a module. */
 	surus_parts_reset(idle->parts);
 	surus_ini_reset(idle->ini, task->isolate);
 	surus_random_reset();
@@ -137,7 +137,7 @@ static void end_all(surus_task *task, struct surus_idle *idle)
 	free_if(EG(get_gc_buffer).start, false);
 }
 
-/* Whether end_all() would find nothing to end: so it is for most requests. */
+/* Whether end_all() would find nothing to end, as for most requests. */
 static bool left_nothing(const surus_task *task, const struct surus_idle *idle)
 {
 	const sapi_request_info *info = &SG(request_info);
@@ -159,7 +159,7 @@ bool surus_fiber_reset(surus_task *task)
 		zend_try {
 			end_all(task, surus_idle_of(task->isolate));
 		} zend_end_try();
-		/* Session handlers and destructors may have printed: that is the response's, too. */
+		/* Session handlers and destructors may have printed: this belongs to the response, too. */
 		surus_report_exception();
 		surus_output_end(task);
 	}

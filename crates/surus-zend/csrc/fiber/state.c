@@ -1,9 +1,9 @@
 /* Per-fiber context of coroutine isolates.
  *
- * One fiber's values are in the engine's globals: the installed one's. They are copied out only when another fiber of
+ * The engine's globals hold the values of one fiber, the installed one. They are copied out only when another fiber of
  * the isolate runs, so a request that does not park costs nothing here. A fresh fiber starts with the idle values,
- * taken when the application had booted. docs/internals/isolates.md lists what is swapped; what is not on its list is shared by
- * the requests of an isolate on purpose (classes, functions, constants, statics, user globals).
+ * taken after the boot of the application. docs/internals/isolates.md lists what is swapped; everything else is shared
+ * by the requests of an isolate on purpose (classes, functions, constants, statics, user globals).
  */
 #include "fiber/state.h"
 #include "fiber/ini.h"
@@ -60,12 +60,12 @@ static void load_superglobals(struct surus_fiber_state *state)
 	state->has_superglobals = false;
 }
 
-/* A module may refuse a change of its settings while it is active: the settings go back while the modules are idle, and
- * come again before the modules do. */
+/* A module may refuse a change of its settings while it is active: settings are restored after the modules' parts are
+ * idle, and loaded before the modules' parts. */
 static void save_state(struct surus_fiber_state *state, struct surus_idle *idle, const surus_isolate *isolate)
 {
 	surus_swapped.fibers++;
-	/* What it knows of the last file: the other one asks for itself. */
+	/* The stat cache of the last file: the next fiber must not see it. */
 	if (BG(CurrentStatFile) || BG(CurrentLStatFile)) {
 		php_clear_stat_cache(0, NULL, 0);
 	}
@@ -90,7 +90,7 @@ static void load_state(struct surus_fiber_state *state, const surus_isolate *iso
 	}
 }
 
-/* A new VM stack with an empty frame at its bottom, as the engine makes it for its own fibers, and the task's C stack. */
+/* A new VM stack with an empty frame at its bottom, as the engine makes it for its Fibers, and the task's C stack. */
 static void fresh_vm(surus_task *task, surus_values *fresh)
 {
 	zend_vm_stack page = (zend_vm_stack)emalloc(VM_STACK_SIZE);
@@ -154,7 +154,7 @@ void surus_fiber_install(surus_task *task)
 	surus_os_enter(next && next->own_os ? next->own_os : task->isolate->os);
 }
 
-/* The base buffer, which a fiber keeps from request to request. */
+/* The base output buffer, which a fiber keeps from request to request. */
 static void free_output(zend_stack *handlers)
 {
 	while (!zend_stack_is_empty(handlers)) {
@@ -202,7 +202,7 @@ void surus_fiber_state_free(surus_task *task)
 	task->fiber = NULL;
 }
 
-/* A request that switched OPcache off would do so for all that follow: it cannot be switched on again. */
+/* Forbids requests to switch OPcache off: it would stay off for all later requests. */
 static void keep_opcache(void)
 {
 	zend_ini_entry *entry = zend_hash_str_find_ptr(EG(ini_directives), "opcache.enable", sizeof "opcache.enable" - 1);
@@ -224,7 +224,7 @@ void surus_fiber_take_idle(surus_isolate *isolate)
 	idle->main = main;
 
 	surus_parts_settle();
-	/* What the application set while it booted is what its requests start with. */
+	/* Requests start with the settings that the application has made during its boot. */
 	if (EG(modified_ini_directives)) {
 		zend_ini_entry *entry;
 		ZEND_HASH_FOREACH_PTR(EG(modified_ini_directives), entry) {

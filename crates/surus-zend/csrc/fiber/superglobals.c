@@ -1,7 +1,7 @@
 /* Superglobals of coroutine isolates: built for a request only when loaded code refers to them.
  *
- * OPcache replays the use of some of them and not of others, so the compiled code itself is asked: after each file
- * or eval, the literals of what is new are compared with the eight names. Too many is harmless.
+ * For cached code OPcache reports the use of only some of them, so the compiled code itself is scanned: after each file
+ * or eval, the literals of new code are compared with the names. False positives are harmless.
  */
 #include "fiber/superglobals.h"
 #include "http/request_info.h"
@@ -100,7 +100,7 @@ void surus_superglobals_start(void)
 	zend_compile_string = compile_string_and_scan;
 }
 
-/* PHP's own, by number; those of an isolate that has booted are replaced. */
+/* PHP's callbacks, by number; in a booted isolate make_when_asked() replaces them. */
 static zend_auto_global_callback makers[BUILT];
 
 static zend_auto_global *find_global(size_t n)
@@ -117,8 +117,8 @@ static void make(size_t n)
 	}
 }
 
-/* Chooses the parser of the body by its type, as request startup does. PHP's own function for it is not exported by all
- * 8.2 releases. */
+/* Chooses the parser of the body by its type, as request startup does. Not all 8.2 releases export PHP's function for
+ * it. */
 static void read_post_data(const char *content_type)
 {
 	size_t length = strcspn(content_type, ";, ");
@@ -142,12 +142,12 @@ static void build(surus_task *task, uint32_t wanted)
 		return;
 	}
 	if (wanted & (1u << 3)) {
-		/* $_FILES comes of reading $_POST. */
+		/* Reading $_POST makes $_FILES. */
 		wanted |= 2 & ~task->built_superglobals;
 	}
 	task->built_superglobals |= wanted;
 	if (wanted & (1u << 6)) {
-		/* $_REQUEST is made of the others. */
+		/* $_REQUEST is made from $_GET, $_POST and $_COOKIE. */
 		wanted |= 7 & ~task->built_superglobals;
 		task->built_superglobals |= 7;
 	}
@@ -171,7 +171,7 @@ static void build(surus_task *task, uint32_t wanted)
 	}
 }
 
-/* For C code that asks for a superglobal which no PHP code mentions: ob_gzhandler(), SoapServer, getopt(). */
+/* For C code that needs a superglobal which no PHP code mentions: ob_gzhandler(), SoapServer, getopt(). */
 static bool make_when_asked(zend_string *name)
 {
 	surus_task *task = surus_running;

@@ -3,14 +3,14 @@
 
 #include "base.h"
 
-/* From now on notes which superglobals newly compiled code of a booted isolate refers to. */
+/* From now on records which superglobals are used by newly compiled code. */
 void surus_superglobals_start(void);
-/* At the end of a boot: what C code asks for is made then. */
+/* At the end of a boot: from now on superglobals that C code needs are made on demand. */
 void surus_superglobals_arm(void);
 void surus_superglobals_scan(surus_isolate *isolate);
-/* Fills in those that code refers to and the running request has not got yet. */
+/* Makes those that code refers to and that the running request does not have yet. */
 void surus_superglobals_build(surus_task *task);
-/* $_POST and $_FILES of a form in any method's body, whether code refers to them or not. */
+/* Makes $_POST and $_FILES of a form, with any method, whether code refers to them or not. */
 void surus_superglobals_build_upload(surus_task *task);
 
 #endif

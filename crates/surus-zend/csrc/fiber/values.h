@@ -1,5 +1,5 @@
-/* The fields of the engine's structs that belong to one request of a coroutine isolate. The type of each is the
- * field's own; docs/internals/isolates.md says why each is here. */
+/* The fields of the engine's structs that belong to one request of a coroutine isolate. docs/internals/isolates.md says
+ * why each is here. */
 #ifndef SURUS_FIBER_VALUES_H
 #define SURUS_FIBER_VALUES_H
 
@@ -13,7 +13,7 @@
 	X(EG, bailout) X(EG, jit_trace_num) X(EG, active_fiber) X(EG, main_fiber_context) X(EG, current_fiber_context) \
 	SURUS_STACK_FIELDS(X) X(EG, persistent_list) X(EG, trampoline)
 
-/* These are the idle values again when a request has ended. */
+/* These get the idle values again when a request has ended. */
 #define REQUEST_FIELDS(X)                                                                                         \
 	X(EG, error_reporting) X(EG, exit_status) X(EG, fake_scope) X(EG, in_autoload) X(EG, ticks_count)              \
 	X(EG, user_error_handler_error_reporting) X(EG, user_error_handler) X(EG, user_exception_handler)              \
@@ -61,7 +61,7 @@ static inline void surus_values_load(const surus_values *from)
 	output_globals = from->output;
 }
 
-/* What a request changes, back to `from`; the fiber's own things stay. */
+/* Sets what a request changes back to `from`; the fields that a fiber keeps stay. */
 static inline void surus_values_refresh(const surus_values *from)
 {
 	REQUEST_FIELDS(SURUS_LOAD)

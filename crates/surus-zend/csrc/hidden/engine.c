@@ -18,7 +18,7 @@ static void run(const char *code)
 	zend_eval_string(code, NULL, "surus scratch request");
 }
 
-/* gc_protect() sets exactly one byte of it. */
+/* Found by gc_protect(), which sets exactly one byte of it. */
 static bool find_gc(surus_finder *finder)
 {
 	bool enabled = gc_enable(true); /* makes the buffer when zend.enable_gc=0 left it out */
@@ -58,7 +58,7 @@ static bool find_gc(surus_finder *finder)
 	return surus_found(finder, "gc_globals", gc, sizeof *gc, SURUS_INIT_ZERO);
 }
 
-/* A counter. It is 0 in a request, and left at 1 by the end of one: unswapped, the end of any request would forbid
+/* A counter. It is 0 during a request, and 1 after its end: if it were not swapped, the end of any request would forbid
  * Fibers and parking in all others. */
 static bool find_fiber_blocking(surus_finder *finder)
 {
@@ -83,14 +83,14 @@ static bool find_fiber_blocking(surus_finder *finder)
 	return surus_found(finder, "zend_fiber_switch_blocking", address, sizeof(uint32_t), SURUS_INIT_IMAGE);
 }
 
-/* A word that points to a hash table with as many elements as the context says. */
+/* Whether a word points to a hash table with the number of elements given by `context`. */
 static bool is_table_of(const void *address, void *context)
 {
 	HashTable *table = *(HashTable *const *)address;
 	return surus_in_heap(table) && zend_hash_num_elements(table) == *(uint32_t *)context && table->pDestructor;
 }
 
-/* From 8.3 on they may be module globals, which are regions already. */
+/* From 8.3 on these may be module globals, which are already regions. */
 static bool spl_has_globals(void)
 {
 	zend_module_entry *spl = zend_hash_str_find_ptr(&module_registry, "spl", 3);
@@ -105,7 +105,7 @@ static bool find_spl_functions(surus_finder *finder)
 	}
 	surus_probe_keep_value(&probe, 8, 0);
 	uint32_t count = 1;
-	/* Methods: any function may be disabled. */
+	/* Methods, since any function may be disabled. */
 	run("spl_autoload_register('DateTimeZone::listIdentifiers');");
 	surus_probe_keep(&probe, 8, is_table_of, &count);
 	count = 2;
@@ -163,8 +163,8 @@ static zend_result string_while_sorting(zend_object *object, zval *to, int type)
 	return SUCCESS;
 }
 
-/* Whether array_multisort() keeps its comparisons in `globals` while it compares. Some releases put back afterwards what
- * was there before, others leave a pointer to freed memory. */
+/* Whether array_multisort() keeps its comparison functions in `globals` while it compares. Afterwards, some releases
+ * restore the old value, others leave a pointer to freed memory. */
 static bool holds_comparisons(surus_array_globals *globals)
 {
 	static zend_object_handlers handlers;
@@ -181,8 +181,8 @@ static bool holds_comparisons(surus_array_globals *globals)
 	return surus_in_heap(seen_while_sorting);
 }
 
-/* usort() notes there that it has complained about a comparison that returns a bool; array_multisort() keeps the
- * comparisons of its columns there while __toString of an element may run. */
+/* usort() records there that it has warned about a comparison that returns a bool; array_multisort() keeps the
+ * comparison functions of its columns there, while __toString of an element may run. */
 static bool find_array_globals(surus_finder *finder)
 {
 	surus_probe probe;
@@ -214,7 +214,8 @@ static bool find_array_globals(surus_finder *finder)
 		&& surus_is_of_request(finder);
 }
 
-/* The resource that `function`, opendir() or dir(), has made, held by `result`; NULL where it is disabled. */
+/* Calls `function`, opendir() or dir(); returns the resource that it has made, held by `result`; NULL if it is
+ * disabled. */
 static zend_resource *open_directory(const char *function, zval *result)
 {
 	zval name, path;

@@ -7,9 +7,9 @@
 
 /* Inside a scratch request. */
 bool surus_find_engine(surus_finder *finder);
-/* The same state outside a request: what a request made must be gone. */
+/* Verifies the same state outside a request: the end of a request must have reset it. */
 bool surus_verify_engine(surus_finder *finder);
-/* That of the entered isolate. */
+/* The collector of the entered isolate. */
 extern surus_gc_globals *surus_gc;
 
 #endif

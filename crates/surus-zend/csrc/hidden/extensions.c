@@ -1,4 +1,5 @@
-/* What each extension of Debian's php8.2 packages needs to run in isolates; docs/internals/isolates.md has the reasons. */
+/* What each extension of Debian's php8.2 packages needs to run in isolates; docs/internals/isolates.md gives the
+ * reasons. */
 #include "hidden/extensions.h"
 #include "hidden/find.h"
 #include "hidden/hidden.h"
@@ -12,7 +13,8 @@ typedef enum {
 	PROCESSES /* must have a process of its own */
 } verdict;
 
-/* SEGMENT asks for more than small data: none of it may point to memory that is made at startup and changed later. */
+/* For SEGMENT the data must be small, and none of it may point to memory that is allocated at startup and changed
+ * later. */
 static const struct {
 	const char *name;
 	verdict verdict;
@@ -139,7 +141,7 @@ static int row_of(const char *name)
 	return -1;
 }
 
-/* A module's writable data; false when it comes with no file of its own or has none. */
+/* A module's writable data; false when it has no separate file or no such data. */
 static bool data_of(const zend_module_entry *module, char **start, size_t *size)
 {
 	const void *inside = module->functions ? (const void *)module->functions : (const void *)module->info_func;
@@ -162,7 +164,7 @@ bool surus_find_extensions(surus_finder *finder)
 		if (!surus_found(finder, extensions[row].name, start, size, SURUS_INIT_IMAGE)) {
 			return false;
 		}
-		/* What these two keep is in use while a callback of the request runs. */
+		/* The state of these two is in use while a callback of the request runs. */
 		if (strcmp(module->name, "ds") == 0 || strcmp(module->name, "msgpack") == 0) {
 			surus_is_of_request(finder);
 		}
@@ -172,7 +174,7 @@ bool surus_find_extensions(surus_finder *finder)
 
 static bool is_unread(const zend_module_entry *module)
 {
-	/* The server's own module comes with no file and is the only other one that is not in the table. */
+	/* The server's module has no file and is the only other one that is not in the table. */
 	return row_of(module->name) < 0 && (module->handle || module->type == MODULE_TEMPORARY);
 }
 
@@ -195,7 +197,8 @@ const char *surus_extension_for_processes(unsigned *next, const char **why)
 			return module->name;
 		}
 	} ZEND_HASH_FOREACH_END();
-	/* Zend keeps the frame that is observed in a static. Of Debian's extensions only tideways_xhprof observes calls. */
+	/* Zend keeps the observed frame in a static variable. Of Debian's extensions only tideways_xhprof observes
+	 * calls. */
 	if (ZEND_OBSERVER_ENABLED && *next <= position) {
 		*next = position + 1;
 		*why = "it observes function calls";
@@ -204,7 +207,7 @@ const char *surus_extension_for_processes(unsigned *next, const char **why)
 	return NULL;
 }
 
-/* Writable data of the extensions that nobody has read, as it was when it was last looked at. */
+/* Copies of the writable data of extensions that nobody has reviewed. */
 typedef struct {
 	const zend_module_entry *module;
 	char *start;
@@ -245,7 +248,7 @@ const char *surus_watched_change(void)
 			if (*byte == entry->copy[at] || (byte >= own && byte < own + sizeof *entry->module)) {
 				continue;
 			}
-			/* Module globals are each isolate's own. */
+			/* Each isolate has its own module globals. */
 			if (!globals || byte < globals || byte >= globals + entry->module->globals_size) {
 				return entry->module->name;
 			}

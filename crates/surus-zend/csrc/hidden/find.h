@@ -15,13 +15,13 @@ typedef struct {
 
 /* Return false on failure, with a message in the finder. */
 bool surus_found(surus_finder *finder, const char *name, void *address, size_t size, surus_region_init init);
-/* The region found last belongs to a request. */
+/* Marks the region found last as one that belongs to a request. */
 bool surus_is_of_request(surus_finder *finder);
 bool surus_not_found(surus_finder *finder, const char *name, const char *why);
 
 /* The ini entry `name`, NULL when its extension is not loaded. */
 zend_ini_entry *surus_ini_entry(const char *name);
-/* Whether `pointer` lies in the first chunk of the heap in use: reading there is safe. */
+/* Whether `pointer` is in the heap's current chunk: reading there is safe. */
 bool surus_in_heap(const void *pointer);
 
 #endif

@@ -61,7 +61,7 @@ bool surus_in_heap(const void *pointer)
 	return same;
 }
 
-/* The signal layer's bookkeeping, which each request's startup and shutdown reset. */
+/* The state of the signal layer, which each request's startup and shutdown reset. */
 static bool find_signals(surus_finder *finder)
 {
 #ifdef ZEND_SIGNALS
@@ -105,7 +105,7 @@ int surus_hidden_locate(surus_region *out, size_t capacity, char *error, size_t 
 	if (!in_scratch_request(&finder) || !surus_verify_engine(&finder) || !find_signals(&finder)) {
 		return -1;
 	}
-	/* All again: what was found by luck would not be found twice. */
+	/* Search again: a variable that was found by chance would not be found twice. */
 	surus_region *again = calloc(capacity, sizeof *again);
 	if (!again) {
 		surus_not_found(&finder, "all", "out of memory");
@@ -138,7 +138,7 @@ const surus_region *surus_hidden_of_request(size_t *count)
 
 bool surus_hidden_create(void)
 {
-	/* As gc_globals_ctor: nothing is buffered until the zend.enable_gc handler has made the buffer. */
+	/* As in gc_globals_ctor: no roots are recorded until the zend.enable_gc handler has made the buffer. */
 	if (!surus_gc->buf) {
 		gc_protect(true);
 	}

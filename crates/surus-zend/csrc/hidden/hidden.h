@@ -1,8 +1,9 @@
-/* PHP state that no symbol and no module entry leads to: `static`, ZEND_TLS and old-style module globals of
- * libphp and of the extensions, and the library state behind libxml and PCRE that PHP code can see.
+/* PHP state that no symbol and no module entry names: `static`, ZEND_TLS and old-style module globals of libphp and of
+ * the extensions, and state of libxml2 and PCRE that PHP code can observe.
  *
- * Each piece is located once by what it does and then verified; what cannot be found or does not verify is an
- * error that names it, never a guess. docs/internals/isolates.md lists every piece and the test that covers it.
+ * Each variable is located once by its behaviour and then verified. If one cannot be found or verified, startup fails
+ * with an error that names it: nothing is guessed. docs/internals/isolates.md lists all of them and the test that
+ * covers each.
  */
 #ifndef SURUS_HIDDEN_HIDDEN_H
 #define SURUS_HIDDEN_HIDDEN_H
@@ -29,18 +30,19 @@ typedef struct {
  * outside any request. Runs scratch requests. Returns the number of regions, or -1 with a message. */
 int surus_hidden_locate(surus_region *out, size_t capacity, char *error, size_t error_size);
 
-/* The located regions that belong to a request, `*count` of them. Bytes: nothing in them needs a copy of its own. */
+/* The `*count` located regions that belong to a request. They can be copied as plain bytes. */
 const surus_region *surus_hidden_of_request(size_t *count);
 
-/* In a new isolate that is entered, between the initial contents of its regions and the ini handlers (which fill in
+/* In a new, entered isolate, after its regions have their initial contents and before the ini handlers (which fill in
  * what is made here): gives it its own PCRE contexts and makes its cycle collector ignore roots until it is enabled. */
 bool surus_hidden_create(void);
-/* In an entered isolate that will never run again: returns what create and the regions own outside PHP's heap. */
+/* In an entered isolate that will never run again: frees what surus_hidden_create and the regions own outside PHP's
+ * heap. */
 void surus_hidden_destroy(void);
-/* After each enter that copied regions: drops OPcache's memory of the last path lookup, whose text lies in a buffer
- * that all isolates share. */
+/* After each enter that copied regions: clears OPcache's cache of the last path lookup, whose text is in a buffer that
+ * all isolates share. */
 void surus_hidden_entered(void);
-/* False inside sections that hold a lock of OPcache or APCu (they block signals), where to park would deadlock. */
+/* False inside sections that hold a lock of OPcache or APCu (they block signals): parking there would deadlock. */
 bool surus_hidden_may_park(void);
 
 #endif

@@ -1,4 +1,4 @@
-/* Layouts of hidden structs by PHP version: mirrors of definitions in PHP's .c files, where no header has them.
+/* Layouts of hidden structs by PHP version: copies of definitions in PHP's .c files that no header has.
  * surus_hidden_locate checks each against known values, so that a PHP with another layout is refused. */
 #ifndef SURUS_HIDDEN_LAYOUT_H
 #define SURUS_HIDDEN_LAYOUT_H
@@ -96,8 +96,8 @@ typedef struct {
 	HashTable *ref_map;
 } surus_soap_globals;
 
-/* ext/opcache/ZendAccelerator.h, zend_accel_globals from `cwd` on. In front of it lie the flags and the ini
- * directives; behind it the text of `key`, which is only valid within one include. */
+/* ext/opcache/ZendAccelerator.h, zend_accel_globals from `cwd` on. Before it are the flags and the ini directives;
+ * after it the text of `key`, which is only valid within one include. */
 typedef struct {
 	zend_string *cwd;
 	zend_string *include_path;

@@ -1,5 +1,5 @@
-/* Hidden state of extensions (old-style module globals, found through their ini entries) and of the libraries behind
- * PCRE and libxml, where PHP code can see it. */
+/* Hidden state of extensions (old-style module globals, found through their ini entries), and state of libpcre2 and
+ * libxml2 that PHP code can observe. */
 #include "hidden/library.h"
 #include "hidden/find.h"
 #include "hidden/hidden.h"
@@ -10,10 +10,10 @@
 
 #include <dlfcn.h>
 
-/* From ext/pcre/php_pcre.c: how many pairs the match data that is made at startup holds. */
+/* From ext/pcre/php_pcre.c: the number of pairs in the match data that is made at startup. */
 #define PREALLOCATED_PAIRS 32
 
-/* libpcre2-8 comes with libphp; linking against it would ask for its development files. */
+/* libpcre2-8 is loaded with libphp; linking with it would require its development files. */
 static pcre2_match_data *(*match_data_create)(uint32_t, pcre2_general_context *);
 static void (*match_data_free)(pcre2_match_data *);
 static pcre2_match_context *(*match_context_create)(pcre2_general_context *);
@@ -65,7 +65,7 @@ static bool find_pcre(surus_finder *finder)
 		return surus_not_found(finder, "pcre", "no variables follow php_pcre_create_match_data()");
 	}
 
-	/* What PHP reads must change with them. */
+	/* Check that PHP reads these variables. */
 	pcre2_match_data *other_data = match_data_create(PREALLOCATED_PAIRS, php_pcre_gctx());
 	pcre2_match_context *own_context = *match_context, *other_context = match_context_create(php_pcre_gctx());
 	*match_data = other_data;
@@ -81,7 +81,7 @@ static bool find_pcre(surus_finder *finder)
 		return surus_not_found(finder, "pcre", "PHP does not use the variables that were found");
 	}
 	/* A callback of preg_replace_callback() runs while the match data is in use, so each isolate needs its own; the
-	 * context carries pcre.backtrack_limit, pcre.recursion_limit and pcre.jit. */
+	 * context contains pcre.backtrack_limit, pcre.recursion_limit and pcre.jit. */
 	return surus_found(finder, "pcre mdata_used", used, sizeof *used, SURUS_INIT_ZERO)
 		&& surus_found(finder, "pcre mdata", match_data, sizeof *match_data, SURUS_INIT_IMAGE)
 		&& surus_found(finder, "pcre mctx", match_context, sizeof *match_context, SURUS_INIT_IMAGE);
@@ -135,8 +135,8 @@ static bool find_assert(surus_finder *finder)
 		&& surus_is_of_request(finder);
 }
 
-/* iptc.c, psheader: what iptcembed() writes in front of a text, with its length, to output whose handler may wait. It is
- * known by what it says; a PHP that keeps none has nothing to swap. */
+/* psheader in iptc.c: the header, with its length, that iptcembed() writes to output whose handler may wait. It is
+ * found by its contents; if PHP has no such variable, there is nothing to swap. */
 static bool is_photoshop_header(const void *address, void *context)
 {
 	static const char text[] = "Photoshop 3.0";
@@ -179,8 +179,9 @@ static bool find_soap(surus_finder *finder)
 		&& surus_is_of_request(finder);
 }
 
-/* libxml2 keeps them per thread and tells their addresses. libxml_use_internal_errors(), libxml_get_last_error() and
- * XSLTProcessor::importStylesheet() change them. Names and sizes are those of libxml2's public globals. */
+/* libxml2 keeps these variables per thread; functions return their addresses. libxml_use_internal_errors(),
+ * libxml_get_last_error() and XSLTProcessor::importStylesheet() change them. Names and sizes are those of libxml2's
+ * public globals. */
 static const struct {
 	const char *function;
 	size_t size;
@@ -195,7 +196,7 @@ static const struct {
 	{"__xmlLoadExtDtdDefaultValue", sizeof(int), SURUS_INIT_IMAGE},
 	{"__xmlKeepBlanksDefaultValue", sizeof(int), SURUS_INIT_IMAGE},
 	{"__xmlIndentTreeOutput", sizeof(int), SURUS_INIT_IMAGE},
-	/* PHP's streams, which the start of a request puts there and its end takes away. */
+	/* PHP's stream functions, which the start of a request sets and its end removes. */
 	{"__xmlParserInputBufferCreateFilenameValue", sizeof(void *), SURUS_INIT_IMAGE},
 	{"__xmlOutputBufferCreateFilenameValue", sizeof(void *), SURUS_INIT_IMAGE},
 };

@@ -1,7 +1,7 @@
-/* accel_globals of OPcache: what a request and what a process owns of it.
+/* accel_globals of OPcache: which fields belong to an isolate and which to the process.
  *
- * Flags, directives, the working directory and include_path of the request: the isolate's. `xlat_table` lives only
- * within one compilation and `key` only within one include, neither of which may park. Shared memory and its locks
+ * Flags, directives, the request's working directory and include_path belong to the isolate. `xlat_table` is used only
+ * during one compilation and `key` only during one include, neither of which may park. Shared memory and its locks
  * belong to all processes. */
 #include "hidden/opcache.h"
 #include "hidden/find.h"
@@ -21,7 +21,7 @@ static const void *object_of(const void *address)
 	return dladdr(address, &info) ? info.dli_fbase : NULL;
 }
 
-/* OPcache takes the include_path handler over when it starts, which it refuses to do without shared memory. */
+/* OPcache replaces the include_path handler when it starts; without shared memory it does not start. */
 static bool has_started(zend_ini_entry *enable)
 {
 	zend_ini_entry *include_path = surus_ini_entry("include_path");

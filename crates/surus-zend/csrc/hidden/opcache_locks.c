@@ -1,9 +1,9 @@
-/* OPcache's file locks, made to count isolates.
+/* OPcache's file locks, counted per isolate.
  *
  * A request that may use shared memory holds a read lock on byte 1 of OPcache's lock file; OPcache restarts (wipes the
- * memory, after opcache_reset() or when it is full) only once nobody holds one. POSIX locks belong to the process:
- * the end of one isolate's request would release them for all, and a process does not see its own. So the lock is
- * released with the last isolate that wants it, and who asks is told of the isolates of this process too.
+ * memory, after opcache_reset() or when it is full) only once nobody holds one. POSIX locks belong to the process: the
+ * end of one isolate's request would release them for all, and F_GETLK does not report the process's own. So the lock
+ * is released when the last isolate releases it, and F_GETLK also reports the isolates of this process.
  */
 #include "hidden/opcache_locks.h"
 #include "hidden/find.h"

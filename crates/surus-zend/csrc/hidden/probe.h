@@ -1,4 +1,4 @@
-/* Finds a variable in the writable segment of a shared object by the values that it takes. */
+/* Finds a variable in the writable segment of a shared object by the values that it has at certain times. */
 #ifndef SURUS_HIDDEN_PROBE_H
 #define SURUS_HIDDEN_PROBE_H
 
@@ -25,7 +25,7 @@ typedef bool (*surus_probe_match)(const void *address, void *context);
 void surus_probe_keep(surus_probe *probe, size_t unit, surus_probe_match match, void *context);
 /* The same for a value of `unit` bytes (1, 4 or 8). */
 void surus_probe_keep_value(surus_probe *probe, size_t unit, unsigned long value);
-/* The candidate that is left, NULL when there is none or more than one. */
+/* The only remaining candidate; NULL when there is none or more than one. */
 void *surus_probe_only(const surus_probe *probe);
 /* Whether [address, address + size) lies in the segment. */
 bool surus_probe_covers(const surus_probe *probe, const void *address, size_t size);

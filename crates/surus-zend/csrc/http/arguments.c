@@ -7,7 +7,7 @@
 #include "Zend/zend_exceptions.h"
 #include "Zend/zend_interfaces.h"
 
-/* As the constants of Surus\Internal\Argument. */
+/* The same values as the constants of Surus\Internal\Argument. */
 typedef enum { FROM_REQUEST, FROM_PATH, FROM_QUERY, FROM_HEADER, FROM_COOKIE, FROM_CALL, CONSTANT, FROM_INPUT } source;
 typedef enum { TEXT, INTEGER, NUMBER, BOOLEAN, LIST } kind;
 
@@ -23,7 +23,7 @@ typedef struct {
 	surus_hydrator *hydrator;
 } argument;
 
-/* On the isolate's heap, as what it refers to. */
+/* On the isolate's heap, with everything that it points to. */
 struct surus_plan {
 	uint32_t count;
 	bool has_input;
@@ -109,7 +109,7 @@ void surus_throw_http(int status, zend_string *message)
 	zend_string_release(message);
 }
 
-/* A wrong path is one that is not there; anything else is a mistake that the client is told. */
+/* A wrong value in the path means that there is no such page; any other error is reported to the client. */
 static void refuse(const argument *a, const char *what)
 {
 	if (a->source == FROM_PATH) {
@@ -127,7 +127,7 @@ static bool convert(zval *to, kind kind, surus_str text)
 	}
 	zend_long integer;
 	double number;
-	/* The text may come without a NUL behind it. */
+	/* The text may have no NUL at its end. */
 	char copy[64];
 	if (text.len == 0 || text.len >= sizeof copy) {
 		return false;
@@ -139,7 +139,7 @@ static bool convert(zval *to, kind kind, surus_str text)
 		ZVAL_BOOL(to, yes);
 		return yes || strcmp(copy, "0") == 0 || zend_binary_strcasecmp(copy, text.len, "false", 5) == 0;
 	}
-	/* PHP's numbers may have white space around them. */
+	/* PHP allows white space around numbers; it is refused here. */
 	if (!strchr("-.0123456789", copy[0]) || !strchr(".0123456789", copy[text.len - 1])) {
 		return false;
 	}
@@ -164,7 +164,7 @@ static bool call(const argument *a, zval *parameter, zval *to)
 	return !EG(exception);
 }
 
-/* From the text to the argument. */
+/* Converts a text to the argument. */
 static bool take(const argument *a, surus_str text, zval *to)
 {
 	if (a->kind == LIST || !convert(to, a->kind, text)) {
@@ -219,7 +219,7 @@ static bool take_cookie(const argument *a, zval *request, zval *to, bool *found)
 	return good;
 }
 
-/* `broken` becomes true where the input breaks rules. False: an exception was thrown. */
+/* Sets `broken` to true if the input violates rules. False: an exception was thrown. */
 static bool fill_input(const argument *a, void *exchange, zval *request, zval *to, bool *broken)
 {
 	zval services;
@@ -293,7 +293,7 @@ bool surus_plan_fill(const surus_plan *plan, void *exchange, zval *request, zval
 	if (plan->has_input && surus_input_is_refused(exchange)) {
 		return false;
 	}
-	/* Once rules are broken only other input is looked at, so that one answer says all that is wrong with it. */
+	/* After a violation only other input is checked, so that one response reports all violations. */
 	bool good = true, broken = false;
 	uint32_t filled = 0;
 	for (; good && filled < plan->count; filled++) {
@@ -306,7 +306,7 @@ bool surus_plan_fill(const surus_plan *plan, void *exchange, zval *request, zval
 	if (good && !broken) {
 		return true;
 	}
-	/* Where one failed, what is at its place is nothing that needs to be freed. */
+	/* The argument that failed need not be freed. */
 	for (uint32_t i = 0; i < filled - !good; i++) {
 		zval_ptr_dtor(&arguments[i]);
 	}

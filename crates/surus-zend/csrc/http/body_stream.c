@@ -1,8 +1,8 @@
-/* The body of a request as a PHP stream: read as it comes, and kept by nobody. */
+/* The body of a request as a PHP stream: read as it arrives, and not stored. */
 #include "http/body_stream.h"
 #include "http/request_class.h"
 
-/* What the stream reads at a time: as much as a client's socket gives. */
+/* The maximum size of one read of the stream. */
 #define BLOCK (64 * 1024)
 
 static ssize_t body_read(php_stream *stream, char *buffer, size_t size)
@@ -48,7 +48,7 @@ void surus_body_stream(zval *to, zend_object *request)
 		return;
 	}
 	GC_ADDREF(request);
-	/* fread() gets it without a copy in between; what reads lines has a buffer all the same. */
+	/* fread() gets data without an additional copy; functions that read lines use a buffer nevertheless. */
 	stream->flags |= PHP_STREAM_FLAG_NO_SEEK | PHP_STREAM_FLAG_NO_BUFFER;
 	stream->chunk_size = BLOCK;
 	php_stream_to_zval(stream, to);

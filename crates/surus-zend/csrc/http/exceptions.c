@@ -1,4 +1,4 @@
-/* Exceptions that nobody has caught: what the log says of them, and where the handler is that a message names. */
+/* Uncaught exceptions: how they are logged, and the place of the handler that a message names. */
 #include "http/exceptions.h"
 #include "task/log.h"
 #include "task/state.h"

@@ -1,11 +1,11 @@
-/* Request bodies that the server has written down are not written once more.
+/* Request bodies that the server has written to files are not written a second time.
  *
- * A form: PHP's own parser (main/rfc1867.c) reads it, so every limit and error is PHP's. In the place of the content of a
- * file that the server has kept apart it finds a mark. Before it writes what it has found it asks a callback, which may
- * change the number of bytes: there we say how long the file is. PHP judges that length as ever, and then calls
- * write(), where the file changes places with PHP's (src/blocking/hand_over.rs).
+ * A form is read by PHP's parser (main/rfc1867.c), so limits and errors are the same as in PHP. In place of the content
+ * of a file that the server has stored separately, the parser gets a mark. Before it writes data, it calls a callback,
+ * which may change the number of bytes: here it becomes the length of the file. PHP checks that length as usual, and
+ * then calls write(), which exchanges the stored file with PHP's (src/blocking/hand_over.rs).
  *
- * Any other body is what php://input reads (http/kept_stream.c).
+ * Any other body is read through php://input (http/kept_stream.c).
  */
 #include "http/form_files.h"
 #include "http/kept_stream.h"
@@ -19,8 +19,8 @@ static int (*next_callback)(unsigned int event, void *data, void **extra);
 static void (*next_reader)(void);
 static bool parser_is_plain;
 
-/* A script that looks at an upload leaves its name in the cache of paths, which is the process's and is never used again for
- * a random name: they would fill it, and nothing else be found in it. */
+/* A script that accesses an upload adds its random name to PHP's realpath cache. The cache belongs to the process, and
+ * such an entry is never used again: these entries would fill it. */
 static void note_upload(surus_task *task, const char *name)
 {
 	char **names = name ? realloc(task->uploads, (task->upload_count + 1) * sizeof *names) : NULL;
@@ -67,7 +67,7 @@ static int on_form(unsigned int event, void *data, void **extra)
 	return result;
 }
 
-/* A form that PHP does not read now may be asked for later: request_parse_body() of PHP 8.4. */
+/* A form that PHP does not read now may be read later: by request_parse_body() of PHP 8.4. */
 static bool is_form(void)
 {
 	static const char *const kinds[] = {"multipart/form-data", "application/x-www-form-urlencoded"};
@@ -105,7 +105,7 @@ static void read_post(void)
 
 void surus_form_files_start(void)
 {
-	/* Other readers of forms see content where we see marks, or marks where they want content. */
+	/* Others that read or transform forms would break the marks, or get marks instead of content. */
 	parser_is_plain = !zend_ini_long("mbstring.encoding_translation", sizeof "mbstring.encoding_translation" - 1, 0)
 		&& !zend_hash_str_exists(&module_registry, "uploadprogress", sizeof "uploadprogress" - 1);
 	next_callback = php_rfc1867_callback;

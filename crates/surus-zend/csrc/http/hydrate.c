@@ -1,7 +1,7 @@
-/* Builds objects from validated input: no json_decode, no arrays in between, no reflection.
+/* Builds objects from validated input: no json_decode, no intermediate arrays, no reflection.
  *
- * A constructor that only promotes its parameters is not called: its properties are written at their places, as its
- * opcodes would. Any other constructor is called. */
+ * A constructor that only promotes its parameters is not called: its properties are written directly, as its opcodes
+ * would do. Any other constructor is called. */
 #include "http/hydrate.h"
 #include "http/hydrator.h"
 
@@ -22,8 +22,8 @@ static inline void text_of(const reader *from, const surus_cell *cell, zval *to)
 
 static bool build_other(reader *from, const surus_cell *cell, zval *to);
 
-/* The value that begins at `from->at`, which then is behind it. After false an exception is on its way; `to` is nothing
- * that needs to be freed. */
+/* Builds the value at `from->at` and moves `from->at` behind it. After false an exception is pending, and `to` need not
+ * be freed. */
 static inline bool build(reader *from, zval *to)
 {
 	const surus_cell *cell = &from->input.cells[from->at++];
@@ -96,7 +96,7 @@ static bool default_value(const hydrated *class, uint32_t i, zval *to)
 	return true;
 }
 
-/* As the promotions of the constructor would. */
+/* Sets the properties as the promotions of the constructor would. */
 static bool write_properties(reader *from, const hydrated *class, zend_object *object)
 {
 	for (uint32_t i = 0; i < class->count; i++) {
@@ -149,7 +149,7 @@ static bool build_arguments(reader *from, const hydrated *class, zend_object *ob
 	return good;
 }
 
-/* A Surus\Http\UploadedFile whose content is in memory. */
+/* Builds a Surus\Http\UploadedFile whose content is in memory. */
 static bool build_file(reader *from, const surus_cell *cell, zval *to)
 {
 	zval arguments[6];
@@ -194,7 +194,7 @@ static bool build_object(reader *from, const surus_cell *cell, zval *to)
 	return good;
 }
 
-/* What is neither text nor number. */
+/* Builds values other than text and numbers. */
 static bool build_other(reader *from, const surus_cell *cell, zval *to)
 {
 	bool good = true;
@@ -259,8 +259,9 @@ bool surus_input_is_refused(void *exchange)
 	return true;
 }
 
-/* Which parameters have their defaults, in the value that begins at `from->at`, which then is behind it: true for one of
- * them, and for an object, a list or a map that holds such an array of what is so in it, by position or key. UNDEF: none. */
+/* Which parameters have their defaults in the value at `from->at`, which is moved behind it: true for such a parameter;
+ * for an object, a list or a map that contains some, an array with the same information about its items, by position or
+ * key. UNDEF: none. */
 static void defaults_in(reader *from, zval *to)
 {
 	const surus_cell *cell = &from->input.cells[from->at++];
@@ -301,7 +302,7 @@ static void defaults_in(reader *from, zval *to)
 	}
 }
 
-/* Asks the rules that are written in PHP about what was sent. */
+/* Checks the input with the rules that are written in PHP. */
 static surus_hydrated ask_rules(const reader *input, void *exchange, zval *services, zval *object)
 {
 	const surus_hydrator *hydrator = input->hydrator;

@@ -1,5 +1,5 @@
-/* At boot: how the objects of input are built. What a constructor that only promotes its parameters does is read from its
- * opcodes. */
+/* At boot: determines how the objects of input are built. Whether a constructor only promotes its parameters is read
+ * from its opcodes. */
 #include "base.h"
 #include "http/hydrate.h"
 #include "http/hydrator.h"
@@ -18,7 +18,7 @@ static const zend_op *default_of(const zend_op_array *constructor, uint32_t para
 	return NULL;
 }
 
-/* Notes which property each parameter is promoted to. False if the constructor does anything else. */
+/* Records to which property each parameter is promoted. False if the constructor does anything else. */
 static bool only_promotes(const zend_op_array *constructor, hydrated *to)
 {
 	uint32_t promoted = 0;
@@ -115,7 +115,7 @@ static bool prepare_class(hydrated *to, HashTable *native, char *error, size_t e
 	return to->kind != OF_OBJECT || prepare_object(to, error, error_size);
 }
 
-/* The text of the exception that a call at boot has thrown, which is then over. */
+/* Copies the message of the exception that a call at boot has thrown, and clears it. */
 static void take_exception(char *error, size_t error_size)
 {
 	zval place;
@@ -130,7 +130,7 @@ static void take_exception(char *error, size_t error_size)
 	OBJ_RELEASE(exception);
 }
 
-/* Below a call at boot: without a frame there an exception would be a fatal error at once. */
+/* The function of the frame below a call at boot: without a frame an exception would be a fatal error at once. */
 static zend_function boot_function = {ZEND_INTERNAL_FUNCTION};
 
 /* Calls Surus\Schema\Boot::input(). */

@@ -1,4 +1,4 @@
-/* How objects of input are built: http/hydrate_boot.c finds out, http/hydrate.c does it. */
+/* How objects of input are built: http/hydrate_boot.c determines it, http/hydrate.c builds them. */
 #ifndef SURUS_HTTP_HYDRATOR_H
 #define SURUS_HTTP_HYDRATOR_H
 

@@ -1,7 +1,8 @@
-/* JSON of responses: as json_encode(), and a DateTimeInterface is a string (RFC 3339). json_encode() itself stays as PHP has it.
+/* JSON of responses: like json_encode(), but a DateTimeInterface is a string (RFC 3339). json_encode() itself is
+ * unchanged.
  *
- * PHP's encoder asks an object for its properties, and gets one here: a name that is nobody else's, and the date as its value.
- * In the text that comes of it the object is replaced by its value. */
+ * PHP's encoder requests the properties of an object. For a date it gets one property here: a random name, and the date
+ * as its value. In the resulting text this object is replaced by the value. */
 #include "http/json.h"
 #include "task/running.h"
 #include "task/state.h"
@@ -15,13 +16,13 @@
 
 #define FLAGS (PHP_JSON_UNESCAPED_SLASHES | PHP_JSON_UNESCAPED_UNICODE | PHP_JSON_THROW_ON_ERROR)
 
-/* How an object begins that stands for a date: a brace, a name, a colon. */
+/* The beginning of an object that represents a date: a brace, the name, a colon. */
 #define NAME_SIZE 32
 static char name[NAME_SIZE + 1], beginning[NAME_SIZE + 5];
 
 static HashTable *(*own_properties_for)(zend_object *object, zend_prop_purpose purpose);
 
-/* In the frame in which the encoding began: what jsonSerialize() encodes for itself is not meant. */
+/* Only in the frame in which the encoding began: json_encode() inside of a jsonSerialize() is not affected. */
 static bool is_meant(const surus_task *task)
 {
 	return task && task->encoding && task->encoding->frame == EG(current_execute_data);
@@ -68,7 +69,7 @@ static void stand_before(zend_class_entry *class)
 	}
 }
 
-/* Once there can be objects. */
+/* At the first use, since it needs objects. */
 static void start(void)
 {
 	unsigned char bytes[NAME_SIZE / 2];
@@ -128,7 +129,7 @@ bool surus_json(smart_str *text, zval *value, int flags)
 	if (task) {
 		task->encoding = before;
 	}
-	/* A number that JSON has not is written as 0, and is no failure: only the code says so. */
+	/* A number that JSON cannot represent is written as 0 and is not a failure: only the error code shows it. */
 	if (done != SUCCESS || JSON_G(error_code) != PHP_JSON_ERROR_NONE || EG(exception)) {
 		return false;
 	}

@@ -5,8 +5,8 @@
 
 #include "Zend/zend_smart_str.h"
 
-/* `text` must be empty; `flags` of json_encode() come on top of those of all responses. False: there is an exception, or
- * json_last_error_msg() says why. */
+/* `text` must be empty; `flags` of json_encode() are added to those of all responses. False: an exception is pending,
+ * or json_last_error_msg() returns the reason. */
 bool surus_json(smart_str *text, zval *value, int flags);
 
 #endif

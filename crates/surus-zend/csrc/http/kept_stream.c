@@ -1,8 +1,8 @@
-/* The buffer of php://input, where the server has written a body down: its file, as a PHP stream.
+/* The buffer of php://input, if the server has written the body to a file: this file as a PHP stream.
  *
- * PHP (main/php_variables.c, php_stream_input_read) reads it 8 KB at a time and looks for its place before each. So the
- * stream has no buffer of PHP's, which would be thrown away each time; the server reads larger blocks, and lets others
- * have their turn in between. */
+ * PHP (main/php_variables.c, php_stream_input_read) reads 8 KB at a time and seeks before each read. So the stream does
+ * not use PHP's buffer, which would be discarded each time; the server reads larger blocks, and lets other tasks run in
+ * between. */
 #include "http/kept_stream.h"
 #include "task/running.h"
 #include "task/state.h"

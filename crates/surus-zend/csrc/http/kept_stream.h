@@ -3,7 +3,7 @@
 
 #include "base.h"
 
-/* The body that the server has in one file, of `length` bytes, for the request that runs. */
+/* A stream of the running request's body, which the server has in one file of `length` bytes. */
 php_stream *surus_kept_stream(uint64_t length);
 
 #endif

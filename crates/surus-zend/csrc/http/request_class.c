@@ -1,5 +1,5 @@
-/* What is native of Surus\Http\Request: the class below it, Surus\Internal\NativeRequest, a view of the exchange of which
- * nothing is copied before it is asked for. Its signatures are in stubs/http.stub.php. */
+/* The native part of Surus\Http\Request: its parent class Surus\Internal\NativeRequest, a view of the exchange that
+ * copies data only when it is read. Its signatures are in stubs/http.stub.php. */
 #include "http/request_class.h"
 #include "http/arguments.h"
 #include "http/body_stream.h"
@@ -70,7 +70,7 @@ static request_object *live_request(zval *this)
 	return request;
 }
 
-/* The arguments of (?string $name = null, mixed $default = null). NULL: an exception says what is wrong. */
+/* Parses the arguments of (?string $name = null, mixed $default = null). NULL: an exception was thrown. */
 static request_object *optional_name(INTERNAL_FUNCTION_PARAMETERS, zend_string **name, zval **fallback)
 {
 	ZEND_PARSE_PARAMETERS_START(0, 2)
@@ -81,7 +81,7 @@ static request_object *optional_name(INTERNAL_FUNCTION_PARAMETERS, zend_string *
 	return live_request(ZEND_THIS);
 }
 
-/* Those of (string $name, mixed $default = null). */
+/* Parses the arguments of (string $name, mixed $default = null). NULL: an exception was thrown. */
 static request_object *required_name(INTERNAL_FUNCTION_PARAMETERS, zend_string **name, zval **fallback)
 {
 	ZEND_PARSE_PARAMETERS_START(1, 2)
@@ -184,7 +184,8 @@ HashTable *surus_request_query(zval *object)
 	return Z_ARRVAL_P(query_of(REQUEST(Z_OBJ_P(object))));
 }
 
-/* What has come must not be taken for the whole. The answer is the server's, whatever becomes of this. */
+/* Throws if the body was cut off: the part that was read must not be treated as the whole. The server answers the
+ * request, whatever happens to the exception. */
 static bool is_whole(const request_object *request)
 {
 	if (surus_rs_body_failed(request->exchange)) {
@@ -195,7 +196,7 @@ static bool is_whole(const request_object *request)
 	return true;
 }
 
-/* False: an exception says why not. */
+/* False: an exception was thrown. */
 static bool read_body(request_object *request)
 {
 	if (Z_TYPE(request->body) != IS_UNDEF) {
@@ -203,7 +204,7 @@ static bool read_body(request_object *request)
 	}
 	smart_str text = {0};
 	if (SG(request_info).request_body) {
-		/* Superglobals have read it before. */
+		/* Building superglobals has already read it. */
 		php_stream_rewind(SG(request_info).request_body);
 		zend_string *all = php_stream_copy_to_mem(SG(request_info).request_body, PHP_STREAM_COPY_ALL, 0);
 		ZVAL_STR(&request->body, all);
@@ -257,7 +258,7 @@ ZEND_METHOD(NativeRequest, read)
 	}
 }
 
-/* What was read before is at hand; anything else comes as the client sends it. */
+/* If the body was read before, the stream is in memory; otherwise data is read as the client sends it. */
 ZEND_METHOD(NativeRequest, openBody)
 {
 	ZEND_PARSE_PARAMETERS_NONE();
@@ -353,7 +354,7 @@ ZEND_METHOD(NativeRequest, param)
 	}
 }
 
-/* Left out parts of the path have no text, and no entry. */
+/* Optional parts of the path that were left out have no entry. */
 ZEND_METHOD(NativeRequest, params)
 {
 	ZEND_PARSE_PARAMETERS_NONE();

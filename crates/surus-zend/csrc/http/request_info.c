@@ -1,4 +1,4 @@
-/* What PHP knows of a request before any code runs: SG(request_info). */
+/* What PHP knows about a request before any code runs: SG(request_info). */
 #include "http/request_info.h"
 
 void surus_fill_request_info(void *exchange, surus_request_info *info)

@@ -1,4 +1,4 @@
-/* From what a handler returned, or printed, to the response. */
+/* Makes the response from what a handler has returned or printed. */
 #include "http/response.h"
 #include "http/exceptions.h"
 #include "http/json.h"
@@ -10,9 +10,9 @@
 #include "Zend/zend_smart_str.h"
 #include "ext/json/php_json.h"
 
-/* What is printed beyond this leaves the base buffer, and soon the server: it is not collected up to the memory limit. */
+/* Output beyond this size is flushed from the base buffer, so that it does not grow up to the memory limit. */
 #define COLLECTED ((size_t)256 * 1024)
-/* What a fiber that prints nothing has, and one that has printed much gets back. */
+/* The initial size of a fiber's base buffer, to which a large one is reduced. */
 #define BASE_BUFFER ((size_t)16 * 1024)
 
 #define HTML "text/html; charset=UTF-8"
@@ -36,7 +36,7 @@ bool surus_output_is_base(const surus_task *task)
 	return task->output && OG(active) == task->output;
 }
 
-/* The base buffer, as the next request expects it. */
+/* Prepares the base buffer for the next request. */
 static void reset_base(surus_task *task)
 {
 	task->output->flags &= ~(PHP_OUTPUT_HANDLER_STARTED | PHP_OUTPUT_HANDLER_DISABLED | PHP_OUTPUT_HANDLER_PROCESSED);
@@ -48,8 +48,8 @@ static void reset_base(surus_task *task)
 	OG(flags) = PHP_OUTPUT_ACTIVATED;
 }
 
-/* A fatal error out of php_output_flush(), which takes its handler off the stack while it writes, leaves that handler
- * active and not on the stack. PHP 8.4, where memory is exhausted, takes it off once more. */
+/* php_output_flush() removes its handler from the stack while it writes. A fatal error in it leaves that handler active
+ * but not on the stack. PHP 8.4 removes it once more when memory is exhausted. */
 void surus_output_mend(surus_task *task)
 {
 	if (OG(handlers).top < 0) {
@@ -63,8 +63,8 @@ void surus_output_mend(surus_task *task)
 	}
 }
 
-/* A callback has thrown, left or died: what was to go through it is dropped, as in any PHP, and callbacks below it are
- * not called. */
+/* A callback has thrown, exited or had a fatal error: its pending output is dropped, as always in PHP, and callbacks
+ * below it are not called. */
 static void drop_output(surus_task *task)
 {
 	surus_report_exception();
@@ -78,7 +78,7 @@ static void drop_output(surus_task *task)
 	OG(flags) = PHP_OUTPUT_ACTIVATED;
 }
 
-/* Ends what the request has started, sends what is left, and keeps the base buffer for the next request. */
+/* Ends the request's buffers, sends the rest of the output, and keeps the base buffer for the next request. */
 void surus_output_end(surus_task *task)
 {
 	surus_output_mend(task);
@@ -130,7 +130,7 @@ static void set_content_type(const char *type)
 	}
 }
 
-/* The common case writes straight to the exchange: nothing printed, no header set. */
+/* The common case writes directly to the exchange: nothing was printed, and no header was set. */
 static void send_body(surus_task *task, zend_long status, const char *type, const char *body, size_t size)
 {
 	bool plain = !SG(headers_sent) && OG(active) == task->output && task->output && task->output->buffer.used == 0
@@ -156,7 +156,7 @@ static void send_body(surus_task *task, zend_long status, const char *type, cons
 	php_output_write(body, size);
 }
 
-/* An error that says which handler's result is wrong: where it is thrown no frame of the application is left. */
+/* Throws an error that names the handler with the wrong result: at this point no frame of the application is left. */
 static void throw_result(surus_task *task, const char *format, ...)
 {
 	va_list arguments;
@@ -193,7 +193,7 @@ static void send_json(surus_task *task, zval *value)
 	smart_str_free(&text);
 }
 
-/* It names the handler, as no frame of the application is left by then, and in classic mode the script. */
+/* The message names the handler, since no frame of the application is left then; in classic mode, the script. */
 static void note_left_out(surus_task *task, surus_str name)
 {
 	zend_string *place = surus_handler_place(task);
@@ -225,7 +225,7 @@ static bool is_content_type(const zend_string *name)
 static void add_response_header(zend_string *name, zval *value)
 {
 	zend_string *text = zval_get_string(value);
-	/* PHP would say that a header is wrong, but not which. */
+	/* PHP would report an invalid header, but not which one. */
 	if (!is_field_name(name) || strcspn(ZSTR_VAL(text), "\r\n") < ZSTR_LEN(text)) {
 		note_left_out(surus_running, surus_bytes_of(name));
 		zend_string_release(text);
@@ -242,7 +242,7 @@ static void add_response_header(zend_string *name, zval *value)
 	zend_string_release(text);
 }
 
-/* Straight to the exchange where PHP has set no header of its own. */
+/* Sends the head directly to the exchange if PHP has no headers set. */
 static bool send_response_head_plain(surus_task *task, const surus_response_view *view)
 {
 	if (SG(headers_sent) || zend_llist_count(&SG(sapi_headers).headers) || has_content_type() || OG(active) != task->output
@@ -314,7 +314,7 @@ static bool has_trailers(const surus_response_view *view)
 		&& Z_TYPE_P(view->body) != IS_NULL;
 }
 
-/* Their names go before the body. */
+/* The names of trailers are sent before the body. */
 static void announce_trailers(const surus_response_view *view)
 {
 	smart_str line = {0};
@@ -335,7 +335,7 @@ static void announce_trailers(const surus_response_view *view)
 
 static void send_trailers(surus_task *task, const surus_response_view *view)
 {
-	/* What PHP still holds goes before them; what goes wrong now cuts the response off. */
+	/* PHP's buffered output comes before them; after this an error cuts the response off. */
 	if (SG(request_info).no_headers) {
 		surus_rs_flush(task->exchange);
 	} else {

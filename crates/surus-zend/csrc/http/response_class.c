@@ -1,4 +1,4 @@
-/* What is native of Surus\Http\Response: the class below it, Surus\Internal\NativeResponse. Its signatures are in
+/* The native part of Surus\Http\Response: its parent class Surus\Internal\NativeResponse. Its signatures are in
  * stubs/http.stub.php. */
 #include "http/response_class.h"
 

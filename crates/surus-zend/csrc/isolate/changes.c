@@ -1,6 +1,6 @@
-/* For tests: which bytes of libphp, of the extensions and of the libraries change while PHP runs, though no switch swaps
- * them. All of these must be explained: tests/phpt/explained.txt. Looks at the writable data of each object that is
- * loaded when PHP has started, this program's aside, and at its variables of this thread; not at heaps. */
+/* For tests: finds bytes of libphp, of the extensions and of the libraries that change while PHP runs but are not
+ * swapped with isolates. Each must be explained in tests/phpt/explained.txt. Compares the writable data and the
+ * thread-local variables of each object that is loaded when PHP has started, except this program; not heaps. */
 #include "base.h"
 #include "isolate/isolate.h"
 
@@ -10,7 +10,7 @@
 
 #define PIECE 4096
 #define MAX_AREAS 1024
-/* Changes that lie closer together are one. */
+/* Changes with smaller gaps are reported as one. */
 #define GAP 8
 
 enum { WATCHED, SWAPPED, CHANGED };
@@ -56,7 +56,7 @@ static void mark(const void *address, size_t size, unsigned char kind)
 	}
 }
 
-/* Where the loader puts addresses of functions when they are first called. */
+/* Excludes the table in which the loader stores addresses of functions at their first call. */
 static void mark_calls(const struct dl_phdr_info *info, const ElfW(Dyn) *entry)
 {
 	const char *table = NULL;
@@ -143,7 +143,8 @@ void surus_changes_look(void)
 	}
 }
 
-/* "object <tab> address in it <tab> length <tab> who"; of a thread's variables "+" and the distance from their beginning. */
+/* "object <tab> address in it <tab> length <tab> who"; for thread-local variables, "+" and the offset in their
+ * block. */
 static bool write_change(int file, const area *a, size_t from, size_t until, const char *who)
 {
 	char line[4096];

@@ -1,8 +1,8 @@
-/* A heap for tests: each block of an isolate comes from malloc and knows whose it is.
+/* A heap for tests: each block of an isolate comes from malloc and records its owner.
  *
- * The engine's own heap hands out pieces of large chunks, so valgrind sees no error in them. With this one it does, and
- * a block that one isolate allocates and another frees ends the process at once, with or without valgrind. The engine
- * is used to such heaps (USE_ZEND_ALLOC=0); what it leaves behind after a fatal error is released here.
+ * The engine's heap returns pieces of large chunks, so valgrind sees no errors in them. With this one it does, and if
+ * one isolate frees a block of another, the process aborts at once, with or without valgrind. The engine supports such
+ * heaps (USE_ZEND_ALLOC=0); what it does not free after a fatal error is freed here.
  */
 #include "isolate/checked_heap.h"
 #include "task/running.h"
@@ -49,7 +49,7 @@ static block *block_of(void *pointer)
 	return b;
 }
 
-/* As the engine's own heap: the request ends with a fatal error, during which more may be allocated. */
+/* Like the engine's heap: the request ends with a fatal error, during which more may be allocated. */
 static void check_limit(surus_isolate *isolate, size_t size)
 {
 	surus_checked_heap *heap = isolate->checked_heap;

@@ -12,7 +12,7 @@ typedef struct surus_checked_heap {
 
 /* All do nothing unless surus_heap_check() has been called before the first isolate. */
 void surus_checked_heap_install(surus_isolate *isolate);
-/* Releases what is left at the end of a request, as the engine's own heap does. */
+/* Frees what is left at the end of a request, like the engine's heap. */
 void surus_checked_heap_clear(surus_isolate *isolate);
 void surus_checked_heap_remove(surus_isolate *isolate);
 

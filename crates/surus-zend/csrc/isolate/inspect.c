@@ -1,5 +1,5 @@
-/* What runs and what is loaded, for people who look at a running server. Read off the engine's structs without
- * allocating in PHP's heap. */
+/* What runs and what is loaded, for people who inspect a running server. Read from the engine's structs, without
+ * allocation on PHP's heap. */
 #include "base.h"
 #include "isolate/isolate.h"
 #include "task/place.h"

@@ -1,9 +1,9 @@
-/* Isolates: what TSRM does for a thread, done for a block of memory that is swapped in and out.
+/* Isolates: what TSRM does for a thread, for a block of memory that is swapped in and out.
  *
- * On NTS builds all engine state lies in plain structs. Each is a region. An isolate that is not entered keeps the
- * bytes of all regions in its image; entering copies them in. Pointers between regions stay right because a region
- * is always at the same address when its isolate runs. Everything they point to is the isolate's own (its heap, its
- * tables) or immutable after startup.
+ * On NTS builds all engine state is in plain structs. Each is a region. An isolate that is not entered keeps the
+ * bytes of all regions in its image; entering copies them in. Pointers between regions stay valid because a region
+ * is always at the same address when its isolate runs. Everything they point to belongs to the isolate (its heap, its
+ * tables) or is immutable after startup.
  */
 #include "isolate/isolate.h"
 #include "connections/handle_request_end.h"
@@ -171,8 +171,8 @@ void *surus_isolate_peek(surus_isolate *isolate, void *address)
 	return address;
 }
 
-/* The constructor and destructor of pcre's globals make and free what is the process's as well: character tables, JIT
- * stack, contexts. An isolate only has a cache of its own. */
+/* The constructor and destructor of pcre's globals also make and free what belongs to the process: character tables,
+ * JIT stack, contexts. An isolate has only its own cache. */
 static zend_pcre_globals *pcre_globals_of(const region *r)
 {
 	return r->module && strcmp(r->module->name, "pcre") == 0 ? (zend_pcre_globals *)r->address : NULL;

@@ -3,18 +3,19 @@
 
 #include "base.h"
 
-/* The regions that make up an isolate are known and the image of a fresh one is taken. */
+/* Finds the regions that make up an isolate, and takes the image of a fresh one. */
 int surus_isolates_start(char *error, size_t error_size);
 void surus_isolate_enter(surus_isolate *isolate);
-/* The regions, one by one; false behind the last one. */
+/* The regions, one by one; false after the last one. */
 bool surus_region_at(size_t index, void **address, size_t *size);
 extern surus_swaps surus_swapped;
-/* What a failed request of the entered isolate has left on its heap does not count: others get what they were promised. */
+/* Excludes what a failed request has left on the heap of the entered isolate from its memory limit: other requests get
+ * their full limit. */
 void surus_memory_forgive(surus_isolate *isolate);
-/* Between the two the entered isolate has no memory limit: for places from which no fatal error could be left. */
+/* Between these two calls the entered isolate has no memory limit: for code that a fatal error could not leave. */
 void surus_memory_lift(surus_isolate *isolate);
 void surus_memory_limit(surus_isolate *isolate);
-/* Where `address` of a global lives in the saved image of an isolate, or `address` itself while it is entered. */
+/* The place of the global at `address` in the saved image of an isolate; `address` itself while it is entered. */
 void *surus_isolate_peek(surus_isolate *isolate, void *address);
 
 #endif

@@ -1,5 +1,5 @@
-/* What an isolate has of its own beside its memory: tables over entries that are the process's, settings and superglobals,
- * a list of persistent connections, and the area that mapped pointers go to. */
+/* What each isolate has besides its heap: tables with entries that belong to the process, settings and superglobals, a
+ * list of persistent connections, and the area of mapped pointers. */
 #include "isolate/tables.h"
 #include "task/state.h"
 
@@ -7,7 +7,7 @@
 #include "Zend/zend_map_ptr.h"
 #include "ext/standard/basic_functions.h"
 
-/* A table of its own over shared entries, all made at startup and never freed through it. */
+/* A new table with shared entries, all made at startup and never freed through this table. */
 static HashTable *copy_table(const HashTable *source)
 {
 	HashTable *copy = pemalloc(sizeof *copy, 1);
@@ -28,7 +28,7 @@ static void free_table(HashTable *table)
 	pefree(table, 1);
 }
 
-/* After a failure user entries may still be in a table, their keys on a heap that goes away as a whole. */
+/* After a failure user entries may still be in a table; their keys are on a heap that is freed as a whole. */
 static void drop_entries(HashTable *table)
 {
 	table->nNumUsed = 0;
@@ -97,8 +97,8 @@ static void say_nothing(int type, zend_string *file, const uint32_t line, zend_s
 {
 }
 
-/* As zend_new_thread_end_handler does for a thread: each setting reaches the globals that it controls. What there is to
- * say about a setting has been said at startup. */
+/* As zend_new_thread_end_handler does for a thread: writes each setting to the globals that it controls. Messages are
+ * dropped: they were reported at startup. */
 void surus_tables_apply_settings(void)
 {
 	__typeof__(zend_error_cb) error_cb = zend_error_cb;

@@ -3,11 +3,11 @@
 
 #include "base.h"
 
-/* For the entered isolate, from the tables of the process after startup. */
+/* Makes the tables of the entered isolate from those of the process after startup. */
 void surus_tables_make(surus_isolate *isolate);
-/* Each of its settings reaches the globals that it controls. */
+/* Writes each of its settings to the globals that it controls. */
 void surus_tables_apply_settings(void);
-/* `clean`: no request has left entries of its own behind. */
+/* `clean`: no request has left entries in the tables. */
 void surus_tables_free(surus_isolate *isolate, bool clean);
 
 #endif

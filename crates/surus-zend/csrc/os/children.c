@@ -1,7 +1,7 @@
 /* Programs that PHP starts, between fork() and exec().
  *
- * A worker catches signals such as SIGTERM. Until the program begins, its process would catch them as well and go on: a
- * script that ends what it has just started would be ignored, and the worker woken. */
+ * A worker catches signals such as SIGTERM. Until exec(), the child would catch them as well and go on: a script's
+ * signal to a program that it has just started would be lost, and would wake the worker. */
 #include "os/children.h"
 
 #include <pthread.h>
@@ -21,7 +21,7 @@ static void in_parent(void)
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-/* What is ignored stays so, as exec() would leave it. */
+/* Ignored signals stay ignored, as after exec(). */
 static void in_child(void)
 {
 	for (int number = 1; number < NSIG; number++) {

@@ -1,7 +1,8 @@
-/* PHP's descriptors: how high they are, and how many.
+/* PHP's descriptors: their numbers and their count.
  *
- * select() takes those below 1024 only. Surus keeps its own above, so PHP's are low; where PHP itself has more than a
- * thousand, its functions warn and leave the high ones out of the wait, which then never ends. Here that is an exception. */
+ * select() supports only descriptors below 1024. Surus' own are above, so PHP's are low; if PHP has more than a
+ * thousand, its functions warn and omit the high ones from the wait, which then never ends. Here this throws an
+ * exception. */
 #include "os/descriptors.h"
 #include "hidden/engine.h"
 #include "task/running.h"
@@ -17,10 +18,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* The frame whose call was refused: it goes on to select() before the exception gets its turn. */
+/* The frame whose call was refused: it still calls select() before the exception is handled. */
 static const zend_execute_data *refused;
 
-/* Stands before PHP's own: called where a set for select() is about to lack a descriptor. */
+/* Replaces PHP's function, which is called when a descriptor is omitted from a set for select(). */
 PHPAPI ZEND_COLD void _php_emit_fd_setsize_warning(int max_fd)
 {
 	surus_task *task = surus_running;
@@ -42,18 +43,18 @@ bool surus_select_is_refused(void)
 	return refused && EG(exception) && refused == EG(current_execute_data);
 }
 
-/* ---- how many ----
+/* ---- count ----
  *
- * An object in a cycle keeps its file or connection open until PHP's collector runs, which counts objects: 10,000 of them.
- * Under php-fpm a request's end closes everything. In an application that goes on, the collector also runs when what PHP
- * has open has grown: at the end of a request, below nobody's code. */
+ * An object in a cycle keeps its file or connection open until PHP's collector runs, after 10,000 possible roots. Under
+ * php-fpm the end of a request closes everything. In an application that goes on, the collector also runs when the
+ * number of PHP's open descriptors has grown: at the end of a request, when no PHP code is on the stack. */
 
-/* So many more than before are worth a look. */
+/* After this number of new descriptors the open ones are counted. */
 #define GROWN 32
 
-/* Descriptors that PHP code has been given since the last look. */
+/* Descriptors that PHP code has opened since the last count. */
 static unsigned made;
-/* Those that were open after the last collection, or the fewest since. */
+/* The number of open ones after the last collection, or the lowest count since. */
 static int few = FD_SETSIZE;
 
 void surus_descriptor_made(void)
@@ -61,7 +62,8 @@ void surus_descriptor_made(void)
 	made += surus_running != NULL;
 }
 
-/* Of PHP's, which are low. The kernel says in one call which are none, however many clients there are. */
+/* Counts PHP's descriptors, which are low. One poll() tells which numbers are not open; the cost does not depend on the
+ * number of clients. */
 static int count_open(void)
 {
 	static struct pollfd all[FD_SETSIZE];
@@ -96,7 +98,7 @@ void surus_collect_descriptors(void)
 	few = count_open();
 }
 
-/* Each stands before libc's, to count. (open() is in os/fifo.c.) */
+/* These replace libc's functions, to count. (open() is in os/fifo.c.) */
 #define EXPORTED __attribute__((visibility("default")))
 #define LIBC(name) \
 	({ \

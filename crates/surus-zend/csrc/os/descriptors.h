@@ -3,9 +3,9 @@
 
 #include "base.h"
 
-/* The running task opens something. */
+/* To be called when the running task opens a descriptor. */
 void surus_descriptor_made(void);
-/* At the end of a request of a shared isolate: collects cycles if what PHP has open has grown. */
+/* At the end of a request of a shared isolate: collects cycles if the number of PHP's open descriptors has grown. */
 void surus_collect_descriptors(void);
 
 #endif

@@ -1,8 +1,8 @@
-/* Environments: a part of the state of the operating system, see os/state.c, which says when. Each is an array of its own,
- * and its entries are its own or the server's. Other threads may be reading: they find the array as it was or as it is,
- * each of them whole, and what is taken out is freed by os/env_readers.c.
+/* Environments: a part of the operating system state, which os/state.c switches. Each is a separate array; its entries
+ * are its own or shared with the server's. Other threads may be reading: they see the old or the new array, each
+ * complete, and os/env_readers.c frees what is removed.
  *
- * The functions below stand before libc's for every library in the process (the executable exports them). */
+ * The functions below replace libc's for every library in the process (the executable exports them). */
 #include "os/env.h"
 #include "os/env_readers.h"
 #include "os/state.h"
@@ -27,7 +27,7 @@ static void set_environ(char **env)
 	__atomic_store_n(&environ, env, __ATOMIC_SEQ_CST);
 }
 
-/* Isolates without changes of their own follow: what they have is `server_env`. */
+/* Isolates that have not changed their environment follow: they use `server_env`. */
 void surus_environment_set(char **entries)
 {
 	server_env = entries;
@@ -54,7 +54,7 @@ static bool is_servers(const char *entry)
 	return false;
 }
 
-/* What the server's environment has is shared: nothing changes it. */
+/* Entries of the server's environment are shared: they never change. */
 char **surus_os_env_copy(char **source)
 {
 	size_t count = 0;
@@ -93,8 +93,9 @@ static void drop_kept(surus_os_env *env)
 	env->kept = NULL;
 }
 
-/* PHP's putenv() keeps a pointer to the entry that it replaces, and puts that back when the name is set again or the request
- * ends; the table `putenv_ht` has the names. So what is taken out lives on: the first of each name that is in the table. */
+/* PHP's putenv() keeps a pointer to the entry that it replaces, and restores it when the name is set again or the
+ * request ends; the table `putenv_ht` has the names. So the first removed entry of each name in the table must not be
+ * freed. */
 static void drop_entry(surus_os_env *env, char *entry)
 {
 	if (is_servers(entry)) {
@@ -122,7 +123,7 @@ static void drop_entry(surus_os_env *env, char *entry)
 	} /* else it is lost rather than freed too early */
 }
 
-/* What PHP puts back is the very entry that was taken out, or one of an environment that this one was copied from. */
+/* An entry that PHP restores is the removed one itself, or one of the environment from which this one was copied. */
 static char *put_back(surus_os_env *env, char *entry)
 {
 	for (size_t i = 0; env->kept && env->kept[i]; i++) {
@@ -151,7 +152,7 @@ void surus_os_env_free(surus_os_env *env)
 	drop_kept(env);
 }
 
-/* With entries of its own from now on. */
+/* The entries of `env`; the first call copies them from the current environment. */
 static char **own_env(surus_os_env *env)
 {
 	if (!env->entries) {

@@ -3,7 +3,7 @@
 
 #include "base.h"
 
-/* A part of the state. */
+/* The environment part of an operating system state. */
 typedef struct {
 	char **entries; /* NULL: the server's */
 	char **kept;    /* taken out, one of a name, for as long as PHP may put it back; ends with NULL, or is NULL */
@@ -11,9 +11,9 @@ typedef struct {
 
 void surus_os_env_start(void);
 char **surus_os_env_copy(char **source);
-/* The server's takes its place if it is the process's. */
+/* If it is the environment of the process, the server's replaces it. */
 void surus_os_env_free(surus_os_env *env);
-/* False if the process has it already. */
+/* False if the process already has this environment. */
 bool surus_os_env_switch(char **to);
 
 #endif

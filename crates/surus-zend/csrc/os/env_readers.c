@@ -1,10 +1,10 @@
 /* Memory of environments that other threads may still be reading.
  *
- * getenv() goes through `environ` without a lock. Most of it runs on PHP's thread, which is also the one that changes
- * environments; but a name lookup (libc's configuration: LOCALDOMAIN, RES_OPTIONS) runs on helper threads, of ours and
- * of libraries. Such a call is counted in the epoch in which it began. What is taken out of an environment is put on
- * the list of the epoch that runs; an epoch ends when no call is left that began in the one before, and then the list
- * of the one before is freed: whoever began later has found the environment without it.
+ * getenv() reads `environ` without a lock. Most calls run on PHP's thread, which is also the one that changes
+ * environments; but name lookups (libc's configuration: LOCALDOMAIN, RES_OPTIONS) run on helper threads of Surus and of
+ * libraries. Such a call is counted in the epoch in which it began. Memory that is removed from an environment is put
+ * on the list of the current epoch. An epoch ends when no call is left that began in the previous one; then the list of
+ * the previous epoch is freed: calls that began later have read the environment without it.
  */
 #include "os/env_readers.h"
 
@@ -24,7 +24,7 @@ unsigned surus_env_read_begin(void)
 	for (;;) {
 		unsigned now = __atomic_load_n(&epoch, __ATOMIC_SEQ_CST);
 		__atomic_fetch_add(&readers[now & 1], 1, __ATOMIC_SEQ_CST);
-		/* Counted before the epoch could end? */
+		/* Was it counted before the epoch ended? */
 		if (__atomic_load_n(&epoch, __ATOMIC_SEQ_CST) == now) {
 			return now & 1;
 		}
@@ -47,7 +47,7 @@ static void free_list(retired **list)
 	}
 }
 
-/* Two steps free everything when nobody reads, which is nearly always. */
+/* Two steps free everything if there are no readers, which is nearly always the case. */
 static void advance(void)
 {
 	for (int i = 0; i < 2; i++) {

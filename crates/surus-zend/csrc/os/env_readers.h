@@ -3,7 +3,7 @@
 
 #include "base.h"
 
-/* Frees what was part of an environment, once no thread can be reading it. */
+/* Frees memory that was part of an environment, once no thread can be reading it. */
 void surus_env_retire(void *memory);
 
 #endif

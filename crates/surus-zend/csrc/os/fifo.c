@@ -1,8 +1,8 @@
-/* open() of a FIFO waits until somebody opens its other end: perhaps a request of this very process, which could not as
- * long as the thread stands in open(). So the wait is a park: the FIFO is opened without waiting, and looked at again until
- * the other end is there.
+/* open() of a FIFO waits until its other end is opened: perhaps by a request of this process, which is impossible while
+ * the thread blocks in open(). So the task parks: the FIFO is opened without waiting, and checked again and again until
+ * the other end is open.
  *
- * What a path is has to be asked before it is opened, 0.4 us each time; only where open() could wait at all. */
+ * This needs a stat() before each open() that could wait: 0.4 us. */
 #include "base.h"
 #include "os/descriptors.h"
 #include "task/running.h"
@@ -35,14 +35,14 @@ static bool is_fifo(const char *path)
 	return is;
 }
 
-/* Of a FIFO that is open for reading: whether somebody has it open for writing, or had since. Nothing is read. */
+/* Whether a FIFO that is open for reading has, or has had since then, a writer. Nothing is read. */
 static bool has_writer(int fd)
 {
 	struct pollfd state = {.fd = fd, .events = POLLIN};
 	if (poll(&state, 1, 0) != 0) {
 		return true;
 	}
-	/* It is empty. To copy from it says whether more may come (EAGAIN) or not (0). */
+	/* It is empty. tee() from it tells whether data may still come (EAGAIN) or not (0). */
 	int copy[2];
 	if (pipe2(copy, O_CLOEXEC) != 0) {
 		return true;

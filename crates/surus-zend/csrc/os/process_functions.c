@@ -1,8 +1,8 @@
 /* Functions that act on the process, in a server.
  *
- * The process is every request's: what a signal, another user id or a lower limit does to it, it does to all of them, and
- * to those that come later. So these are refused with a warning and false, unless they change nothing. Those that php-fpm
- * does not have either are not there. On the command line all of them do what they do. */
+ * All requests share the process: a signal, another user id or a lower limit affects all of them, and later ones. So
+ * calls are refused with a warning and false, unless they change nothing. Functions that php-fpm does not have either
+ * are removed. On the command line all of them work as usual. */
 #include "os/process_functions.h"
 
 #include <errno.h>
@@ -47,7 +47,7 @@ static bool is_another(zend_execute_data *call)
 	return process != 0 && process != getpid();
 }
 
-/* The number behind `name` in /proc/PID/status. */
+/* The number after `name` in /proc/PID/status. */
 static pid_t status_of(pid_t process, const char *name)
 {
 	char path[64], line[256];
@@ -116,7 +116,7 @@ static const struct {
 
 #define RULES (sizeof rules / sizeof *rules)
 
-/* PHP's own, in the order of the rules. */
+/* PHP's handlers, in the order of the rules. */
 static zif_handler handlers[RULES];
 
 static ZEND_NAMED_FUNCTION(guarded)
@@ -126,7 +126,7 @@ static ZEND_NAMED_FUNCTION(guarded)
 		if (strcmp(rules[i].name, name) != 0) {
 			continue;
 		}
-		/* Too few arguments, or wrong ones, are PHP's to complain about. */
+		/* PHP itself reports missing arguments. */
 		if (ZEND_NUM_ARGS() < execute_data->func->common.required_num_args || rules[i].is_harmless(execute_data)) {
 			handlers[i](INTERNAL_FUNCTION_PARAM_PASSTHRU);
 			return;
@@ -138,8 +138,8 @@ static ZEND_NAMED_FUNCTION(guarded)
 
 static int (*next_register)(void);
 
-/* PHP's library for embedding is built with pcntl, as php-cli is and php-fpm is not. Signals, alarms and fork() are for
- * programs of their own, and frameworks ask whether it is there. */
+/* PHP's library for embedding is built with pcntl, like php-cli and unlike php-fpm. Signals, alarms and fork() are for
+ * separate programs, and frameworks check whether pcntl exists. */
 static int register_extensions(void)
 {
 	int result = next_register();
@@ -171,7 +171,7 @@ void surus_process_functions_start(void)
 		handlers[i] = function->internal_function.handler;
 		function->internal_function.handler = guarded;
 	}
-	/* An extension of this name that a distribution has as a file, and the configuration loads. */
+	/* pcntl as a shared extension of a distribution, loaded by the configuration. */
 	zend_module_entry *pcntl = zend_hash_str_find_ptr(&module_registry, "pcntl", sizeof "pcntl" - 1);
 	if (pcntl && pcntl->functions) {
 		zend_unregister_functions(pcntl->functions, -1, NULL);

@@ -1,4 +1,4 @@
-/* Locks of files: who asks to wait for one parks.
+/* Locks of files: a task that waits for one parks.
  *
  * The file must be linked with `fcntl` and `fcntl64` exported, so that PHP and its extensions call these. */
 #include "base.h"
@@ -8,8 +8,8 @@
 #include <fcntl.h>
 #include <stdarg.h>
 
-/* Who has the lock may be a parked request of this process (OFD locks), and others should not stand still for one of
- * another process: a lock that has to be waited for is asked for again and again. */
+/* The holder of the lock may be a parked request of this process (OFD locks), and a lock of another process must not
+ * block the other tasks: so the lock is requested again and again. */
 static int wait_for_lock(int fd, int command, void *argument)
 {
 	for (unsigned tries = 0;; tries++) {

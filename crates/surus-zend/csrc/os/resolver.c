@@ -1,4 +1,4 @@
-/* Searches of name servers on behalf of a resolver's state that belongs to another thread (src/blocking/resolver.rs). */
+/* DNS searches with the settings of a resolver's state that belongs to another thread (src/blocking/resolver.rs). */
 #include "base.h"
 
 #include <netdb.h>

@@ -1,9 +1,9 @@
-/* What the operating system keeps per process and PHP code thinks of as its own: working directory, umask, locale,
- * environment. Each isolate has one state, a fiber gets its own when it first changes something. The process is put
- * into the state of whoever runs, lazily and only where it differs. The environment is in os/env.c, what libintl and syslog
- * keep in os/text.c.
+/* State that the operating system keeps per process and that each PHP request needs for itself: working directory,
+ * umask, locale, environment. Each isolate has one state; a fiber gets its own when it first changes something. Before
+ * a task runs, the process is switched to its state, only where it differs. The environment is in os/env.c, the state
+ * of libintl and syslog in os/text.c.
  *
- * The functions below stand before libc's for every library in the process (the executable exports them).
+ * The functions below replace libc's for every library in the process (the executable exports them).
  */
 #include "os/state.h"
 #include "os/env.h"

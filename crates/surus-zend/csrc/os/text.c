@@ -1,8 +1,8 @@
-/* What libintl and syslog keep per process: the current message domain, the folder and encoding of each domain, and what
- * openlog() was given. Part of a request's state of the operating system: see os/state.c, which says when. Most requests
- * have none of it, and then nothing is called here.
+/* State of libintl and syslog: the current message domain, the folder and encoding of each domain, and the arguments of
+ * openlog(). A part of the operating system state, which os/state.c switches. Most requests have none of it; then
+ * nothing is called here.
  *
- * The functions below stand before libc's for every library in the process (the executable exports them). */
+ * The functions below replace libc's for every library in the process (the executable exports them). */
 #include "os/text.h"
 #include "os/state.h"
 #include "task/running.h"
@@ -87,7 +87,7 @@ static void apply(const binding *one)
 	}
 }
 
-/* Without a name: libc has a pointer to the last one. */
+/* Also clears the name: libc would keep a pointer to the last one. */
 static void close_log(void)
 {
 	SURUS_REAL(closelog)();
@@ -100,7 +100,7 @@ void surus_os_text_switch(const struct surus_os_text *from, const struct surus_o
 		return;
 	}
 	for (size_t i = 0; from && i < from->count; i++) {
-		/* An encoding cannot be taken back; without one of its own a text is in the locale's. */
+		/* An encoding cannot be unset; without one, texts are in the locale's encoding. */
 		apply(&(binding){from->bindings[i].domain, NULL, from->bindings[i].encoding ? "UTF-8" : NULL});
 	}
 	for (size_t i = 0; to && i < to->count; i++) {
@@ -116,7 +116,7 @@ void surus_os_text_switch(const struct surus_os_text *from, const struct surus_o
 	}
 }
 
-/* What the running request may change; NULL when the server itself does, or memory is short. */
+/* The state that the running request may change; NULL when the server itself changes it, or memory is short. */
 static struct surus_os_text *changing(void)
 {
 	struct surus_os_text **own = surus_running ? surus_os_own_text(surus_task_own_os_state()) : NULL;
@@ -187,7 +187,7 @@ void openlog(const char *name, int option, int facility)
 {
 	struct surus_os_text *text = changing();
 	if (text) {
-		/* The copy first: libc must never have a pointer to what has been freed. */
+		/* Copy first: libc must never have a pointer to freed memory. */
 		char *copy = copy_or_null(name);
 		SURUS_REAL(openlog)(copy, option, facility);
 		free(text->log_name);

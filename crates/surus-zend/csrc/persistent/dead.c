@@ -1,6 +1,6 @@
-/* Persistent connections of PDO that do not answer any more when they are about to be handed out. PDO forgets them then
- * without closing them: it calls the destructor of resources of a request, and theirs is that of persistent ones. Each
- * descriptor would stay open until the process ends. */
+/* Persistent connections of PDO that turn out to be dead when a request is about to get them. PDO then drops them
+ * without closing them: it calls the destructor for request resources, but they have one for persistent resources. Each
+ * descriptor would stay open until the process exits. */
 #include "persistent/dead.h"
 #include "task/running.h"
 
@@ -14,7 +14,7 @@ typedef struct dead {
 
 static dead *first_dead;
 
-/* A driver's own methods, and a copy with our question in the place of its. */
+/* A driver's methods, and a copy in which check_liveness is replaced. */
 typedef struct {
 	const struct pdo_dbh_methods *own;
 	struct pdo_dbh_methods asking;
@@ -33,7 +33,7 @@ static methods *methods_of(const struct pdo_dbh_methods *some)
 	return NULL;
 }
 
-/* PDO forgets it as soon as this returns. */
+/* If it is dead, PDO drops it as soon as this returns. */
 static zend_result ask(pdo_dbh_t *handle)
 {
 	zend_result result = methods_of(handle->methods)->own->check_liveness(handle);
@@ -68,7 +68,7 @@ void surus_pdo_close_dead(int type)
 		*at = one->next;
 		pdo_dbh_t *handle = one->handle;
 		free(one);
-		/* The destructor of the list is the one that closes it. */
+		/* The destructor of the list closes it. */
 		zval entry;
 		ZVAL_NEW_PERSISTENT_RES(&entry, -1, handle, type);
 		zend_hash_str_update(&EG(persistent_list), ZEND_STRL("surus dead"), &entry);

@@ -4,12 +4,12 @@
 #include "base.h"
 #include "persistent/pdo.h"
 
-/* The isolate goes; connections that PDO has forgotten in it are not closed. */
+/* The isolate is freed; connections that PDO has dropped in it are not closed. */
 void surus_pdo_forget_dead(surus_isolate *isolate);
 
-/* PDO asks this one whether it lives; one that does not is known from then on. */
+/* Wraps the check whether this connection is alive: a dead one is recorded. */
 void surus_pdo_ask_through_us(surus_pdo_handle *handle);
-/* Those that PDO has forgotten meanwhile. */
+/* Closes those that PDO has dropped meanwhile. */
 void surus_pdo_close_dead(int type);
 
 #endif

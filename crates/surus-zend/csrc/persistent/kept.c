@@ -1,5 +1,5 @@
-/* Persistent connections as PHP has them, in EG(persistent_list): which a request was given, and those that objects of a
- * booted isolate go on with. */
+/* Persistent connections in PHP's EG(persistent_list): which ones a request has used, and those that objects of a
+ * booted isolate continue to use. */
 #include "persistent/kept.h"
 #include "task/running.h"
 #include "task/state.h"
@@ -34,7 +34,7 @@ bool surus_is_readable(int descriptor)
 
 static php_netstream_data_t *socket_of(php_stream *stream)
 {
-	/* Those of ext/openssl begin with it. */
+	/* The struct of ext/openssl's sockets begins with it. */
 	return stream && strstr(stream->ops->label, "_socket") ? stream->abstract : NULL;
 }
 
@@ -56,7 +56,7 @@ void surus_patience_end(const surus_patience *patience, php_stream *stream)
 	}
 }
 
-/* ---- which ---- */
+/* ---- used by a request ---- */
 
 void surus_kept_use(unsigned kind, const void *handle)
 {
@@ -108,7 +108,7 @@ void surus_kept_close(const surus_kept *kept)
 	zend_hash_del(&EG(persistent_list), kept->key);
 }
 
-/* ---- those that objects of a booted isolate go on with ---- */
+/* ---- used by objects of a booted isolate ---- */
 
 static HashTable *list_of_isolate(void)
 {
@@ -123,7 +123,7 @@ void surus_kept_adopt(const surus_kept *kept)
 	zval entry;
 	ZVAL_NEW_PERSISTENT_RES(&entry, -1, kept->resource->ptr, kept->resource->type);
 	zend_hash_str_update(list_of_isolate(), key, (size_t)length, &entry);
-	/* What is destroyed now is the entry alone. */
+	/* This destroys only the entry, not the connection. */
 	kept->resource->type = -1;
 	zend_hash_del(&EG(persistent_list), kept->key);
 }

@@ -10,27 +10,27 @@ typedef struct {
 	zend_resource *resource;
 } surus_kept;
 
-/* Up to `max` entries of this type into `to`; the list may change afterwards. */
+/* Copies up to `max` entries of this type into `to`; the list may change afterwards. */
 size_t surus_kept_of(int type, surus_kept *to, size_t max);
 #define SURUS_MAX_KEPT 32
-/* Milliseconds that a server may take to answer when nobody waits for it any more. */
+/* The time that a server may take to answer after the request has ended, in milliseconds. */
 #define SURUS_PATIENCE_MS 2000
-/* Ends the connection: nobody uses it. */
+/* Closes the connection, which nobody uses. */
 void surus_kept_close(const surus_kept *kept);
-/* Objects that live on use the connection: the isolate keeps it for them, and no request is given it. */
+/* Objects that outlive the request use the connection: the isolate keeps it for them, and no request gets it. */
 void surus_kept_adopt(const surus_kept *kept);
-/* Calls `done` for each adopted one of this type; true: it is closed. */
+/* Calls `done` for each adopted one of this type; if it returns true, the connection is closed. */
 void surus_kept_sweep(int type, bool (*done)(void *handle));
-/* Whether the request that ends has been given this one. */
+/* Whether the request that ends has used this one. */
 bool surus_kept_was_used(const surus_task *task, const void *handle);
 void surus_kept_use(unsigned kind, const void *handle);
-/* Something can be read from it, or it is closed: who is idle expects neither. */
+/* Whether it has input or is closed: for an idle connection both are unexpected. */
 bool surus_is_readable(int descriptor);
 
-/* While a connection is cleaned its server has SURUS_PATIENCE_MS for each answer, whatever the application has set. */
+/* Sets the timeout of a connection to SURUS_PATIENCE_MS while it is cleaned, whatever the application has set. */
 typedef struct { php_stream *stream; struct timeval before; } surus_patience;
 surus_patience surus_patience_begin(php_stream *stream);
-/* What the application has set holds again; `stream` is the connection's now, NULL if it was closed. */
+/* Restores the application's timeout; `stream` is the connection's current stream, NULL if it was closed. */
 void surus_patience_end(const surus_patience *patience, php_stream *stream);
 
 enum {
@@ -42,7 +42,7 @@ enum {
 	SURUS_KEPT_STREAM = 32
 };
 
-/* Puts a function in the place of an internal function or method and returns what was there; NULL: there is none. */
+/* Replaces the handler of an internal function or method and returns the old one; NULL: there is no such function. */
 zif_handler surus_replace(const char *class_name, const char *name, zif_handler with);
 
 #endif

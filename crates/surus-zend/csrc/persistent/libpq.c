@@ -1,9 +1,9 @@
 /* Answers of PostgreSQL that nobody reads any more.
  *
- * Before a connection is closed, used again or kept, pgsql reads what is left with `while (PQgetResult())`. That never
- * ends in the middle of a COPY, for which libpq gives the same result each time, and it takes as long as the server does.
- * So ours stands before libpq's, and what an object leaves is read before pgsql does, within bounds. In doubt the
- * connection ends. */
+ * Before a connection is closed, reused or kept, pgsql reads what is left with `while (PQgetResult())`. In the middle
+ * of a COPY this never ends, since libpq returns the same result each time; otherwise it takes as long as the server
+ * needs. So PQgetResult() is replaced, and what an object leaves is read before pgsql does it, within limits. Beyond
+ * these the connection is shut down. */
 #include "persistent/libpq.h"
 #include "persistent/kept.h"
 #include "persistent/pgsql.h"
@@ -32,7 +32,7 @@ bool surus_libpq_load(void)
 	return pq.loaded = all;
 }
 
-/* Where libpq is idle no call waits. */
+/* On an idle connection no call of libpq waits. */
 void surus_libpq_sever(PGconn *connection)
 {
 	int descriptor = pq.PQsocket(connection);
@@ -43,7 +43,7 @@ void surus_libpq_sever(PGconn *connection)
 	char room[16 * 1024];
 	while (recv(descriptor, room, sizeof room, MSG_DONTWAIT) > 0) {
 	}
-	/* The end of the stream: it may have to be seen more than once, below TLS. */
+	/* Read the end of the stream: with TLS this may need several calls. */
 	for (unsigned tries = 0; tries < 8 && pq.PQstatus(connection) == STATUS_OK; tries++) {
 		pq.PQconsumeInput(connection);
 	}
@@ -55,7 +55,7 @@ static bool is_copy(const PGresult *result)
 	return status == RESULT_COPY_IN || status == RESULT_COPY_OUT || status == RESULT_COPY_BOTH;
 }
 
-/* Each takes some 16 KB. */
+/* Each reads about 16 KB. */
 #define MAX_READS 256
 
 static long milliseconds_since(const struct timespec *begun)
@@ -100,10 +100,10 @@ void surus_libpq_settle(PGconn *connection)
 	}
 }
 
-/* Nobody asks so often for the next result in the middle of a COPY, but for one who waits until there is none. */
+/* A caller that gets this number of results in the middle of a COPY is in a loop until there are no more. */
 #define MAX_COPIES 100
 
-/* Stands before libpq's. */
+/* Replaces libpq's function. */
 __attribute__((visibility("default"))) PGresult *PQgetResult(PGconn *connection)
 {
 	static const PGconn *copying;

@@ -1,4 +1,4 @@
-/* libpq's own functions, of which no header is wanted: an extension brings the library. */
+/* libpq's functions, declared without its headers: an extension loads the library. */
 #ifndef SURUS_PERSISTENT_LIBPQ_H
 #define SURUS_PERSISTENT_LIBPQ_H
 
@@ -42,9 +42,9 @@ typedef struct {
 /* After surus_libpq_load(). */
 extern surus_libpq pq;
 
-/* Ends a conversation that is not idle: libpq takes the connection for broken, and no call on it waits. */
+/* Shuts down a connection that is not idle: libpq then treats it as broken, and no call on it waits. */
 void surus_libpq_sever(PGconn *connection);
-/* Reads what is left of an answer, if that ends soon; else severs the connection. */
+/* Reads the rest of an answer, if it ends soon; otherwise shuts the connection down. */
 void surus_libpq_settle(PGconn *connection);
 
 #endif

@@ -1,8 +1,8 @@
-/* Lines of an answer that broke off.
+/* Truncated lines of answers.
  *
- * phpredis takes two bytes for the end of each line that it reads, also of one that ended with its connection. Of `:123` it
- * makes 1, and of a single byte a length of 2^64 - 1, at which PHP aborts the process. Such a line is none: phpredis
- * throws, as where nothing came. Anybody else may read a last line without an end. */
+ * phpredis removes two bytes as the end of each line that it reads, even if the line ended with the connection. It
+ * reads `:123` as 1, and a single byte as a length of 2^64 - 1, at which PHP aborts the process. So such a line is
+ * dropped: phpredis throws, as if nothing had come. Other callers may read a last line without an end. */
 #include "base.h"
 
 #include <dlfcn.h>
@@ -14,7 +14,7 @@ static bool is_phpredis(const void *caller)
 	return name && strcmp(name, "/redis.so") == 0;
 }
 
-/* Stands before PHP's own. */
+/* Replaces PHP's function. */
 PHPAPI char *_php_stream_get_line(php_stream *stream, char *buffer, size_t room, size_t *length)
 {
 	static char *(*next)(php_stream *, char *, size_t, size_t *);

@@ -1,6 +1,6 @@
-/* Persistent clients of Memcached, whose resource is libmemcached's handle. memcached has no sessions, but answers that
- * nobody has waited for. And libmemcached takes a connection that was refused, as all are to a request that is cut off,
- * for a fault of the server, which it then leaves alone for some time: that is not the next user's. */
+/* Persistent clients of Memcached, whose resource is libmemcached's handle. memcached has no sessions, but there may be
+ * unread answers. And after a failed connection libmemcached does not contact the server for some time. All connections
+ * of a cancelled request fail, and this must not affect the next request. */
 #include "persistent/memcached.h"
 #include "persistent/kept.h"
 #include "task/running.h"
@@ -68,7 +68,7 @@ static bool is_owed_answers(void *client)
 	return owed;
 }
 
-/* It connects again when it is used, and at once. */
+/* After this the client connects again at its next use, without a delay. */
 static void close_connections(void *client)
 {
 	lib.quit(client);
@@ -85,7 +85,7 @@ typedef struct {
 	int descriptor;
 } instance_part;
 
-/* -1 where there is none, or the instance looks otherwise. */
+/* -1 if there is none, or if the layout of the instance is different. */
 static int descriptor_of(instance of)
 {
 	for (size_t i = 0; lib.port && i < sizeof port_offsets / sizeof *port_offsets; i++) {
@@ -98,7 +98,7 @@ static int descriptor_of(instance of)
 	return -1;
 }
 
-/* What the server has closed, or said to nobody, while the client was idle. */
+/* Closes connections that the server has closed, or on which it has sent data, while the client was idle. */
 static void close_ended(void *client)
 {
 	if (is_owed_answers(client)) {
@@ -193,7 +193,7 @@ void surus_memcached_clean(surus_task *task)
 	}
 }
 
-/* Sessions that are kept in memcached, with memcached.sess_persistent. */
+/* For sessions in memcached, with memcached.sess_persistent. */
 void surus_memcached_close_sessions(void)
 {
 	surus_kept kept[SURUS_MAX_KEPT];

@@ -5,11 +5,11 @@
 
 void surus_memcached_start(void);
 void surus_memcached_clean(surus_task *task);
-/* After a request that was cut off. */
+/* After a cancelled request. */
 void surus_memcached_close_sessions(void);
-/* Of an object of Memcached: whether an answer is still to be fetched. */
+/* Whether an object of Memcached has answers that were not fetched yet. */
 bool surus_memcached_is_owed(const zend_object *object);
-/* It connects anew when it is used next. */
+/* Makes it open new connections at its next use. */
 void surus_memcached_reconnect(const zend_object *object);
 
 #endif

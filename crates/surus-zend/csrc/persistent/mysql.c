@@ -1,6 +1,6 @@
-/* Persistent connections to MySQL and MariaDB, those of PDO and of mysqli ("p:"). COM_CHANGE_USER with the same user puts a
- * session back to its beginning: transaction, locks, temporary tables, prepared statements, variables, database. mysqli
- * does so itself when it hands one out; that its last user's locks do not stay until then, COM_RESET_CONNECTION sees to. */
+/* Persistent connections to MySQL and MariaDB, of PDO and of mysqli ("p:"). COM_CHANGE_USER with the same user resets a
+ * session: transaction, locks, temporary tables, prepared statements, variables, database. mysqli itself does this when
+ * a request gets the connection; COM_RESET_CONNECTION releases the last user's locks before that. */
 #include "persistent/mysql.h"
 #include "persistent/kept.h"
 #include "persistent/pool.h"
@@ -16,10 +16,10 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-/* What mysqli keeps is its idle connections to one database: one, where a request has opened one. */
+/* An entry of mysqli holds its idle connections to one database: one, if a request has opened one. */
 static surus_pool_kind kind;
 
-/* Of memory that may not be there. */
+/* Reads memory that may not be mapped. */
 static bool read_safely(const void *from, void *to, size_t size)
 {
 	struct iovec local = {to, size}, remote = {(void *)from, size};
@@ -34,7 +34,8 @@ bool surus_is_mysqlnd(void *candidate)
 		&& connection.m == methods->connection.get();
 }
 
-/* The one that it was opened with: a user may have chosen another one, by which the client quotes. */
+/* Restores the character set of the connection's start: a request may have chosen another one, which the client uses
+ * for quoting. */
 static void restore_charset(MYSQLND_CONN_DATA *data)
 {
 	const MYSQLND_CHARSET *(*find)(const char *) = (const MYSQLND_CHARSET *(*)(const char *))dlsym(RTLD_DEFAULT, "mysqlnd_find_charset_name");
@@ -47,7 +48,7 @@ static void restore_charset(MYSQLND_CONN_DATA *data)
 	}
 }
 
-/* In any other state rows are on their way to nobody, or it is closed. */
+/* In any other state unread rows are still to come, or the connection is closed. */
 static bool is_idle(MYSQLND_CONN_DATA *data)
 {
 	return data && GET_CONNECTION_STATE(&data->state) == CONN_READY && !(data->upsert_status->server_status & SERVER_MORE_RESULTS_EXISTS);
@@ -68,7 +69,7 @@ static int descriptor_of(const MYSQLND_CONN_DATA *data)
 	return descriptor;
 }
 
-/* The next part of an answer that nobody reads; false: there is none, or it does not come. */
+/* Reads the next part of an answer that nobody needs; false: there is none, or it does not come. */
 static bool read_part(MYSQLND_CONN_DATA *data)
 {
 	struct pollfd state = {.fd = descriptor_of(data), .events = POLLIN};
@@ -101,7 +102,7 @@ void surus_mysqlnd_settle(void *connection)
 	}
 }
 
-/* The password is not mysqlnd's to know: it keeps another text in that place. */
+/* The password is an argument, because mysqlnd stores another text in its place. */
 bool surus_mysqlnd_reset(void *connection, const char *user, const char *password)
 {
 	MYSQLND_CONN_DATA *data = ((MYSQLND *)connection)->data;
@@ -119,7 +120,7 @@ bool surus_mysqlnd_reset(void *connection, const char *user, const char *passwor
 	return good;
 }
 
-/* The same but for database and character set, which follow when it is handed out. */
+/* The same without database and character set, which are set when a request gets the connection. */
 static bool reset_session(MYSQLND_CONN_DATA *data)
 {
 	if (!is_idle(data)) {
@@ -145,7 +146,7 @@ static bool reset_session(MYSQLND_CONN_DATA *data)
 	X(real_function, NULL, "mysqli_real_connect")   \
 	X(real_method, "mysqli", "real_connect")
 
-/* The functions have the object before the host. */
+/* The functions take the object before the host. */
 static uint32_t host_at(const zend_execute_data *execute_data)
 {
 	bool has_object = Z_TYPE(EX(This)) != IS_OBJECT && ZEND_NUM_ARGS() > 0 && Z_TYPE_P(ZEND_CALL_ARG(execute_data, 1)) == IS_OBJECT;
@@ -214,7 +215,7 @@ bool surus_mysqli_reset(zend_object *object)
 	return data && reset_session(data) && data->m->execute_init_commands(data) == PASS && is_idle(data);
 }
 
-/* What is free here nobody uses: objects have theirs to themselves. */
+/* Connections in `free_links` are unused: those of objects are not in this list. */
 void surus_mysqli_clean(surus_task *task)
 {
 	(void)task;
@@ -225,7 +226,7 @@ void surus_mysqli_clean(surus_task *task)
 		for (int n = 0; n < pool->free_links.top; n++) {
 			MYSQLND *link = pool->free_links.elements[n];
 			if (surus_is_mysqlnd(link) && link->data && !reset_session(link->data)) {
-				/* mysqli tries it once more when it hands it out, and makes another one. */
+				/* mysqli checks it again before a request gets it, and opens a new one instead. */
 				link->data->m->send_close(link->data);
 			}
 		}

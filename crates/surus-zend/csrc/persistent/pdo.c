@@ -1,5 +1,5 @@
-/* Persistent connections of PDO. PostgreSQL and MySQL are reset; those of drivers for which there is no reset are closed,
- * but for SQLite's databases in memory, which persist for the sake of what is in them. */
+/* Persistent connections of PDO. PostgreSQL and MySQL are reset; connections of drivers without a reset are closed,
+ * except SQLite's databases in memory, which are persistent because of their contents. */
 #include "persistent/pdo.h"
 #include "persistent/dead.h"
 #include "persistent/kept.h"
@@ -11,7 +11,7 @@
 #include "ext/pdo/php_pdo_driver.h"
 
 static surus_pool_kind kind;
-/* The driver's own struct begins with its connection: found true for one, not guessed. */
+/* The driver's struct begins with its connection: used only after this was verified for one connection. */
 static bool pgsql_proven, mysql_proven;
 
 static bool is_driver(const pdo_dbh_t *dbh, const char *name)
@@ -49,7 +49,7 @@ static bool is_idle_handle(void *handle)
 	return is_idle(handle);
 }
 
-/* ---- before it is handed out ---- */
+/* ---- before a request gets it ---- */
 
 static const zval *persistent_option(const zend_execute_data *execute_data)
 {
@@ -60,7 +60,7 @@ static const zval *persistent_option(const zend_execute_data *execute_data)
 	return wanted && zend_is_true(wanted) ? wanted : NULL;
 }
 
-/* Of those that can be cleaned: PDO tells them apart by source, user, password and the value of the option. */
+/* For those that can be cleaned: PDO distinguishes them by source, user, password and the value of the option. */
 static bool name_of(const zend_execute_data *execute_data, const zval *option, surus_pool_name *name)
 {
 	const zval *source = ZEND_CALL_ARG(execute_data, 1);
@@ -70,7 +70,7 @@ static bool name_of(const zend_execute_data *execute_data, const zval *option, s
 		&& (zend_string_starts_with_literal(Z_STR_P(source), "pgsql:") || zend_string_starts_with_literal(Z_STR_P(source), "mysql:"));
 }
 
-/* PDO asks libpq, which does not know before it has read all that the server has said. */
+/* Closes dead connections. PDO asks libpq, which does not know of the end before it has read all input. */
 static void check_idle(void)
 {
 	surus_kept kept[SURUS_MAX_KEPT];
@@ -88,7 +88,7 @@ static void note_use(zend_object *object)
 {
 	pdo_dbh_t *dbh = php_pdo_dbh_fetch_inner(object);
 	surus_pdo_close_dead(kind.type);
-	/* Until then connections are closed after their use. */
+	/* Until this is true, connections are closed after their use. */
 	pgsql_proven = pgsql_proven || (dbh && is_driver(dbh, "pgsql") && surus_libpq_was_seen(first_of(dbh)));
 	if (dbh && dbh->is_persistent) {
 		surus_pdo_ask_through_us(dbh);
@@ -157,7 +157,7 @@ void surus_pdo_start(void)
 
 /* ---- after its use ---- */
 
-/* Attributes are of who set them; the constructor sets some of these again. */
+/* Resets attributes, which belong to the request that has set them; the constructor sets some of them again. */
 static void forget_attributes(pdo_dbh_t *dbh)
 {
 	dbh->in_txn = false;
@@ -187,8 +187,8 @@ static bool is_in_memory(const pdo_dbh_t *dbh)
 		&& (!*dbh->data_source || strstr(dbh->data_source, ":memory:") || strstr(dbh->data_source, "mode=memory"));
 }
 
-/* Objects that need each other (an entity manager and its parts) go when the collector of cycles comes: not before the
- * next requests have opened connections of their own, many times over. */
+/* Objects that refer to each other (an entity manager and its parts) are freed by the collector of cycles. Without a
+ * collection here, the next requests would open many new connections before it runs. */
 static void collect_users(surus_task *task, const surus_kept *kept, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -199,7 +199,7 @@ static void collect_users(surus_task *task, const surus_kept *kept, size_t count
 	}
 }
 
-/* All begin before the first is waited for. */
+/* Begins all resets before it waits for the first one. */
 void surus_pdo_clean(surus_task *task)
 {
 	surus_kept kept[SURUS_MAX_KEPT];
@@ -237,7 +237,7 @@ void surus_pdo_clean(surus_task *task)
 	}
 }
 
-/* ---- for pools of the application's ---- */
+/* ---- for pools of the application ---- */
 
 int surus_pdo_reset(pdo_dbh_t *dbh)
 {

@@ -1,8 +1,8 @@
-/* Persistent connections to PostgreSQL, through libpq's own functions: those of PDO and of pg_pconnect(), whose resource is
- * libpq's connection.
+/* Persistent connections to PostgreSQL, of PDO and of pg_pconnect(), whose resource is libpq's connection. They are
+ * handled with libpq's functions.
  *
- * pgsql gives libpq a pointer to an object of the request for what the server notes. The connection outlives the object:
- * when that goes, so does the pointer. */
+ * pgsql gives libpq a pointer to an object of the request, for notices of the server. The connection outlives the
+ * object: when the object is freed, the pointer is cleared. */
 #include "persistent/pgsql.h"
 #include "persistent/kept.h"
 #include "persistent/libpq.h"
@@ -29,7 +29,7 @@ static bool is_done(PGconn *connection)
 	PGresult *result = pq.PQgetResult(connection);
 	bool good = result && pq.PQresultStatus(result) == RESULT_COMMAND_OK;
 	pq.PQclear(result);
-	/* The end of the answer has come with it, or comes now. */
+	/* The end of the answer has arrived with it, or arrives now. */
 	while (good && pq.PQisBusy(connection)) {
 		struct pollfd state = {.fd = pq.PQsocket(connection), .events = POLLIN};
 		good = poll(&state, 1, SURUS_PATIENCE_MS) > 0 && pq.PQconsumeInput(connection);
@@ -48,7 +48,7 @@ bool surus_libpq_reset_begin(PGconn *connection)
 	pq.PQsetErrorVerbosity(connection, DEFAULT_VERBOSITY);
 	pq.PQsetErrorContextVisibility(connection, CONTEXT_OF_ERRORS);
 	int transaction = pq.PQtransactionStatus(connection);
-	/* An answer is on its way to nobody. */
+	/* An answer that nobody reads is still to come. */
 	if (transaction == TRANSACTION_ACTIVE || transaction == TRANSACTION_UNKNOWN || pq.PQsetnonblocking(connection, 0) != 0) {
 		return false;
 	}
@@ -61,7 +61,7 @@ bool surus_libpq_reset_begin(PGconn *connection)
 bool surus_libpq_reset_end(PGconn *connection)
 {
 	bool done = is_done(connection);
-	/* What the last user was told of channels that he listened to. */
+	/* Drop notifications of channels to which the last user listened. */
 	for (PGnotify *told; (told = pq.PQnotifies(connection)); pq.PQfreemem(told)) {
 	}
 	return done;
@@ -72,17 +72,17 @@ bool surus_libpq_is_alive(PGconn *connection)
 	if (!surus_libpq_load()) {
 		return true;
 	}
-	/* What an idle server says is a change of its settings, or a farewell, which is known by what follows it. */
+	/* An idle server sends changes of its settings, or a last message, after which the connection is closed. */
 	for (unsigned tries = 0; tries < 8 && pq.PQstatus(connection) == STATUS_OK && surus_is_readable(pq.PQsocket(connection)); tries++) {
 		pq.PQconsumeInput(connection);
 	}
 	return pq.PQstatus(connection) == STATUS_OK && !surus_is_readable(pq.PQsocket(connection));
 }
 
-/* ---- where what the server notes goes ---- */
+/* ---- notices ---- */
 
-/* Per connection: whose object libpq points to, and how many objects of pgsql's there are. An entry stays when its
- * connection has gone; the next one at this address takes it over. */
+/* Per connection: the object that libpq points to, and the number of pgsql's objects. An entry stays after its
+ * connection was closed; the next connection at this address reuses it. */
 typedef struct notices {
 	struct notices *next;
 	const void *connection;
@@ -114,7 +114,7 @@ static void ignore(void *target, const char *message)
 	(void)message;
 }
 
-/* Stands before libpq's. */
+/* Replaces libpq's function. */
 __attribute__((visibility("default"))) notice_processor PQsetNoticeProcessor(PGconn *connection, notice_processor processor, void *target)
 {
 	last_seen = connection;
@@ -187,7 +187,7 @@ static void note_link(const zend_object *object, const surus_kept *before, size_
 {
 	const void *handle = handle_of(object);
 	const void *connection = *(const void *const *)handle;
-	/* It is what the list has: so the layout is proven, each time. */
+	/* It must be in the list: this verifies the layout each time. */
 	if (!connection || !is_kept(connection) || !surus_libpq_load()) {
 		return;
 	}
@@ -220,7 +220,7 @@ static ZEND_NAMED_FUNCTION(around_pconnect)
 	for (size_t i = 0; i < count; i++) {
 		const notices *known = notices_of(before[i].resource->ptr, false);
 		if (!known || !known->objects) {
-			/* A dead one is connected again by pg_pconnect(), now that libpq knows. */
+			/* If it is dead, libpq now knows, and pg_pconnect() connects it again. */
 			surus_libpq_is_alive(before[i].resource->ptr);
 		}
 	}
@@ -246,7 +246,7 @@ static ZEND_NAMED_FUNCTION(around_connect)
 
 static zif_handler real_close;
 
-/* The object forgets its connection, libpq must forget the object. */
+/* The object drops its connection; libpq must drop its pointer to the object. */
 static ZEND_NAMED_FUNCTION(around_close)
 {
 	if (real_free && ZEND_NUM_ARGS() > 0 && Z_TYPE_P(ZEND_CALL_ARG(execute_data, 1)) == IS_OBJECT) {
@@ -277,7 +277,7 @@ void surus_pgsql_before_close(HashTable *list)
 	for_each_link(list, surus_libpq_sever);
 }
 
-/* At the end of a request pgsql reads what is left on each connection that it keeps. */
+/* At the end of a request pgsql reads what is left on each persistent connection. */
 static zend_result (*real_end)(INIT_FUNC_ARGS);
 
 static zend_result around_end(INIT_FUNC_ARGS)

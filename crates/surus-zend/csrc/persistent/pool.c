@@ -1,12 +1,13 @@
-/* Persistent connections that the requests of a coroutine application use in turn.
+/* Pools of persistent connections, which the requests of a coroutine application use in turn.
  *
- * PHP keeps them in EG(persistent_list), by address and user, and gives one to all who ask: there is one request at a time.
- * Here each request has a list of its own. An idle connection is in none of them but here; it is put into the list of the
- * request that asks for one, before PHP looks there, and taken out when that request has ended and the connection is clean.
+ * PHP keeps them in EG(persistent_list), by address and user, and each request gets the same one: there is one request
+ * at a time. Here each request has its own list. An idle connection is in no list, only in its pool; it is put into the
+ * list of a request that needs one, before PHP searches there, and removed when that request has ended and the
+ * connection is clean.
  *
- * A request that uses a database has a place in its pool until it ends, whatever becomes of its connections; as many
- * places as may be open are given. A new connection is opened only by a request that has a place and finds none idle, so
- * there are never more of them than places. */
+ * A request that uses a database has a place in its pool until the request ends, whatever happens to its connections.
+ * The number of places is the limit of open connections. Only a request that has a place and finds no idle connection
+ * opens a new one, so there are never more connections than places. */
 #include "persistent/pool.h"
 #include "task/running.h"
 #include "task/state.h"
@@ -15,7 +16,7 @@
 
 #include <time.h>
 
-/* Seconds after which an idle connection is closed, when another one comes back. */
+/* Idle connections are closed after this number of seconds, when another one is returned. */
 #define MAX_IDLE 60
 
 /* On the stack of the request that waits. */
@@ -67,7 +68,7 @@ static surus_task *user(void)
 	return task && task->fiber && task->isolate->connections ? task : NULL;
 }
 
-/* ---- which ---- */
+/* ---- names ---- */
 
 surus_pool_name surus_pool_name_of(const surus_pool_kind *kind, const zend_execute_data *execute_data, uint32_t first, uint32_t last)
 {
@@ -78,7 +79,7 @@ surus_pool_name surus_pool_name_of(const surus_pool_kind *kind, const zend_execu
 	return name;
 }
 
-/* 1 and "1" are the same to PHP. */
+/* PHP treats 1 and "1" as equal. */
 static zend_string *text_of(const surus_pool_name *name)
 {
 	smart_str text = {NULL, 0};
@@ -148,7 +149,7 @@ static bool wait_for_place(pool *in)
 		if (waited == 1) {
 			return true;
 		}
-		/* It came with the end of the request or of its time. */
+		/* It got a place at the moment when the request had to end or the time was over. */
 		give_place(in);
 		return false;
 	}
@@ -179,7 +180,7 @@ static void lend(const pool *of, idle_one *one)
 	}
 }
 
-/* Without closing it. */
+/* Removes the entry without closing the connection. */
 static void out_of_list(zend_string *key)
 {
 	HashTable *list = &EG(persistent_list);
@@ -220,7 +221,7 @@ static void close_old(pool *of)
 	while (old < of->idle && of->ones[old].since < oldest) {
 		old++;
 	}
-	/* Out of the pool first: a driver that says good-bye may wait, and others come meanwhile. */
+	/* Remove it from the pool first: a driver may wait while it closes, and other requests use the pool meanwhile. */
 	while (old--) {
 		idle_one one = of->ones[0];
 		memmove(of->ones, of->ones + 1, --of->idle * sizeof *of->ones);
@@ -310,7 +311,7 @@ void surus_pool_leave(surus_task *task, bool clean)
 	}
 }
 
-/* Each under a name of its own: those of one pool have the same key. */
+/* Each gets a unique name: connections of one pool have the same key. */
 static void end_one(idle_one *one)
 {
 	char key[64];

@@ -10,7 +10,7 @@ typedef struct {
 	size_t (*parts)(const zend_resource *of, surus_kept *to, size_t max);
 } surus_pool_kind;
 
-/* What PHP tells one database and user from another by: arguments, which may be NULL. */
+/* The arguments by which PHP distinguishes databases and users; they may be NULL. */
 #define SURUS_POOL_NAMES 8
 typedef struct {
 	const surus_pool_kind *kind;
@@ -18,20 +18,21 @@ typedef struct {
 	size_t count;
 } surus_pool_name;
 
-/* The name with the arguments `first` (from 1) to `last` of a call, where it has them. */
+/* The name from the arguments `first` (from 1) to `last` of a call, as far as there are any. */
 surus_pool_name surus_pool_name_of(const surus_pool_kind *kind, const zend_execute_data *execute_data, uint32_t first, uint32_t last);
 
-/* Where requests have their lists of persistent connections for themselves (a coroutine application): before PHP looks for
- * one. When this returns, the list has one that was idle, or there is room for another one. False: none became free in
- * time. Anywhere else true. */
+/* To be called before PHP searches for a connection. In a coroutine application, where each request has its own list:
+ * on return the list has an idle one, or a new one may be opened. False: none became free in time. In other modes
+ * true. */
 bool surus_pool_enter(const surus_pool_name *name);
-/* After PHP has: `handle` is what it has found or made; NULL: what the list has of this kind that no other pool has. */
+/* To be called afterwards: `handle` is the connection that PHP has found or made; NULL: take the one of this kind in
+ * the list that belongs to no other pool. */
 void surus_pool_entered(const surus_pool_name *name, const void *handle);
-/* None became free: throws an exception of this class; of none: a warning. */
+/* None became free: throws an exception of this class; raises a warning if `class` is NULL. */
 void surus_pool_timeout(const char *class);
-/* The request has ended. Those of its connections that are in its list are clean if `clean`: the next ones get them. */
+/* When the request has ended. If `clean`, the connections in its list are clean and return to their pools. */
 void surus_pool_leave(surus_task *task, bool clean);
-/* Into the list of the entered isolate, which is closed next. */
+/* Moves all idle connections into the list of the entered isolate, which is closed next. */
 void surus_pool_end(surus_isolate *isolate);
 
 #endif

@@ -1,6 +1,6 @@
-/* Persistent connections of phpredis: idle streams in a pool per server. RESET (Redis 6.2) is the end of a session:
- * database, MULTI, WATCH, subscriptions, name, user. One that cannot be cleaned is shut down; phpredis looks before it
- * hands one out. */
+/* Persistent connections of phpredis: idle streams in a pool per server. RESET (Redis 6.2) ends a session: database,
+ * MULTI, WATCH, subscriptions, name, user. One that cannot be cleaned is shut down; phpredis checks connections before
+ * it reuses them. */
 #include "persistent/redis.h"
 #include "persistent/kept.h"
 #include "persistent/pool.h"
@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <sys/socket.h>
 
-/* What phpredis keeps per server begins so. */
+/* The beginning of phpredis' struct of a pool. */
 typedef struct { zend_llist streams; } pool;
 
 static zend_llist_element *first_of(const zend_resource *resource)
@@ -21,7 +21,7 @@ static zend_llist_element *first_of(const zend_resource *resource)
 	return of->streams.size == sizeof(php_stream *) ? of->streams.head : NULL;
 }
 
-/* The streams of its pool, which PHP's list has as well. */
+/* The streams of its pool that are also in PHP's list. */
 static size_t parts_of(const zend_resource *of, surus_kept *to, size_t max)
 {
 	surus_kept streams[SURUS_MAX_KEPT];
@@ -59,8 +59,9 @@ typedef struct {
 	uint32_t segs_out, segs_in, notsent_bytes, min_rtt, data_segs_in, data_segs_out;
 } tcp_counters;
 
-/* phpredis looks whether its connection has ended before it reads an answer. If it has, it connects again, and reads the answer
- * to a question that it has not sent there (redis_check_eof() in redis_sock_gets()): for ever, or default_socket_timeout. */
+/* Before phpredis reads an answer, it checks whether its connection has ended. If so, it connects again and waits there
+ * for the answer to a command that it has sent on the old connection (redis_check_eof() in redis_sock_gets()): for
+ * ever, or for default_socket_timeout. */
 bool surus_redis_waits_in_vain(int descriptor)
 {
 	const zend_execute_data *frame = EG(current_execute_data);
@@ -80,7 +81,7 @@ bool surus_redis_waits_in_vain(int descriptor)
 	return counts && counters.data_segs_out == 0 && counters.notsent_bytes == 0 && counters.bytes_received == 0;
 }
 
-/* phpredis tells them apart by host and port. */
+/* phpredis distinguishes connections by host and port. */
 static void open_stream(INTERNAL_FUNCTION_PARAMETERS, zif_handler real)
 {
 	surus_pool_name name = surus_pool_name_of(&kind, execute_data, 1, 2);
@@ -126,7 +127,7 @@ static int descriptor_of(php_stream *stream)
 	return descriptor;
 }
 
-/* One line of an answer; its first character, 0 if there is none. */
+/* Reads one line of an answer; returns its first character, 0 if there is none. */
 static char answer(php_stream *stream, char *line, size_t size)
 {
 	return php_stream_get_line(stream, line, size, NULL) ? *line : 0;
@@ -146,7 +147,7 @@ static bool reset(php_stream *stream)
 	if (first == '+') {
 		return strncmp(line, "+RESET", 6) == 0;
 	}
-	/* An older server does not know it. DISCARD is an error where there is nothing to discard. */
+	/* An older server does not know RESET. DISCARD is an error if there is nothing to discard. */
 	static const char parts[] = "*1\r\n$7\r\nDISCARD\r\n*1\r\n$7\r\nUNWATCH\r\n*2\r\n$6\r\nSELECT\r\n$1\r\n0\r\n";
 	return first == '-' && php_stream_write(stream, parts, sizeof parts - 1) == sizeof parts - 1
 		&& answer(stream, line, sizeof line) != 0 && answer(stream, line, sizeof line) == '+'
@@ -185,7 +186,7 @@ void surus_redis_clean(surus_task *task)
 	for (size_t i = 0; i < pool_count; i++) {
 		for (zend_llist_element *element = first_of(pools[i].resource); element; element = element->next) {
 			php_stream *stream = *(php_stream **)element->data;
-			/* PHP's list has it: so it is one. */
+			/* It is in PHP's list, so the pointer is valid. */
 			if (is_kept_stream(streams, count, stream)) {
 				clean(stream);
 			}

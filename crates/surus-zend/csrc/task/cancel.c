@@ -1,16 +1,16 @@
-/* How a cancelled request ends: its PHP code is unwound by an exception that no catch block matches and that runs
- * `finally` blocks, then come shutdown functions and destructors, as after exit.
+/* How a cancelled request ends: an exception that no catch block matches unwinds its PHP code and runs `finally`
+ * blocks. Then shutdown functions and destructors run, as after exit.
  *
- *     asked        surus_task_cancel; what the request waits for is over
- *     ending       the exception is on its way up; `finally` blocks may wait
- *     asked again  nothing waits any more, and PHP code that still runs is a fatal error; each shutdown function after
- *                  that has a time slice
+ *     cancelled        surus_task_cancel; the request's current wait fails
+ *     ending           the exception unwinds PHP code; `finally` blocks may wait
+ *     cancelled again  every wait fails, and PHP code that still runs gets a fatal error; each shutdown function after
+ *                      that has a time slice
  */
 #include "task/cancel.h"
 #include "task/running.h"
 #include "task/state.h"
 
-/* PHP code that others of the request's code cannot tell from a normal run: what comes after its body. */
+/* Whether the body of the request is over. What runs after it, like shutdown functions, runs as in a normal request. */
 static bool is_over(const surus_task *task)
 {
 	return task->fiber ? task->body_over : (EG(flags) & EG_FLAGS_IN_SHUTDOWN) != 0;
@@ -27,15 +27,16 @@ static zend_class_entry *graceful_class(void)
 	return class;
 }
 
-/* PHP has two classes for this. Nothing replaces an UnwindExit, but it skips `finally`; a GracefulExit runs it, but an
- * exception that C code throws on its way out takes its place. So it is the first one until the VM has it. */
+/* PHP has two classes for this. No other exception replaces an UnwindExit, but it skips `finally`; a GracefulExit runs
+ * `finally`, but an exception that C code throws while it returns replaces it. So the object is an UnwindExit until the
+ * VM handles it. */
 static void throw_end(surus_task *task)
 {
 	zend_object *end = zend_create_unwind_exit();
 	if (task->ending) {
 		OBJ_RELEASE(task->ending);
 	} else {
-		/* A user handler must not be called with an object that is no Throwable. */
+		/* A user handler must not be called with an object that is not a Throwable. */
 		zval handler;
 		ZVAL_COPY_VALUE(&handler, &EG(user_exception_handler));
 		ZVAL_UNDEF(&EG(user_exception_handler));
@@ -49,7 +50,7 @@ static void throw_end(surus_task *task)
 	zend_throw_exception_internal(end);
 }
 
-/* Stands before the VM's own handling of each exception. */
+/* Called before the VM handles an exception. */
 static int on_exception(zend_execute_data *frame)
 {
 	(void)frame;
@@ -63,7 +64,7 @@ static int on_exception(zend_execute_data *frame)
 void surus_cancel_start(void)
 {
 	zend_set_user_opcode_handler(ZEND_HANDLE_EXCEPTION, on_exception);
-	/* Instructions of the engine's own, made when it started; isolates start with a copy. */
+	/* The engine made these instructions when it started; isolates start with a copy. */
 	for (size_t i = 0; i < sizeof EG(exception_op) / sizeof *EG(exception_op); i++) {
 		zend_vm_set_opcode_handler(&EG(exception_op)[i]);
 	}
@@ -79,7 +80,7 @@ bool surus_must_end(surus_task *task)
 		if (task->cancel == SURUS_CANCEL_CLIENT) {
 			PG(connection_status) |= PHP_CONNECTION_ABORTED;
 			if (PG(ignore_user_abort) || over) {
-				/* What comes after the body is work that has to be done, like saving a session. */
+				/* What runs after the body must be completed, like saving a session. */
 				task->cancel = SURUS_CANCEL_NONE;
 				return false;
 			}
@@ -88,7 +89,7 @@ bool surus_must_end(surus_task *task)
 		}
 		const zend_execute_data *frame = EG(current_execute_data);
 		if (!frame || !frame->func || CG(in_compilation)) {
-			/* No code to unwind: in request startup, where the next frame ends it, or in its shutdown. */
+			/* No code to unwind: during request startup, where the next frame ends the request, or its shutdown. */
 			return task->hard_cancel || !over;
 		}
 		throw_end(task);
@@ -100,7 +101,8 @@ bool surus_must_end(surus_task *task)
 	if (is_over(task)) {
 		return false;
 	}
-	/* One reference is ours. Without another one the exception was dropped on its way: `finally` has returned or thrown. */
+	/* `task->ending` holds one reference. Without another one the exception was dropped: a `finally` block has returned
+	 * or thrown. */
 	if (GC_REFCOUNT(task->ending) == 1) {
 		throw_end(task);
 		return true;

@@ -4,11 +4,11 @@
 #include "base.h"
 
 void surus_cancel_start(void);
-/* Brings the end of a cancelled request on its way. True: what it does now is over, so a call returns an error. */
+/* Starts the end of a cancelled request. True: its current operation is over, and the call must return an error. */
 bool surus_must_end(surus_task *task);
-/* Nobody wants the output any more. */
+/* The client has disconnected: nobody reads the output. */
 void surus_client_left(surus_task *task);
-/* The request has ended and its heap has not. */
+/* The request has ended, but its heap goes on to exist. */
 void surus_cancel_forget(surus_task *task);
 
 #endif

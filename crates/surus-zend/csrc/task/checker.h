@@ -1,6 +1,6 @@
-/* Tells valgrind about stacks. Without it a switch looks like a very large frame, and all that valgrind knows of the
- * stack is lost. As in valgrind's own header: a few instructions that change nothing outside of it, so that what is
- * tested is what is shipped, and no package is needed to build. */
+/* Tells valgrind about stacks. Without it a switch looks like a very large frame, and valgrind loses all that it knows
+ * about the stack. As in valgrind's header, these are a few instructions without effect outside of valgrind: the tested
+ * binary is the shipped one, and the build needs no package. */
 #ifndef SURUS_TASK_CHECKER_H
 #define SURUS_TASK_CHECKER_H
 

@@ -1,7 +1,7 @@
-/* Time slices and CPU limits: what happens to PHP code that does not wait.
+/* Time slices and CPU limits, for PHP code that does not wait.
  *
  * A timer on the thread's own CPU clock ticks while the worker computes and never while it is idle. A tick sets
- * EG(vm_interrupt); the VM then calls the interrupt function at a place where the engine may be left.
+ * EG(vm_interrupt); the VM then calls the interrupt function at a place where the task may be switched.
  */
 #include "task/interrupt.h"
 #include "task/cancel.h"
@@ -36,8 +36,8 @@ static void on_tick(int signal)
 	zend_atomic_bool_store_ex(&EG(vm_interrupt), true);
 }
 
-/* The VM looks for interrupts when it has already gone to the next instruction. When that one passes an argument and an
- * exception is thrown in its place, unwinding takes the argument for passed: it must be something that can be freed. */
+/* The VM checks for interrupts when it has already moved to the next instruction. If that one passes an argument and an
+ * exception is thrown in its place, unwinding treats the argument as passed: it must be a value that can be freed. */
 static void forget_next_argument(void)
 {
 	zend_execute_data *frame = EG(current_execute_data);
@@ -91,7 +91,8 @@ static void on_interrupt(zend_execute_data *frame)
 		forget_next_argument();
 	} else if (ends && task->hard_cancel
 		&& (!task->was_stopped || task->ticks - task->stopped_at >= TICKS_PER_SLICE)) {
-		/* What comes after it, like the next shutdown function, has a slice: a tick in it may be due at once. */
+		/* Code that runs after it, like the next shutdown function, has a time slice: its first tick may come at
+		 * once. */
 		task->was_stopped = true;
 		task->stopped_at = task->ticks;
 		zend_error_noreturn(E_ERROR, "The request was ended: it did not finish in time after it had been cancelled");
@@ -105,8 +106,8 @@ void surus_interrupts_start(void)
 	zend_interrupt_function = on_interrupt;
 }
 
-/* PHP calls these for max_execution_time and set_time_limit(); its own are one timer per process. Like PHP's on Linux,
- * the limit counts CPU time, in our ticks. */
+/* PHP calls these for max_execution_time and set_time_limit(); PHP's versions use one timer per process. As in PHP on
+ * Linux, the limit counts CPU time; here in ticks. */
 void zend_set_timeout(zend_long seconds, bool reset_signals)
 {
 	(void)reset_signals;

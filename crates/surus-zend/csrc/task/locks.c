@@ -1,12 +1,12 @@
 /* Locks of C libraries, between requests that share a thread.
  *
- * A request may be parked, or pre-empted, below a call of a library that has locked something: in a callback, or where the
- * library itself waits. To pthreads all requests of a process are one thread: the next one that wants the lock would stop
- * that thread for ever, or, where the lock is a recursive one, get it as if it were its own. So the executable exports
- * these functions. It is noted which task holds what; a task that wants what a task that does not run holds is parked
- * until that is released. What other threads hold is waited for as ever.
+ * A request may be parked or pre-empted inside a call of a library that holds a lock: in a callback, or where the
+ * library itself waits. For pthreads all requests of a process are one thread: the next one that takes the lock would
+ * block that thread for ever or, if the lock is recursive, get it as if it already held it. So the executable exports
+ * these functions. They record which task holds which lock; a task that needs a lock of a suspended task is parked
+ * until that lock is released. Locks that other threads hold are waited for as usual.
  *
- * libc's own locks do not come this way; none is held while a hook of ours runs. */
+ * libc's internal locks do not pass through these functions; none is held while a hook of Surus runs. */
 #include "task/locks.h"
 #include "task/log.h"
 #include "task/running.h"
@@ -21,7 +21,7 @@
 
 typedef int (*lock_function)(void *);
 
-/* Those of libc, found when they are first asked for: libraries lock before anything of ours has started. */
+/* A function of libc, looked up at its first use: libraries take locks before Surus has started. */
 #define LIBC(name) \
 	({ \
 		static lock_function found; \
@@ -31,18 +31,18 @@ typedef int (*lock_function)(void *);
 		found; \
 	})
 
-/* Tasks that do not run and hold locks. */
+/* Suspended tasks that hold locks. */
 static surus_task *holders;
-/* Tasks that wait for one of theirs. */
+/* Tasks that wait for one of these locks. */
 static surus_task *waiters;
 
-/* Locks whose task has ended without giving them back, by a fatal error in a callback. Nobody will: who comes next has
- * them. They are not touched, since their memory may be gone. */
+/* Locks whose task has ended without releasing them, after a fatal error in a callback. Nobody will release them: the
+ * next task that needs one gets it. The locks themselves are not accessed, since their memory may be freed. */
 #define LOST 64
 static void *lost[LOST];
 static unsigned lost_count;
 
-/* Without memory for it a lock is not noted, and is what it would be without us. */
+/* If there is no memory, the lock is not recorded and works as without Surus. */
 static bool grow(surus_task *task)
 {
 	uint32_t room = task->lock_room ? task->lock_room * 2 : 8;
@@ -95,7 +95,7 @@ static bool take_lost(void *lock)
 	return false;
 }
 
-/* `lock` may be free now; NULL: any. */
+/* `lock` may be free now; NULL: any lock. */
 static void released(const void *lock)
 {
 	for (const surus_task *task = waiters; task; task = task->next_waiter) {
@@ -106,8 +106,8 @@ static void released(const void *lock)
 	}
 }
 
-/* Until somebody releases it. Not where the engine cannot be left: there a request has to end, since the one that
- * it waits for could not go on. */
+/* Waits until the lock is released. Where the engine cannot be left, the task is abandoned instead: the one that it
+ * waits for could not go on. */
 static void wait_for_release(surus_task *task, const void *lock, const void *caller)
 {
 	if (!surus_may_leave()) {
@@ -118,7 +118,7 @@ static void wait_for_release(surus_task *task, const void *lock, const void *cal
 		surus_task_abandon(task, SURUS_ABANDONED);
 	}
 	if (task->hard_cancel) {
-		/* It may be given up, which a task that waits for something must not be. */
+		/* Such a task may be given up, which is not allowed for a task that waits. */
 		surus_yield(SURUS_YIELDED);
 		return;
 	}
@@ -133,7 +133,8 @@ static void wait_for_release(surus_task *task, const void *lock, const void *cal
 	*at = task->next_waiter;
 }
 
-/* The same where others hold locks. `is_exclusive`: whoever holds it, nobody else may have it, and libc would not say so to the same thread. */
+/* Takes a lock while other tasks hold locks. `is_exclusive`: only one holder is allowed, but libc would not report
+ * EBUSY to the same thread. */
 static int take_among_others(surus_task *task, void *lock, lock_function wait, lock_function try, bool is_exclusive,
 	const void *caller)
 {
@@ -242,9 +243,9 @@ void surus_locks_end(surus_task *task)
 	released(NULL);
 }
 
-/* ---- what libraries call ---- */
+/* ---- exported functions ---- */
 
-/* One that waits, and the one of the same lock that does not. */
+/* The function that waits for a lock, and the one that only tries. */
 #define LOCKS(type, name, try, is_exclusive) \
 	EXPORTED int name(type *lock) \
 	{ \

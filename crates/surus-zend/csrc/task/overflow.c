@@ -1,5 +1,5 @@
-/* Stacks that are left for good: C stack overflow, and PHP's hard memory limit. What was on such a stack is lost together
- * with its isolate; docs/internals/reliability.md says what that costs. */
+/* Abandoned stacks: C stack overflow, and PHP's hard memory limit. What was on such a stack is lost together with its
+ * isolate; docs/internals/reliability.md describes the consequences. */
 #include "task/overflow.h"
 #include "hidden/hidden.h"
 #include "task/running.h"
@@ -22,14 +22,14 @@ typedef struct {
 	size_t size;
 } fiber_stack;
 
-/* That of a Fiber that PHP code has made and that runs; or NULL. */
+/* The stack of the running Fiber of PHP code; NULL when none runs. */
 static const fiber_stack *running_fiber_stack(void)
 {
 	const zend_fiber_context *context = EG(current_fiber_context);
 	return context ? (const fiber_stack *)context->stack : NULL;
 }
 
-/* Whether the task has used up its stack, or that of a Fiber that PHP code has made. */
+/* Whether the task has used up its stack, or the stack of a Fiber of PHP code. */
 static bool is_overflow(const surus_task *task, const void *address)
 {
 	if (surus_stack_guards(&task->stack, address)) {
@@ -54,7 +54,7 @@ size_t surus_stack_left(void)
 	return fiber && at >= fiber->pointer ? (size_t)(at - fiber->pointer) : SIZE_MAX;
 }
 
-/* For our own code, and libc below it. */
+/* For Surus' C code, and the libc functions that it calls. */
 #define NEEDED_STACK ((size_t)16 * 1024)
 
 void surus_need_stack(void)
@@ -64,7 +64,7 @@ void surus_need_stack(void)
 	}
 }
 
-/* While it marks, the collector has taken others' references away: it must not run out of stack in the middle of that. */
+/* While it marks, the collector has removed references of other tasks: it must not run out of stack in that phase. */
 #define COLLECTOR_STACK ((size_t)128 * 1024)
 static int (*next_collect)(void);
 
@@ -73,8 +73,8 @@ static int collect_cycles(void)
 	return surus_stack_left() < COLLECTOR_STACK ? 0 : next_collect();
 }
 
-/* Code that others of the process share and that may be in the middle of something: libc (an allocator's lock may be
- * held), the event loop, and PHP where it holds a lock of OPcache. */
+/* Code that all requests of the process share and that may be in an inconsistent state: libc (an allocator's lock may
+ * be held), the event loop, and PHP while it holds a lock of OPcache. */
 static bool is_shared_code(void *at)
 {
 	Dl_info where, own;
@@ -85,8 +85,8 @@ static bool is_shared_code(void *at)
 	return where.dli_fbase == own.dli_fbase || strstr(where.dli_fname, "/libc.so") || strstr(where.dli_fname, "/ld-linux");
 }
 
-/* A fault in a guard page is a C stack overflow. The stack cannot be unwound, but it can be left for good: nothing of
- * other isolates is on it. Inside shared code that is not safe, and the process dies as it would have. */
+/* A fault in a guard page is a C stack overflow. The stack cannot be unwound, but it can be abandoned: nothing of other
+ * isolates is on it. Inside shared code that is not safe: there the process dies, as it would without this handler. */
 static void on_fault(int signal, siginfo_t *info, void *context)
 {
 	surus_task *task = surus_running;
@@ -101,7 +101,7 @@ static void on_fault(int signal, siginfo_t *info, void *context)
 			surus_task_abandon(task, SURUS_ABANDONED);
 		}
 		static const char message[] = "surus: C stack overflow in code that all requests share: the worker ends\n";
-		/* Not where nobody reads: the worker could not end. */
+		/* Only if the write cannot block, because nobody reads: the worker could not exit. */
 		struct pollfd err = {.fd = STDERR_FILENO, .events = POLLOUT};
 		struct timespec now = {0, 0};
 		if (syscall(SYS_ppoll, &err, 1, &now, NULL, 0) > 0) {
@@ -113,11 +113,12 @@ static void on_fault(int signal, siginfo_t *info, void *context)
 	raise(signal);
 }
 
-/* Newest releases of PHP end the process when C code that cannot be stopped at the memory limit has passed it by far
- * (`memory_hard_limit_percent`). It is between two allocations then: the stack can be left, as after an overflow. */
+/* The newest releases of PHP exit when C code that cannot be stopped at the memory limit has exceeded it by far
+ * (`memory_hard_limit_percent`). This happens between two allocations: the stack can be abandoned, as after an
+ * overflow. */
 #define HARD_LIMIT_STATUS 137
 
-/* Stands before libc's. */
+/* Replaces libc's function. */
 __attribute__((visibility("default"))) void _exit(int status)
 {
 	surus_task *task = surus_running;

@@ -5,10 +5,10 @@
 
 void surus_overflow_start(void);
 void surus_overflow_enter_worker(void);
-/* The bytes that are left of the C stack that runs; SIZE_MAX on one that is not PHP's. */
+/* The free bytes of the running C stack; SIZE_MAX on a stack that is not PHP's. */
 size_t surus_stack_left(void);
-/* Where PHP calls Surus at any depth: leaves the task for good if there is little left of its C stack, while it still
- * can be left. An overflow in our own code is the worker's end. */
+/* For functions that PHP may call at any stack depth: abandons the task if little of its C stack is left, while that is
+ * still possible. An overflow in Surus' own code would end the worker. */
 void surus_need_stack(void);
 
 #endif

@@ -1,4 +1,4 @@
-/* The task that runs: how it leaves its stack for the event loop, and whether it may. */
+/* The running task: how it switches to the event loop, and whether it may. */
 #include "task/running.h"
 #include "hidden/engine.h"
 #include "hidden/hidden.h"
@@ -18,7 +18,7 @@ __thread surus_task *surus_running;
 surus_isolate *surus_entered;
 bool surus_forked;
 
-/* Waits refused in a row after which a task yields. */
+/* After this number of refused waits in a row a task yields. */
 #define MANY_REFUSALS 100
 
 static void *loop_sp; /* the event loop's stack while a task runs */
@@ -43,7 +43,7 @@ void surus_task_leave(surus_event event)
 	surus_task *task = surus_running;
 	task->event = event;
 	task->frame = EG(current_execute_data);
-	/* It is the thread's, and others run on it meanwhile. */
+	/* errno belongs to the thread, and other tasks run on it meanwhile. */
 	int kept = errno;
 	if (event == SURUS_DONE) {
 		surus_task_end_locks(task);
@@ -81,13 +81,13 @@ bool surus_task_is_ending(const surus_task *task)
 	return task->cancel != SURUS_CANCEL_NONE;
 }
 
-/* Whether a call may park here at all; not in a section that holds a lock. */
+/* Whether a call may park here at all: not in a section that holds a lock. */
 static bool may_stop(const surus_task *task)
 {
 	return surus_hidden_may_park() && !(task->script && surus_forked);
 }
 
-/* A warning's handler runs with the first mark taken away; the scanner still has its text. */
+/* PHP clears the first mark while it calls the handler of a warning; the scanner still has its text then. */
 static bool is_compiling(void)
 {
 	return CG(in_compilation) || language_scanner_globals.yy_start;
@@ -98,8 +98,9 @@ static bool is_collecting(const surus_task *task)
 	return surus_gc->gc_active && !task->isolate->collector_left;
 }
 
-/* Whether the engine may be left here. PHP forbids its Fibers to switch in destructors and while cycles are collected.
- * A whole isolate may stop anywhere; where others run in the same one, only the collector must not be left. */
+/* Whether the task may switch to the event loop here. PHP forbids its Fibers to switch in destructors and while cycles
+ * are collected. A task that has its isolate for itself may switch anywhere; one of several tasks in an isolate may not
+ * while it compiles or collects cycles. */
 static bool may_leave(const surus_task *task)
 {
 	/* Fibers share the compiler's state: one that is compiling finishes first. */
@@ -117,7 +118,8 @@ bool surus_can_park(void)
 	return task && (may_leave(task) || (may_stop(task) && task->cancel != SURUS_CANCEL_NONE));
 }
 
-/* Leaves from inside a destructor without what PHP's mark for that would forbid to others of the isolate. */
+/* Leaves a task that may be inside a destructor. PHP's mark for that is cleared meanwhile: it would restrict the
+ * isolate's other tasks. */
 static void leave_for(surus_event event)
 {
 	surus_task *task = surus_running;
@@ -139,7 +141,7 @@ void surus_yield(surus_event event)
 	}
 }
 
-/* C code may call again and again for what it is refused. Then others get their turn, too. */
+/* C code may repeat a refused call again and again. Other tasks must get their turn then, too. */
 static surus_cancel refuse(surus_task *task)
 {
 	zend_atomic_bool_store_ex(&EG(vm_interrupt), true);
@@ -183,7 +185,8 @@ void surus_clear_marks(surus_isolate *isolate)
 	}
 	CG(in_compilation) = false;
 	language_scanner_globals.yy_start = NULL;
-	/* What the collector was at is not to be touched again: it stays active, which it takes as a reason to do nothing. */
+	/* What an interrupted collector was working on must not be touched again: it stays marked as active, so that it
+	 * never runs again. */
 	isolate->collector_left = isolate->collector_left || surus_gc->gc_active;
 	gc_protect(isolate->collector_left);
 }

@@ -1,10 +1,10 @@
-/* Code that the runtime libraries of languages let one thread in at a time, between requests that share a thread.
+/* Critical sections of the runtime libraries of languages, between requests that share a thread.
  *
- * A request may be parked in the middle: in what a library does once, in the initializer of a C++ static, and in a parallel
- * region of OpenMP, where ImageMagick reports its progress to PHP, under a lock that GCC's runtime makes of a futex. The
- * runtime keeps the region of the thread in a variable of the thread's: two of them must not alternate, either. So one task
- * is in such a section at a time, and others of the thread are parked until it has left; see task/locks.c. Other threads, those
- * of a region among them, have no task and go their way.
+ * A request may be parked inside one: in a pthread_once() routine, in the initializer of a C++ static, or in a parallel
+ * region of OpenMP, where ImageMagick reports its progress to PHP, under a lock that GCC's runtime builds on a futex.
+ * The runtime also keeps the thread's region in a thread-local variable: two regions must not alternate on a thread. So
+ * one task is in such a section at a time, and other tasks of the thread are parked until it has left; see
+ * task/locks.c. Other threads, such as those of a region, have no task and are not affected.
  *
  * __cxa_guard_*: Itanium C++ ABI, 3.3.3. GOMP_*: the interface that GCC compiles `#pragma omp` to, libgomp_g.h. */
 #include "base.h"
@@ -17,7 +17,7 @@
 #define EXPORTED __attribute__((visibility("default")))
 #define CALLER __builtin_return_address(0)
 
-/* The next one of that name; a library that was loaded for itself alone has it from where its own name leads. */
+/* The next function of that name. A library that was loaded with RTLD_LOCAL is not searched: `library` is, then. */
 static void *find(const char *name, const char *library)
 {
 	void *found = dlsym(RTLD_NEXT, name);
@@ -86,7 +86,7 @@ EXPORTED void __cxa_guard_abort(void *guard)
 
 #define OPENMP "libgomp.so.1"
 
-/* Every region: the thread is in one at a time. */
+/* The key of all regions: the thread is in one at a time. */
 static char region;
 
 #define REGION(name, types, arguments) \
@@ -123,7 +123,7 @@ LOOP_WITHOUT_CHUNK(GOMP_parallel_loop_runtime)
 LOOP_WITHOUT_CHUNK(GOMP_parallel_loop_nonmonotonic_runtime)
 LOOP_WITHOUT_CHUNK(GOMP_parallel_loop_maybe_nonmonotonic_runtime)
 
-/* `critical` without a name, with one, and locks that a program makes. */
+/* `critical` without a name, with a name, and locks that a program makes. */
 static char unnamed;
 
 EXPORTED void GOMP_critical_start(void)

@@ -53,8 +53,8 @@ void *surus_stack_prepare(surus_stack *stack, void (*function)(void *), void *ar
 {
 	uintptr_t *sp = (uintptr_t *)((uintptr_t)stack->top & ~(uintptr_t)15);
 #if defined(__x86_64__)
-	/* As surus_stack_switch leaves it: control words, r15 r14 r13 r12 rbx rbp, return address. At the entry the stack
-	 * pointer is 16-byte aligned, and its call instruction makes the frame that the ABI asks for. */
+	/* As surus_stack_switch leaves it: control words, r15 r14 r13 r12 rbx rbp, return address. At surus_stack_entry the
+	 * stack pointer is 16-byte aligned; its call instruction makes the frame that the ABI requires. */
 	sp -= 2;
 	*--sp = (uintptr_t)surus_stack_entry;
 	*--sp = 0;                    /* rbp */

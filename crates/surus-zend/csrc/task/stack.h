@@ -1,4 +1,4 @@
-/* C stacks for PHP: mapped, with a guard page below, recycled by their owners. */
+/* C stacks for PHP: mapped, with guard pages below, reused by their owners. */
 #ifndef SURUS_TASK_STACK_H
 #define SURUS_TASK_STACK_H
 
@@ -18,9 +18,9 @@ typedef struct {
 /* False when the mapping fails (vm.max_map_count, memory). */
 bool surus_stack_map(surus_stack *stack, size_t size);
 void surus_stack_unmap(surus_stack *stack);
-/* Gives pages below the used top back to the system; only for a stack that runs nothing. */
+/* Returns all pages but the topmost ones to the system; only for a stack on which nothing runs. */
 void surus_stack_trim(surus_stack *stack);
-/* The stack pointer with which surus_stack_switch starts `function(argument)` there; it must never return. */
+/* The stack pointer with which surus_stack_switch starts `function(argument)` on this stack; it must never return. */
 void *surus_stack_prepare(surus_stack *stack, void (*function)(void *), void *argument);
 void surus_stack_switch(void **from_sp, void *to_sp);
 /* Is the address in the guard page? */

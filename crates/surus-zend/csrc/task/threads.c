@@ -1,8 +1,8 @@
-/* Waiting for a thread that a library has made: on a condition, or for its end.
+/* Waiting for a thread that a library has made: on a condition variable, or for its end.
  *
- * Most such waits are short. One that is not would hold up everybody on this thread, and who is to give the sign may be one
- * of them. So the thread waits a millisecond, as libc would, and then lets others run and looks again from time to time. POSIX
- * allows a wait on a condition to return without a sign: the library looks at what it waits for, and waits again. */
+ * Most such waits are short. A long one would block all tasks of this thread, and one of them may be the one that has
+ * to signal. So the thread blocks for a millisecond, as in libc, then lets other tasks run and checks again from time
+ * to time. POSIX allows spurious wakeups: the library checks its predicate and waits again. */
 #include "base.h"
 #include "task/running.h"
 #include "task/state.h"
@@ -21,7 +21,7 @@ typedef int (*clockwait)(pthread_cond_t *, pthread_mutex_t *, clockid_t, const s
 typedef int (*timedwait)(pthread_cond_t *, pthread_mutex_t *, const struct timespec *);
 typedef int (*plain_wait)(pthread_cond_t *, pthread_mutex_t *);
 
-/* The one that programs are linked with: libc has an older one of that name, of another layout. */
+/* The version that programs are linked with: libc has an older one of that name, with another layout. */
 static void *find(const char *name)
 {
 	void *found = dlvsym(RTLD_NEXT, name, "GLIBC_2.3.2");
@@ -51,13 +51,13 @@ static struct timespec slice_from_now(clockid_t clock)
 	return time;
 }
 
-/* A condition's clock cannot be asked. No machine has been up for thirty years. */
+/* The clock of a condition variable cannot be queried. No machine has an uptime of thirty years. */
 static clockid_t clock_of(const struct timespec *until)
 {
 	return until->tv_sec > SECOND_NS ? CLOCK_REALTIME : CLOCK_MONOTONIC;
 }
 
-/* Others run while nobody holds the mutex. What is said meanwhile is not heard, and looked for by the caller. */
+/* Other tasks run while the mutex is unlocked. A signal in this time is missed: the caller checks its predicate. */
 static int let_others_run(pthread_mutex_t *mutex)
 {
 	surus_task *task = surus_running;
@@ -71,7 +71,7 @@ static bool waits_alone(void)
 	return !surus_running || !surus_can_park();
 }
 
-/* `until`: NULL for ever. */
+/* `until`: NULL means no timeout. */
 static int wait_on(pthread_cond_t *condition, pthread_mutex_t *mutex, clockid_t clock, const struct timespec *until)
 {
 	NEXT(clockwait, pthread_cond_clockwait)

@@ -4,11 +4,11 @@ declare(strict_types=1);
 
 namespace Surus\Attribute;
 
-/** A cookie of the request as an argument; by the parameter's name unless another one is given. A value that does not fit is a 400. */
+/** A cookie as an argument, by the parameter's name unless another one is given. An invalid value is a 400. */
 #[\Attribute(\Attribute::TARGET_PARAMETER)]
 final class Cookie
 {
-    /** @param string $name of the cookie; "" for that of the parameter */
+    /** @param string $name of the cookie; "": the name of the parameter */
     public function __construct(public readonly string $name = '')
     {
     }

@@ -4,7 +4,7 @@ declare(strict_types=1);
 
 namespace Surus\Attribute;
 
-/** The body, as a form, as an object of the parameter's class. What does not fit is a 422. */
+/** The form in the body as an object of the parameter's class. Invalid input is answered with 422. */
 #[\Attribute(\Attribute::TARGET_PARAMETER)]
 final class Form
 {

@@ -10,7 +10,7 @@ final class Post extends Route
 {
     /**
      * @param list<callable|object|string> $use middleware
-     * @param list<callable|object|string> $middleware the same, behind these
+     * @param list<callable|object|string> $middleware more middleware, after these
      */
     public function __construct(string $path, string $name = '', array $use = [], string $host = '', array $middleware = [])
     {

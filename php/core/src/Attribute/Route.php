@@ -11,7 +11,7 @@ class Route
     /**
      * @param string|list<string> $methods "*" for all
      * @param list<callable|object|string> $use middleware
-     * @param list<callable|object|string> $middleware the same, behind these
+     * @param list<callable|object|string> $middleware more middleware, after these
      */
     public function __construct(
         public readonly string|array $methods,

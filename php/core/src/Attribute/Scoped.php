@@ -4,7 +4,7 @@ declare(strict_types=1);
 
 namespace Surus\Attribute;
 
-/** A service of which each request has its own. */
+/** Marks a service of which each request has its own object. */
 #[\Attribute(\Attribute::TARGET_CLASS)]
 final class Scoped
 {

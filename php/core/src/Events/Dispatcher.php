@@ -8,10 +8,10 @@ use Psr\EventDispatcher\EventDispatcherInterface;
 use Psr\EventDispatcher\ListenerProviderInterface;
 use Psr\EventDispatcher\StoppableEventInterface;
 
-/** Tells listeners of events, one after the other (PSR-14). What one of them throws reaches the caller. */
+/** Calls listeners with events, one after the other (PSR-14). An exception of a listener reaches the caller. */
 final class Dispatcher implements EventDispatcherInterface
 {
-    /** @param ListenerProviderInterface $listeners says who is told of an event, and in which order */
+    /** @param ListenerProviderInterface $listeners returns the listeners of an event, in order */
     public function __construct(private readonly ListenerProviderInterface $listeners)
     {
     }

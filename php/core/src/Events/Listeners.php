@@ -9,13 +9,13 @@ use Surus\BootError;
 use Surus\Container;
 
 /**
- * Who wants to know of which events (PSR-14): those of a class, of its parents and its interfaces.
+ * The listeners of events (PSR-14): those for the class of an event, its parents and its interfaces.
  *
  * @phpstan-type Listener callable|class-string|array{class-string|object, string}
  */
 final class Listeners implements ListenerProviderInterface
 {
-    /** @var array<class-string, list<array{int, int, \Closure(): callable}>> by class of the event: what goes first, turn, listener */
+    /** @var array<class-string, list<array{int, int, \Closure(): callable}>> by event class: order, turn, listener */
     private array $by = [];
 
     /** @var list<ListenerProviderInterface> */
@@ -23,7 +23,7 @@ final class Listeners implements ListenerProviderInterface
 
     private int $turn = 0;
 
-    /** @var array<class-string, list<callable>> what was found for events of this class */
+    /** @var array<class-string, list<callable>> cached results, by class of the event */
     private array $found = [];
 
     /** @param ?Container $container makes listeners that are named by their class */
@@ -47,7 +47,7 @@ final class Listeners implements ListenerProviderInterface
         return $this;
     }
 
-    /** Also those that another provider knows, behind the ones from here. */
+    /** Adds the listeners of another provider, after those from here. */
     public function add(ListenerProviderInterface $provider): static
     {
         $this->others[] = $provider;

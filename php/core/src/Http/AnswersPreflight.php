@@ -4,7 +4,7 @@ declare(strict_types=1);
 
 namespace Surus\Http;
 
-/** A middleware that answers the OPTIONS request with which a browser asks whether it may send another one. */
+/** A middleware that answers CORS preflight requests: OPTIONS, sent by browsers before another request. */
 interface AnswersPreflight
 {
     /** @param list<string> $methods of the routes at this path; "*" is every method */

@@ -4,16 +4,16 @@ declare(strict_types=1);
 
 namespace Surus\Http;
 
-/** A cookie for the browser. Scripts do not see it and other sites' forms do not send it, unless it says so. */
+/** A cookie for the browser. By default scripts cannot read it, and forms of other sites do not send it. */
 final class Cookie implements \Stringable
 {
     /**
      * @param string $value any text; it is encoded
-     * @param ?int $maxAge seconds; null: until the browser ends
-     * @param ?bool $secure null: where the name asks for it (`__Host-`, `__Secure-`)
+     * @param ?int $maxAge seconds; null: until the browser is closed
+     * @param ?bool $secure null: if the name requires it (`__Host-`, `__Secure-`)
      * @param 'Lax'|'Strict'|'None' $sameSite
      *
-     * @throws \InvalidArgumentException for what no browser would keep
+     * @throws \InvalidArgumentException for a cookie that no browser would accept
      */
     public function __construct(
         public readonly string $name,

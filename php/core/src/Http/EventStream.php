@@ -6,7 +6,7 @@ namespace Surus\Http;
 
 use function Surus\Internal\json;
 
-/** @internal server-sent events, as HTML's standard writes them */
+/** @internal server-sent events, in the format of the HTML standard */
 final class EventStream
 {
     /**

@@ -7,16 +7,16 @@ namespace Surus\Http;
 use function Surus\Internal\request_header;
 
 /**
- * Files as RFC 9110 wants them: validators, conditions, one range.
+ * Responses with files (RFC 9110): validators, conditions, one range.
  *
  * @internal
  */
 final class FileResponse
 {
-    /** Bytes that are read and sent at a time. */
+    /** The number of bytes that are read and sent at a time. */
     private const BLOCK = 128 * 1024;
 
-    /* Types that browsers act on; anything else is found by looking into the file. */
+    /* Types that matter to browsers; other types are detected from the content. */
     private const TYPES = [
         'css' => 'text/css; charset=UTF-8', 'csv' => 'text/csv; charset=UTF-8', 'html' => 'text/html; charset=UTF-8',
         'js' => 'text/javascript; charset=UTF-8', 'json' => 'application/json', 'md' => 'text/markdown; charset=UTF-8',
@@ -76,12 +76,12 @@ final class FileResponse
         return $since !== false && $modified <= $since;
     }
 
-    /** @return array{int, int}|null the first and the last byte; null if there is nothing of what was asked for */
+    /** @return array{int, int}|null the first and the last byte; null if the requested range is not in the file */
     private static function range(int $size, string $etag, int $modified): ?array
     {
         $all = [0, $size - 1];
         $range = request_header('range');
-        // Several ranges at once would be a way to ask for a file many times over: they get all of it, once.
+        // Several ranges could request the same bytes many times: the answer is the whole file, once.
         if ($range === null || preg_match('/^bytes=(\d{0,18})-(\d{0,18})$/D', $range, $match) !== 1 || $range === 'bytes=-') {
             return $all;
         }

@@ -4,13 +4,13 @@ declare(strict_types=1);
 
 namespace Surus\Http;
 
-/** An exception that is a response: the message is its detail, and the client reads it. */
+/** An exception that becomes a response: the message is its detail, which the client sees. */
 class HttpException extends \RuntimeException
 {
     /**
      * @param int $status from 400 to 599
      * @param array<string, string> $headers
-     * @param array<string, mixed> $members more of the problem document
+     * @param array<string, mixed> $members more members of the problem document
      */
     public function __construct(
         private readonly int $status,

@@ -4,7 +4,7 @@ declare(strict_types=1);
 
 namespace Surus\Http;
 
-/** Something around a handler. One object serves all requests, many at a time: it keeps nothing of them. */
+/** Code around a handler. One object serves all requests, many at a time: it must not keep state of requests. */
 interface Middleware
 {
     /**

@@ -7,7 +7,7 @@ namespace Surus\Http;
 /** @internal what a client accepts (RFC 9110, 12.5) */
 final class Negotiation
 {
-    /** From 0 to 1000 thousandths; the most specific range that fits decides. */
+    /** From 0 to 1000 thousandths; the most specific range that matches decides. */
     public static function quality(string $accept, string $type): int
     {
         if (trim($accept) === '') {
@@ -45,7 +45,7 @@ final class Negotiation
     }
 
     /**
-     * Of languages that are liked alike the one that stands first in the header.
+     * The preferred language; of languages with the same quality, the first one in the header.
      *
      * @param non-empty-list<string> $languages
      */
@@ -64,7 +64,7 @@ final class Negotiation
     }
 
     /**
-     * How much a language is liked, and which item says so: the most specific one that fits, or else `*`.
+     * The quality of a language, and the item that decides it: the most specific one that matches, or `*`.
      *
      * @param list<array{string, int}> $items
      *
@@ -81,7 +81,7 @@ final class Negotiation
                 $range === '*' => 0,
                 default => -1,
             };
-            // Of ranges that are only near (en-US and en-GB for en) the best counts.
+            // Of ranges that are only related (en-US and en-GB for en), the best one counts.
             if ($rank > $specific || ($rank === 1 && $specific === 1 && $q > $quality)) {
                 [$quality, $at, $specific] = [$q, $i, $rank];
             }
@@ -94,7 +94,7 @@ final class Negotiation
     private static function items(string $header): array
     {
         $items = [];
-        // A header is bounded, and so is what is made of it.
+        // Limit the work for long headers.
         foreach (array_slice(self::split(',', strtolower($header)), 0, 64) as $item) {
             $parts = array_map(trim(...), self::split(';', $item));
             $quality = 1000;
@@ -111,7 +111,7 @@ final class Negotiation
     }
 
     /**
-     * Not where the separator is part of a quoted string. One that has no end goes on to the end.
+     * Splits the text, but not in quoted strings. An unterminated string extends to the end of the text.
      *
      * @return non-empty-list<string>
      */
@@ -124,7 +124,7 @@ final class Negotiation
         return preg_split('/"(?:[^"\\\\]|\\\\.?)*+(?:"|$)(*SKIP)(*F)|' . $at . '/s', $text) ?: [$text];
     }
 
-    /** Of "0.5"; what is malformed is 0. More than three decimals are more than HTTP knows: they are cut off. */
+    /** "0.5" is 500; malformed values are 0. HTTP allows three decimals: further ones are cut off. */
     private static function thousandths(string $text): int
     {
         return match (1) {

@@ -9,9 +9,9 @@ use Surus\Internal\NativeRequest;
 use function Surus\Internal\parse_upload;
 
 /**
- * The request that is being served: a view of it, from which nothing is copied before it is asked for.
+ * The current request: a view of it that copies data only when it is read.
  *
- * It must not outlive its request: every method that reads from one that has ended throws an Error.
+ * It must not outlive its request: every method that reads from a request that has ended throws an Error.
  */
 final class Request extends NativeRequest
 {
@@ -24,11 +24,11 @@ final class Request extends NativeRequest
     /** @var array{array<array-key, mixed>, array<array-key, mixed>}|null */
     private ?array $upload = null;
 
-    /** @var array{ip?: string, host?: string, scheme?: string} what a trusted proxy says */
+    /** @var array{ip?: string, host?: string, scheme?: string} values from a trusted proxy */
     private array $forwarded = [];
 
     /**
-     * A value of a form, urlencoded or multipart; all of them without a name. Waits for the body.
+     * A value of a form, urlencoded or multipart; without a name, all values. Waits for the body.
      *
      * @return ($name is null ? array<array-key, mixed> : mixed)
      */
@@ -65,7 +65,7 @@ final class Request extends NativeRequest
     }
 
     /**
-     * All uploaded files by name; several under one name, as `photos[]`, are an array.
+     * All uploaded files by name; several with one name, like `photos[]`, are an array.
      *
      * @return array<array-key, UploadedFile|array<array-key, mixed>>
      */
@@ -81,7 +81,7 @@ final class Request extends NativeRequest
     }
 
     /**
-     * Of several with one name, the first: that of the most specific path.
+     * All cookies; of several with one name, the first: it has the most specific path.
      *
      * @return array<string, string>
      */
@@ -106,7 +106,7 @@ final class Request extends NativeRequest
         return strtolower(trim(explode(';', (string) $this->header('content-type', ''), 2)[0]));
     }
 
-    /** Host name and port, as the client sees them; "" if the client has sent none, or nonsense. */
+    /** Host name and port, as the client sees them; "" if the client has sent none, or an invalid value. */
     public function host(): string
     {
         $host = strtolower($this->forwarded['host'] ?? (string) $this->header('host', ''));
@@ -120,13 +120,13 @@ final class Request extends NativeRequest
         return ($this->forwarded['scheme'] ?? ($this->server('HTTPS') === 'on' ? 'https' : 'http')) === 'https' ? 'https' : 'http';
     }
 
-    /** Whether the client has come by https. */
+    /** Whether the client uses HTTPS. */
     public function isSecure(): bool
     {
         return $this->scheme() === 'https';
     }
 
-    /** The whole address. */
+    /** The complete URL. */
     public function url(): string
     {
         return $this->scheme() . '://' . $this->host() . $this->uri();
@@ -144,25 +144,25 @@ final class Request extends NativeRequest
         return preg_match('~^Bearer +([A-Za-z0-9._\~+/-]+=*) *$~Di', (string) $this->header('authorization', ''), $match) === 1 ? $match[1] : null;
     }
 
-    /** Whether the client takes this media type. */
+    /** Whether the client accepts this media type. */
     public function accepts(string $type): bool
     {
         return Negotiation::quality((string) $this->joined('accept'), $type) > 0;
     }
 
-    /** Of these media types the one that the client likes best, the first of equals; null if it takes none. */
+    /** The media type that the client prefers, the first of equal ones; null if it accepts none of these. */
     public function prefers(string ...$types): ?string
     {
         return Negotiation::best((string) $this->joined('accept'), array_values($types));
     }
 
-    /** Of these languages the one that the client likes best; the first if it has no wish that can be met. */
+    /** The language that the client prefers; the first one if it accepts none of these. */
     public function language(string $first, string ...$others): string
     {
         return Negotiation::language((string) $this->joined('accept-language'), [$first, ...array_values($others)]);
     }
 
-    /** What middleware has noted. */
+    /** A value that middleware has set. */
     public function attribute(string $name, mixed $default = null): mixed
     {
         return $this->attributes[$name] ?? $default;
@@ -174,14 +174,14 @@ final class Request extends NativeRequest
         return $this->attributes;
     }
 
-    /** Notes something for those behind. */
+    /** Sets a value for inner middleware and the handler. */
     public function setAttribute(string $name, mixed $value): void
     {
         $this->attributes[$name] = $value;
     }
 
     /**
-     * The body as it comes, for what is too large to keep. What was read this way body() does not have.
+     * The body as it arrives, if it is too large for memory. body() does not contain data that was read this way.
      *
      * @return \Generator<int, string>
      */

@@ -11,15 +11,15 @@ use Surus\Psr\Bridge;
 use function Surus\Internal\json;
 
 /**
- * A response. Handlers that need no status or header of their own return a string, an array, an int or null instead.
- * It does not change: the with…() methods make another one.
+ * A response. Handlers that need no special status or header return a string, an array, an int or null instead.
+ * It is immutable: the with…() methods return another one.
  */
 class Response extends NativeResponse
 {
     /**
-     * What a handler may return, as a response.
+     * Makes a response from a handler's result.
      *
-     * @param string $from for errors: who has returned it
+     * @param string $from for errors: what has returned it
      */
     public static function of(mixed $result, string $from = 'The handler'): self
     {
@@ -30,7 +30,7 @@ class Response extends NativeResponse
             return new self($result);
         }
         if ($result === null) {
-            // What was echoed is the body; it is in the way of a status that has none.
+            // Echoed output is the body: then the status cannot be one without a body.
             return (int) ob_get_length() > 0 ? new self('') : new self(null, 204);
         }
         if (is_int($result)) {
@@ -51,7 +51,7 @@ class Response extends NativeResponse
     }
 
     /**
-     * As json_encode(), and a DateTimeInterface is a string: 2026-11-23T18:00:00+01:00 (RFC 3339).
+     * Like json_encode(), but a DateTimeInterface is a string: 2026-11-23T18:00:00+01:00 (RFC 3339).
      *
      * @param array<string, string|list<string>> $headers
      *
@@ -75,7 +75,7 @@ class Response extends NativeResponse
     }
 
     /**
-     * To another place: 302 and 303 turn a POST into a GET, 307 and 308 repeat it.
+     * A redirect: with 302 and 303 browsers turn a POST into a GET, with 307 and 308 they repeat it.
      *
      * @throws \InvalidArgumentException for an address with control characters
      */
@@ -89,11 +89,12 @@ class Response extends NativeResponse
     }
 
     /**
-     * Back to a path of this site; anything that leads elsewhere becomes $otherwise. For addresses that clients send.
+     * A redirect to a path of this site; any other address is replaced with $otherwise. For addresses that clients
+     * send.
      */
     public static function redirectWithin(string $path, string $otherwise = '/', int $status = 303): self
     {
-        // Browsers read a backslash as a slash: "/\host" is another site, as "//host" is.
+        // Browsers treat a backslash as a slash: "/\host" is another site, like "//host".
         $safe = preg_match('~^/(?![/\\\\])[^\x00-\x20\x7f\\\\]*$~D', $path) === 1;
 
         return self::redirect($safe ? $path : $otherwise, $status);
@@ -102,7 +103,7 @@ class Response extends NativeResponse
     /**
      * A problem document (RFC 9457).
      *
-     * @param array<string, mixed> $members more of it; "detail" is for the reader
+     * @param array<string, mixed> $members more members; "detail" is for people
      * @param array<string, string|list<string>> $headers
      */
     public static function problem(int $status, string $type = 'about:blank', array $members = [], array $headers = []): self
@@ -117,7 +118,7 @@ class Response extends NativeResponse
     }
 
     /**
-     * Each item leaves at once.
+     * A streamed body: each item is sent at once.
      *
      * @param iterable<string|\Stringable> $items
      * @param array<string, string|list<string>> $headers
@@ -142,7 +143,7 @@ class Response extends NativeResponse
     }
 
     /**
-     * A file, with Range and the conditions of the running request. Never pass a path that a client has made up.
+     * A file; uses Range and the conditions of the current request. Never pass a path from a client.
      *
      * @param array<string, string|list<string>> $headers
      *
@@ -195,7 +196,7 @@ class Response extends NativeResponse
     }
 
     /**
-     * In place of the headers with this name.
+     * Replaces the headers with this name.
      *
      * @param string|list<string> $value
      */
@@ -221,13 +222,13 @@ class Response extends NativeResponse
         return $this->with($this->body(), $this->status(), $all + $new);
     }
 
-    /** Beside the headers with this name. */
+    /** Adds a header; existing ones with this name stay. */
     public function withAddedHeader(string $name, string $value): self
     {
         return $this->withHeader($name, [...$this->values($name), $value]);
     }
 
-    /** With an item more in a list such as Vary, unless it is there. */
+    /** Adds an item to a list such as Vary, unless it is there already. */
     public function withListItem(string $name, string $item): self
     {
         $value = implode(', ', $this->values($name));
@@ -245,21 +246,21 @@ class Response extends NativeResponse
         return $this->with($this->body(), $this->status(), $this->without($name));
     }
 
-    /** Beside the cookies that are set already. */
+    /** Adds a cookie to those that are set already. */
     public function withCookie(Cookie $cookie): self
     {
         return $this->withAddedHeader('set-cookie', (string) $cookie);
     }
 
-    /** Takes a cookie of this path and domain away from the browser. */
+    /** Deletes the cookie with this path and domain in the browser. */
     public function withoutCookie(string $name, string $path = '/', ?string $domain = null): self
     {
         return $this->withCookie(new Cookie($name, '', maxAge: 0, path: $path, domain: $domain));
     }
 
     /**
-     * Fields that follow the body, for clients that take them (`TE: trailers`, HTTP/2): a checksum of what was sent, or
-     * how it went. A closure is called when the body has been sent.
+     * Fields after the body, for clients that accept them (`TE: trailers`, HTTP/2): for example a checksum of the body,
+     * or the result of a stream. A closure is called when the body has been sent.
      *
      * @param array<string, string|\Closure(): string> $trailers
      */

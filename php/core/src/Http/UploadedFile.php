@@ -4,7 +4,7 @@ declare(strict_types=1);
 
 namespace Surus\Http;
 
-/** A file of a form. What the client says about it is only what the client says. */
+/** A file of a form. Name and type are sent by the client and cannot be trusted. */
 final class UploadedFile
 {
     private bool $moved = false;
@@ -27,7 +27,7 @@ final class UploadedFile
         }
     }
 
-    /** Whether all of it has come. */
+    /** Whether the whole file has arrived, and was not moved. */
     public function isValid(): bool
     {
         return $this->error === UPLOAD_ERR_OK && !$this->moved;
@@ -39,25 +39,25 @@ final class UploadedFile
         return $this->error;
     }
 
-    /** Bytes. */
+    /** The size in bytes. */
     public function size(): int
     {
         return $this->size;
     }
 
-    /** The name on the client's disk, without folders. Never a name for a file of yours. */
+    /** The name on the client's disk, without folders. Never use it as a name for a file on the server. */
     public function clientName(): string
     {
         return $this->clientName;
     }
 
-    /** What the client says the type is. */
+    /** The type that the client has sent. */
     public function clientType(): string
     {
         return $this->clientType;
     }
 
-    /** The type that the content has. */
+    /** The type, detected from the content. */
     public function type(): string
     {
         $known = $this->ask(FILEINFO_MIME_TYPE);
@@ -65,7 +65,7 @@ final class UploadedFile
         return $known === '' ? 'application/octet-stream' : $known;
     }
 
-    /** An extension that goes with the content's type; "bin" if none is known. */
+    /** An extension for the content's type; "bin" if none is known. */
     public function extension(): string
     {
         $first = explode('/', $this->ask(FILEINFO_EXTENSION))[0];
@@ -74,9 +74,9 @@ final class UploadedFile
     }
 
     /**
-     * All of it, in memory.
+     * The whole content, in memory.
      *
-     * @throws \RuntimeException if it has not come whole, or was moved
+     * @throws \RuntimeException if the upload is incomplete, or the file was moved
      */
     public function contents(): string
     {
@@ -86,9 +86,9 @@ final class UploadedFile
     }
 
     /**
-     * The file itself; it goes away with the request.
+     * The path of the temporary file; it is deleted at the end of the request.
      *
-     * @throws \RuntimeException if it has not come whole, or was moved
+     * @throws \RuntimeException if the upload is incomplete, or the file was moved
      */
     public function path(): string
     {
@@ -105,9 +105,9 @@ final class UploadedFile
     }
 
     /**
-     * Keeps it. The folder must exist.
+     * Moves the file to a permanent place. The folder must exist.
      *
-     * @throws \RuntimeException if it has not come whole, was moved before, or cannot be written there
+     * @throws \RuntimeException if the upload is incomplete, the file was moved before, or cannot be written there
      */
     public function moveTo(string $path): void
     {
@@ -117,7 +117,7 @@ final class UploadedFile
         }
         $this->moved = true;
         if ($this->content !== null) {
-            // As move_uploaded_file() does.
+            // The same as move_uploaded_file().
             chmod($path, 0666 & ~umask());
         }
     }

@@ -5,13 +5,13 @@ declare(strict_types=1);
 namespace Surus\Internal;
 
 /**
- * Where one argument of a handler comes from: csrc/http/arguments.c takes it apart at boot.
+ * Where one argument of a handler comes from: csrc/http/arguments.c reads it at boot.
  *
  * @internal
  */
 final class Argument
 {
-    /* The numbers are csrc/http/arguments.c's. */
+    /* The same numbers as in csrc/http/arguments.c. */
     public const REQUEST = 0;
     public const PATH = 1;
     public const QUERY = 2;
@@ -29,10 +29,10 @@ final class Argument
 
     /**
      * @param int|string $key position of the path parameter, or the name; the class of input
-     * @param int $type of input: where it comes from ({@see \Surus\Schema\Arguments})
-     * @param bool $required else `default`, where the request has no value
-     * @param ?\Closure $make from the value, or from the request, to the argument; null from a value: it does not
-     *     fit. Of input: from the request to what finds services for its rules
+     * @param int $type for input: its source ({@see \Surus\Schema\Arguments})
+     * @param bool $required if false, `default` is used when the request has no value
+     * @param ?\Closure $make makes the argument from the value or the request; returns null for an invalid value. For
+     *     input: makes the function that finds services for its rules, from the request
      */
     public function __construct(
         public readonly int $source,

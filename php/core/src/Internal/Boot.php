@@ -18,13 +18,13 @@ use Surus\Psr\Bridge;
 use Surus\Routing\Pattern;
 
 /**
- * From what a script returned to what the server calls. Everything that needs reflection happens here.
+ * Compiles what a script has returned into what the server calls. Everything that needs reflection happens here.
  *
  * @internal csrc/app/application.c calls it once per boot
  */
 final class Boot
 {
-    /** @throws BootError if it is no application, or one that cannot work */
+    /** @throws BootError if it is not an application, or an invalid one */
     public static function compile(mixed $value, string $script, bool $dev): Compiled
     {
         if ($value instanceof App) {
@@ -40,7 +40,7 @@ final class Boot
         return new Compiled([$boot->compiled($route, [], '')], $boot->errors->answer(...));
     }
 
-    /** What a script lacks that returns nothing. */
+    /** The probable reason why a script returns nothing. */
     private static function missing(string $script): string
     {
         $text = @file_get_contents($script);
@@ -89,9 +89,9 @@ final class Boot
         foreach ($preflights->routes() as $route) {
             $routes[] = $this->compiled($route, [], (string) $route->pattern, false);
         }
-        // Names are checked at boot, not when the first path is made.
+        // Check names of routes at boot, not when the first path is made.
         $this->container->get(\Surus\Routing\Urls::class);
-        // Middleware of the application stands around every answer.
+        // Middleware of the application wraps every response.
         $seen = $this->middleware !== [];
         if ($this->fallback !== null) {
             $routes[] = $this->compiled($this->single('404', $this->fallback, ''), [], '');
@@ -105,7 +105,7 @@ final class Boot
         return new Compiled($routes, $this->errors->answer(...));
     }
 
-    /** They are called as (Throwable, Request). */
+    /** Checks that error handlers can be called with (Throwable, Request). */
     private function checkErrorHandlers(): void
     {
         foreach ($this->errorHandlers as $what => $handler) {

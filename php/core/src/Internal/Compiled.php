@@ -5,7 +5,7 @@ declare(strict_types=1);
 namespace Surus\Internal;
 
 /**
- * What a script returned, as the server calls it: csrc/app/boot.c reads these properties.
+ * The application in the form that the server calls: csrc/app/boot.c reads these properties.
  *
  * @internal
  */
@@ -13,7 +13,7 @@ final class Compiled
 {
     /**
      * @param list<CompiledRoute> $routes
-     * @param \Closure(\Throwable, \Surus\Http\Request): mixed $errors what answers exceptions
+     * @param \Closure(\Throwable, \Surus\Http\Request): mixed $errors makes the response to an exception
      */
     public function __construct(
         public readonly array $routes,

@@ -5,16 +5,16 @@ declare(strict_types=1);
 namespace Surus\Internal;
 
 /**
- * Finds connections in what all requests are to share: two requests on one connection would get each other's answers.
+ * Finds connections in shared services: two requests on one connection would get each other's answers.
  *
  * @internal
  */
 final class Connections
 {
-    /** How deep properties are followed. */
+    /** The maximum depth of properties that are searched. */
     private const DEPTH = 5;
 
-    /** How many objects are looked at: nobody's whole application is searched. */
+    /** The maximum number of objects that are searched: not the whole application. */
     private const OBJECTS = 2000;
 
     private const CLASSES = [
@@ -26,7 +26,7 @@ final class Connections
         'Illuminate\Database\ConnectionResolverInterface', 'Predis\ClientInterface', 'PhpAmqpLib\Connection\AbstractConnection',
     ];
 
-    /** What a class is or has by the types of its properties: "a PDO", "a PDO in Repository::$database". */
+    /** The connection that a class is, or has by its properties' types: "a PDO", "a PDO in Repository::$database". */
     public static function ofClass(string $class): ?string
     {
         $seen = [];
@@ -34,7 +34,7 @@ final class Connections
         return self::search($class, '', self::DEPTH, $seen);
     }
 
-    /** The same of an object, by what its properties hold. */
+    /** The same for an object, by the values of its properties. */
     public static function of(mixed $value): ?string
     {
         $queue = [[$value, '', self::DEPTH]];
@@ -61,7 +61,7 @@ final class Connections
             }
             foreach ((array) $value as $name => $held) {
                 if (is_object($held) || is_array($held)) {
-                    // Those of private and protected properties have a prefix between two zero bytes.
+                    // Names of private and protected properties have a prefix between two zero bytes.
                     $name = (string) $name;
                     $queue[] = [$held, $where ?: ' in ' . $value::class . '::$' . substr($name, (int) strrpos("\0$name", "\0")), $depth - 1];
                 }
@@ -128,7 +128,7 @@ final class Connections
         return null;
     }
 
-    /** What has its own ways to keep requests apart, or is nobody's property. */
+    /** Objects that are not searched: they separate requests themselves, or are not a service's state. */
     private static function isOpaque(object $value): bool
     {
         return str_starts_with($value::class, 'Surus\\') || $value instanceof \Closure || $value instanceof \WeakMap

@@ -18,7 +18,7 @@ final class Declared
      * @param list<string> $headers lines
      * @param list<callable|object|string> $middleware of groups and the route
      * @param string $origin file and line
-     * @param bool $isOwn whether the application has declared it; else it comes with another one
+     * @param bool $isOwn whether the application has declared it; otherwise it was added for another route
      */
     public function __construct(
         public readonly array $methods,
@@ -34,7 +34,7 @@ final class Declared
     }
 
     /**
-     * For people: its name, where its handler is, and what stands around it; empty where it is not the application's.
+     * For people: its handler, name and middleware; empty if the application has not declared it.
      *
      * @param list<callable|object|string> $outer middleware of the application
      */

@@ -96,7 +96,7 @@ final class Discovery
         return $pattern === '' ? '/' : $pattern;
     }
 
-    /** What a page declares would be there already when the second request runs it, which is a fatal error. */
+    /** Refuses declarations in a page: running it a second time would be a fatal error, since they exist already. */
     private static function mayRunAgain(string $file): void
     {
         $depth = 0;
@@ -122,7 +122,7 @@ final class Discovery
         if (!is_dir($folder)) {
             throw new BootError(Origin::caller() . ": there is no folder \"$folder\"");
         }
-        // A new file is a new route.
+        // A new file is a new route: watch the folder.
         \Surus\watch($folder);
         $found = [];
         $files = new \RecursiveIteratorIterator(new \RecursiveDirectoryIterator($folder, \FilesystemIterator::SKIP_DOTS));

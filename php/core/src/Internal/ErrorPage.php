@@ -9,7 +9,7 @@ use Surus\Http\Request;
 use Surus\Http\Response;
 
 /**
- * What a developer wants to know about an exception, as a page.
+ * The page about an exception, for developers.
  *
  * @internal
  */
@@ -23,7 +23,7 @@ final class ErrorPage
         . 'td{padding:.1rem 1rem .1rem 0;vertical-align:top;word-break:break-all}td:first-child{color:#666;white-space:nowrap}';
 
     /**
-     * @param list<string> $nearest routes that may be meant
+     * @param list<string> $nearest similar routes
      * @param array<string, string> $headers
      */
     public static function of(\Throwable $exception, Request $request, int $status, array $nearest, array $headers): Response
@@ -39,7 +39,7 @@ final class ErrorPage
         $html = '<!doctype html><html lang="en"><meta charset="utf-8"><title>' . $title . '</title><style>' . self::STYLE . '</style>'
             . "<header><h1>$title</h1><p>$reason &middot; $line</p></header><main>$routes$causes"
             . '<h2>Request</h2>' . self::table($request) . '</main></html>';
-        // The application's own policy is for its own pages.
+        // The application's policy is made for its own pages.
         $policy = "default-src 'none'; style-src 'sha256-" . base64_encode(hash('sha256', self::STYLE, true)) . "'";
 
         return Response::html($html, $status, ['content-security-policy' => $policy] + array_change_key_case($headers));
@@ -89,7 +89,7 @@ final class ErrorPage
     {
         $rows = '';
         foreach ($request->headers() as $name => $value) {
-            // What logs a visitor in has no place on a screen that others may see.
+            // Do not show credentials on a screen that others may see.
             $value = in_array($name, ['cookie', 'authorization', 'proxy-authorization'], true) ? '…' : $value;
             $rows .= '<tr><td>' . self::escape((string) $name) . '<td>' . self::escape($value);
         }

@@ -12,7 +12,7 @@ use Surus\Http\Response;
 use Surus\Schema\InvalidInput;
 
 /**
- * Answers exceptions: the application's handlers, else problem+json or a page.
+ * Makes responses to exceptions: with the application's handlers, or as problem+json or a page.
  *
  * @internal
  */
@@ -20,7 +20,7 @@ final class Errors
 {
     /**
      * @param array<int|class-string, callable> $handlers
-     * @param ?LoggerInterface $log the application's own; without it the server's
+     * @param ?LoggerInterface $log the application's log; null: the server's
      */
     public function __construct(
         private readonly array $handlers,
@@ -29,7 +29,7 @@ final class Errors
     ) {
     }
 
-    /** What a 404 of development suggests. */
+    /** The routes that a 404 suggests in development. */
     private ?NearestRoutes $nearest = null;
 
     public function suggest(NearestRoutes $nearest): void
@@ -37,13 +37,13 @@ final class Errors
         $this->nearest = $nearest;
     }
 
-    /** Whether the application answers this status itself. */
+    /** Whether the application has a handler for this status. */
     public function has(int $status): bool
     {
         return isset($this->handlers[$status]) || isset($this->handlers[HttpException::class]);
     }
 
-    /** Whether the application answers input itself that its class does not take. */
+    /** Whether the application has a handler for refused input. */
     public function hasInput(): bool
     {
         foreach (array_keys($this->handlers) as $key) {
@@ -66,7 +66,7 @@ final class Errors
             if ($result !== null) {
                 $response = Response::of($result);
 
-                // A page that says nothing about its status is an error's all the same.
+                // A page without an explicit status gets the one of the error.
                 return $response->status() === 200 ? $response->withStatus($status) : $response;
             }
         }
@@ -88,7 +88,7 @@ final class Errors
         }
     }
 
-    /** The status that an exception asks for with getStatusCode(). */
+    /** The status that an exception returns from getStatusCode(). */
     private static function status(\Throwable $exception): int
     {
         $status = method_exists($exception, 'getStatusCode') ? $exception->getStatusCode() : 500;
@@ -113,7 +113,7 @@ final class Errors
             return $exception->response();
         }
 
-        // Who asks for another type gets another answer.
+        // The response depends on the type that the client accepts.
         return $this->negotiated($exception, $status, $request)->withListItem('vary', 'Accept');
     }
 
@@ -121,7 +121,7 @@ final class Errors
     {
         $headers = $exception instanceof HttpException ? $exception->getHeaders() : [];
         $html = $request->prefers('application/json', 'text/html') === 'text/html';
-        // Of a route that is there the exception says itself what is wrong.
+        // If a route matched, the exception itself describes the error.
         $nearest = $exception instanceof NoRoute ? $this->nearest?->of($request) ?? [] : [];
         if ($this->dev && $html) {
             return ErrorPage::of($exception, $request, $status, $nearest, $headers);
@@ -134,7 +134,7 @@ final class Errors
             return Response::html("<!doctype html><title>$title</title><h1>$title</h1><p>$detail</p>", $status, $headers);
         }
         $members = $detail === '' ? [] : ['detail' => $detail];
-        // What a client is told on purpose needs no trace.
+        // An intended error response needs no trace.
         if ($this->dev && !($exception instanceof HttpException && $status < 500)) {
             $members = ['exception' => $exception::class, 'detail' => $exception->getMessage(), 'trace' => (string) $exception];
         }

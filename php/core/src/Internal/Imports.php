@@ -8,8 +8,8 @@ use Surus\BootError;
 use Surus\Schema\Scope;
 
 /**
- * Attributes whose class is not there. PHP ignores them, so that a rule, a source of input or a route would be missing
- * without a word. Attributes of packages that are not installed are left alone: their names were imported.
+ * Finds attributes whose class does not exist. PHP ignores them, so that a rule, a source of input or a route would be
+ * missing without a message. Attributes of packages that are not installed are ignored: their names were imported.
  *
  * @internal
  */
@@ -20,10 +20,10 @@ final class Imports
         'Surus\\Attribute' => ['Body', 'Cookie', 'Delete', 'Form', 'Get', 'Group', 'Header', 'Patch', 'Post', 'Put', 'Query', 'Route', 'Scoped'],
     ];
 
-    /** Of newer versions of PHP. */
+    /** Attributes of newer PHP versions. */
     private const PHPS = ['override', 'deprecated', 'nodiscard', 'delayedtargetvalidation'];
 
-    /** @var array<class-string, true> that were looked at */
+    /** @var array<class-string, true> classes that were checked */
     private static array $known = [];
 
     /** @param \ReflectionClass<object>|\ReflectionParameter|\ReflectionProperty|\ReflectionFunctionAbstract $of */
@@ -38,7 +38,7 @@ final class Imports
     }
 
     /**
-     * A class and what its constructor takes, also the classes in there.
+     * Checks a class and its constructor's parameters, including their classes.
      *
      * @param \ReflectionClass<object> $class
      */
@@ -73,7 +73,7 @@ final class Imports
             default => $of,
         };
         $isOurs = str_starts_with($name, 'Surus\\');
-        // What was imported from elsewhere belongs to a package, which may be missing where it is not needed.
+        // A name imported from another namespace belongs to a package, which may be missing if it is not needed.
         if (!$isOurs && strcasecmp($namespace, Scope::of($code)->space()) !== 0) {
             return;
         }
@@ -97,7 +97,7 @@ final class Imports
         return $at === false ? ['', $name] : [substr($name, 0, $at), substr($name, $at + 1)];
     }
 
-    /** Of ours the one that is called so, or nearly so. */
+    /** The attribute of Surus with this name, or a similar one. */
     private static function meant(string $short): ?string
     {
         [$best, $least] = [null, 2];

@@ -5,7 +5,7 @@ declare(strict_types=1);
 namespace Surus\Internal;
 
 /**
- * What comes with a log line, as text and as JSON. Nothing that a caller puts in makes it fail, or endless.
+ * The context of a log line, as text and as JSON. No value of a caller makes it fail, or unlimited in size.
  *
  * @internal
  */
@@ -34,7 +34,7 @@ final class LogContext
     }
 
     /**
-     * An object; "" for nothing.
+     * A JSON object; "" for an empty context.
      *
      * @param array<array-key, mixed> $context
      */

@@ -8,7 +8,7 @@ use Surus\App;
 use Surus\Http\Request;
 
 /**
- * Which routes may be meant by a request that no route takes, for developers.
+ * Routes that are similar to the path of a request that matches none, for developers.
  *
  * @internal
  */
@@ -33,7 +33,7 @@ final class NearestRoutes
         return array_slice(array_keys($distances), 0, self::MOST);
     }
 
-    /** Of the parts of a path, each with the part at its place: a parameter is near to everything. */
+    /** The distance of two paths, part by part: a parameter is near to everything. */
     private static function distance(string $asked, string $template): int
     {
         $parts = explode('/', trim($asked, '/'));

@@ -7,7 +7,7 @@ namespace Surus\Internal;
 use Surus\Http\HttpException;
 
 /**
- * A 404 that no handler has thrown.
+ * A 404 because no route matches, not thrown by a handler.
  *
  * @internal
  */

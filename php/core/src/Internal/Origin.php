@@ -11,7 +11,7 @@ namespace Surus\Internal;
  */
 final class Origin
 {
-    /** File and line of the call that has led here, outside of Surus. */
+    /** File and line of the innermost caller outside of Surus. */
     public static function caller(): string
     {
         foreach (debug_backtrace(DEBUG_BACKTRACE_IGNORE_ARGS, 12) as $frame) {
@@ -23,7 +23,7 @@ final class Origin
         return 'unknown';
     }
 
-    /** What a handler or a middleware is called: a class, a function, or the place of a closure. */
+    /** The name of a handler or a middleware: a class, a function, or the place of a closure. */
     public static function name(mixed $what): string
     {
         if ($what instanceof \Closure) {
@@ -46,7 +46,7 @@ final class Origin
     }
 
     /**
-     * File and line of a declaration; of a parameter also which one it is.
+     * File and line of a declaration; for a parameter also its name.
      *
      * @param \ReflectionFunctionAbstract|\ReflectionClass<object>|\ReflectionParameter $what
      */

@@ -19,14 +19,14 @@ final class Page
 
     public function __invoke(Request $request): mixed
     {
-        // Apart from this object: the script sees its own variables only.
+        // Static, so that the script sees only its own variables.
         $result = (static function (): mixed {
             extract(func_get_arg(1), EXTR_SKIP);
 
             return require func_get_arg(0);
         })($this->file, ['request' => $request] + $request->params());
 
-        // Without a return statement it is 1.
+        // Without a return statement the result is 1.
         return $result === 1 ? null : $result;
     }
 }

@@ -12,13 +12,13 @@ use Surus\Http\Response;
 use Surus\Psr\Bridge;
 
 /**
- * Middleware around a handler, put together at boot.
+ * Middleware around a handler, composed at boot.
  *
  * @internal
  */
 final class Pipeline
 {
-    /** @var array<string, object> by class name: one object for all routes */
+    /** @var array<string, object> middleware by class name: one object for all routes */
     private array $made = [];
 
     public function __construct(private readonly Container $container, private readonly Errors $errors)
@@ -26,8 +26,8 @@ final class Pipeline
     }
 
     /**
-     * What the server calls with the request instead of the handler; null if nothing is around it. What is thrown
-     * becomes a response where it was thrown: those around see every answer.
+     * The function that the server calls with the request instead of the handler; null without middleware. Each layer
+     * turns an exception into a response, so that outer middleware sees every response.
      *
      * @param list<callable|object|string> $middleware the outermost first
      * @param string $handler for errors
@@ -97,7 +97,7 @@ final class Pipeline
 
                 return Response::of($result, $name);
             } catch (\Throwable $exception) {
-                // What was printed belongs to a page that did not come about.
+                // Earlier output belongs to a page that was not completed.
                 while (ob_get_level() > $level && ob_end_clean()) {
                 }
                 if (ob_get_level() > 0) {

@@ -16,7 +16,7 @@ final class Plan
     /**
      * @param callable $handler
      * @param list<Argument> $arguments
-     * @param array{class-string, string}|null $target the method whose parameters they are for, if it is not the handler
+     * @param array{class-string, string}|null $target the method that gets the arguments, if it is not the handler
      */
     public function __construct(
         public readonly mixed $handler,

@@ -27,10 +27,10 @@ final class Planner
     {
     }
 
-    /** The handler as something that can be called, its arguments, and the pattern with what their types say. */
+    /** The handler as a callable, its arguments, and the pattern with constraints from their types. */
     public function plan(Declared $route): Plan
     {
-        // Else a parameter of the handler would be blamed for it.
+        // Otherwise the error would be reported for a parameter of the handler.
         $wrong = (string) $route->pattern === '' ? null : pattern_error((string) $route->pattern);
         if ($wrong !== null) {
             throw new BootError("$route->origin: $wrong");
@@ -156,7 +156,7 @@ final class Planner
     }
 
     /**
-     * Where rules of an input class find the services that they ask for.
+     * The function that finds the services which rules of an input class need.
      *
      * @param class-string $input
      *
@@ -207,7 +207,7 @@ final class Planner
         return $type?->allowsNull() === true ? new Argument(Argument::CONSTANT) : null;
     }
 
-    /** A value that is text in the request. */
+    /** An argument whose value is text in the request. */
     private function value(\ReflectionParameter $parameter, int $source, int|string $key, callable $fail): Argument
     {
         $type = $parameter->getType();

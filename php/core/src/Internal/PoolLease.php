@@ -5,8 +5,8 @@ declare(strict_types=1);
 namespace Surus\Internal;
 
 /**
- * A connection while it is used. It goes back once: at the end of its use, or, where exit() leaves no `finally` block to run,
- * with this object.
+ * A connection while it is used. It is returned once: at the end of its use, or, after an exit() that runs no `finally`
+ * block, when this object is destroyed.
  *
  * @internal
  */

@@ -5,7 +5,7 @@ declare(strict_types=1);
 namespace Surus\Internal;
 
 /**
- * Somebody in the line for a pool's connection.
+ * A place in the queue for a pool's connection.
  *
  * @internal
  */
@@ -14,7 +14,7 @@ final class PoolPlace
     public bool $isCalled = false;
     public bool $hasLeft = false;
 
-    /** With a call: null is room to open one. */
+    /** After a call: the connection; null: the request may open one. */
     public ?PooledConnection $connection = null;
 
     public function __construct(public readonly int $ticket)

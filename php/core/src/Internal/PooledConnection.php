@@ -5,7 +5,7 @@ declare(strict_types=1);
 namespace Surus\Internal;
 
 /**
- * A connection of a pool: whether it still works, and how it is put back to its beginning.
+ * A connection of a pool: whether it still works, and how it is reset.
  *
  * @template-covariant T of object
  *
@@ -19,7 +19,7 @@ final class PooledConnection
         \PDO::ATTR_EMULATE_PREPARES, \PDO::ATTR_AUTOCOMMIT, \PDO::ATTR_STATEMENT_CLASS,
     ];
 
-    /** What servers and drivers say of a connection that is gone. */
+    /** Messages of servers and drivers for a lost connection. */
     private const LOST = '/gone away|went away|lost connection|server closed the connection|no connection to the server|could not connect'
         . '|connection (?:was|has been|is|already)? ?(?:refused|reset|closed|killed|lost|timed out)|broken pipe|terminating connection'
         . '|SSL connection has been closed|read error on connection|packets? out of order|commands out of sync|lost synchronization/i';
@@ -46,7 +46,7 @@ final class PooledConnection
                 try {
                     $this->initial[$attribute] = @$handle->getAttribute($attribute);
                 } catch (\PDOException) {
-                    // Not one of this driver's.
+                    // Not an attribute of this driver.
                 }
             }
             if ($handle->getAttribute(\PDO::ATTR_DRIVER_NAME) === 'mysql') {
@@ -73,7 +73,7 @@ final class PooledConnection
         return is_object($native) ? $native : null;
     }
 
-    /** Whether an error is the connection's: it is not used again. */
+    /** Whether the error means that the connection is lost: it must not be used again. */
     public static function isLost(\Throwable $error): bool
     {
         for (; $error !== null; $error = $error->getPrevious()) {
@@ -123,7 +123,7 @@ final class PooledConnection
     }
 
     /**
-     * False: it cannot be used again.
+     * Resets the connection. False: it cannot be used again.
      *
      * @param ?\Closure(T): void $reset
      */
@@ -201,7 +201,7 @@ final class PooledConnection
     {
         foreach (self::optionsOf($handle) as $option => $value) {
             $before = $this->initial['options'][$option] ?? null;
-            // None is PHP's own; set, 0 would not wait at all.
+            // If no timeout was set, it is PHP's default; setting 0 would mean not to wait at all.
             $before = $option === \Redis::OPT_READ_TIMEOUT && !$before ? (float) ini_get('default_socket_timeout') : $before;
             if ($value !== $before && @$handle->setOption($option, $before ?? '') !== true) {
                 return false;
@@ -212,7 +212,7 @@ final class PooledConnection
         return $handle->unwatch() && ($handle->getDbNum() === $this->initial['database'] || $handle->select($this->initial['database']));
     }
 
-    /** Notices and notifications that came for the last one. */
+    /** Drops notices and notifications that arrived for the last user. */
     private static function forgetMessages(\PgSql\Connection $handle): bool
     {
         pg_last_notice($handle, PGSQL_NOTICE_CLEAR);
@@ -225,7 +225,7 @@ final class PooledConnection
 
     private function resetPdo(\PDO $handle): bool
     {
-        // Temporary tables, attached files, PRAGMAs and functions: SQLite has no way back, and a new one costs little.
+        // SQLite cannot reset temporary tables, attached files, PRAGMAs and functions, and a new connection is cheap.
         if ($handle->getAttribute(\PDO::ATTR_DRIVER_NAME) === 'sqlite') {
             return false;
         }

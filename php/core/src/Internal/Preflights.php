@@ -9,7 +9,7 @@ use Surus\Http\Request;
 use Surus\Http\Response;
 
 /**
- * Routes for the OPTIONS requests with which browsers ask before they send another one.
+ * Routes for CORS preflight requests (OPTIONS), which browsers send before another request.
  *
  * @internal
  */

@@ -11,13 +11,13 @@ use Surus\Http\Request;
 use Surus\ServiceNotFound;
 
 /**
- * How a service is made. Constructors are looked at once.
+ * How a service is made. Each constructor is read once.
  *
  * @internal
  */
 final class Recipe
 {
-    /** @var list<string> classes whose constructors are being looked at */
+    /** @var list<string> classes whose constructors are being read */
     private static array $pending = [];
 
     /** @param \Closure(Container, ?Request): mixed $make */
@@ -30,7 +30,7 @@ final class Recipe
         return class_exists($id) && (new \ReflectionClass($id))->isInstantiable();
     }
 
-    /** @param ?bool $scoped null: as the class and what it needs are */
+    /** @param ?bool $scoped null: determined by the class and the services that it needs */
     public static function of(Container $container, string $class, ?bool $scoped): self
     {
         if (!class_exists($class) || !($reflection = new \ReflectionClass($class))->isInstantiable()) {
@@ -74,8 +74,8 @@ final class Recipe
         $type = $parameter->getType();
         $optional = $parameter->isDefaultValueAvailable() || $type?->allowsNull() === true;
         $id = $type instanceof \ReflectionNamedType && !$type->isBuiltin() ? $type->getName() : null;
-        // What PHP itself has is a service only where it is declared, or where nothing else would do: nobody means "new
-        // DateTimeZone()" where there is a default.
+        // A class of PHP itself is a service only if it is declared, or if the parameter is required: where there is a
+        // default, "new DateTimeZone()" is not intended.
         $own = $id !== null && class_exists($id) && (new \ReflectionClass($id))->isInternal();
         if ($id !== null && $container->has($id) && !($own && $optional && !$container->isDeclared($id))) {
             return [$id, null, $container->isScoped($id)];
@@ -90,7 +90,7 @@ final class Recipe
             . self::wanted());
     }
 
-    /** That the class of a parameter is not there. */
+    /** The message part for the type of a parameter that is an interface, or a class that does not exist. */
     public static function missing(?\ReflectionType $type): string
     {
         $name = $type instanceof \ReflectionNamedType && !$type->isBuiltin() ? $type->getName() : null;
@@ -105,7 +105,7 @@ final class Recipe
         };
     }
 
-    /** For whom a service is made. */
+    /** The message part that names the service for which another one is made. */
     private static function wanted(): string
     {
         $declare = ': declare ' . self::$pending[count(self::$pending) - 1] . ' with singleton() or scoped()';

@@ -5,8 +5,8 @@ declare(strict_types=1);
 namespace Surus\Internal;
 
 /**
- * A Redis server, by its address. Requests run side by side: a connection belongs to one of them at a time, and is kept
- * for the next one.
+ * A Redis server, by its address. Many requests run at a time: a connection belongs to one of them, and is kept for the
+ * next one.
  *
  * @internal
  */

@@ -11,7 +11,7 @@ namespace Surus\Internal;
  */
 final class Tokens
 {
-    /** By how much a token changes the depth of braces; in a text they are none. */
+    /** By how much a token changes the depth of braces; braces inside a string do not count. */
     public static function depth(\PhpToken $token): int
     {
         return match ($token->id) {

@@ -9,7 +9,7 @@ use Surus\Http\Middleware;
 use Surus\Http\Request;
 use Surus\Http\Response;
 
-/** Less than the server allows, for some routes. A body without a length is refused: how long it gets is not known. */
+/** A lower limit for bodies than the server's, for some routes. A body without a length is refused. */
 final class BodyLimit implements Middleware
 {
     /** @param int $bytes */

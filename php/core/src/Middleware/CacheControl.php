@@ -8,32 +8,32 @@ use Surus\Http\Middleware;
 use Surus\Http\Request;
 use Surus\Http\Response;
 
-/** What caches may do with responses that say nothing about it. One that sets a cookie, and errors, no cache keeps. */
+/** Sets cache-control if it is missing; no-store for errors, new cookies, and methods other than GET and HEAD. */
 final class CacheControl implements Middleware
 {
     private function __construct(private readonly string $value)
     {
     }
 
-    /** Nobody keeps it. */
+    /** It is not cached. */
     public static function never(): self
     {
         return new self('no-store');
     }
 
-    /** Only the visitor's browser keeps it. */
+    /** Only the client's browser caches it. */
     public static function private(int $seconds): self
     {
         return new self("private, max-age=$seconds");
     }
 
-    /** Everybody keeps it. */
+    /** All caches may store it. */
     public static function public(int $seconds, int $staleWhileRevalidate = 0): self
     {
         return new self("public, max-age=$seconds" . ($staleWhileRevalidate > 0 ? ", stale-while-revalidate=$staleWhileRevalidate" : ''));
     }
 
-    /** For what is under an address of its own for ever: files with a hash in their names. */
+    /** For content that never changes at its address: files with a hash in their names. */
     public static function immutable(): self
     {
         return new self('public, max-age=31536000, immutable');

@@ -9,16 +9,16 @@ use Surus\Http\Middleware;
 use Surus\Http\Request;
 use Surus\Http\Response;
 
-/** Lets pages of other origins read responses. On the application, errors are readable, too. */
+/** Lets pages of other origins read responses. As middleware of the application, it covers errors, too. */
 final class Cors implements Middleware, AnswersPreflight
 {
     /**
      * @param list<string> $origins "https://app.example.com", or "*" for all (without credentials)
-     * @param list<string> $headers request headers beside the simple ones
+     * @param list<string> $headers allowed request headers besides the simple ones
      * @param list<string> $expose response headers that pages may read
-     * @param int $maxAge seconds for which a browser need not ask again
+     * @param int $maxAge seconds for which a browser caches the answer to a preflight request
      *
-     * @throws \InvalidArgumentException for a policy that would let every page act for the visitor
+     * @throws \InvalidArgumentException for a policy that would let every page act as the user
      */
     public function __construct(
         private readonly array $origins,
@@ -66,7 +66,7 @@ final class Cors implements Middleware, AnswersPreflight
     {
         $origin = $this->allowed($request);
         if ($origin !== '*') {
-            // A cache must not give one origin's answer to another.
+            // A cache must not return one origin's response to another origin.
             $response = $response->withListItem('vary', 'Origin');
         }
         if ($origin === null) {
@@ -83,7 +83,7 @@ final class Cors implements Middleware, AnswersPreflight
         return $response->withHeaders($headers);
     }
 
-    /** What to answer to the request's origin; null: nothing. */
+    /** The value of access-control-allow-origin for the request; null: none. */
     private function allowed(Request $request): ?string
     {
         if (in_array('*', $this->origins, true)) {

@@ -9,7 +9,7 @@ use Surus\Http\Middleware;
 use Surus\Http\Request;
 use Surus\Http\Response;
 
-/** Gives whole responses to GET a tag, and answers 304 to who has them already. */
+/** Adds an entity tag to whole responses to GET, and answers 304 to clients that have them already. */
 final class ETag implements Middleware
 {
     public function handle(Request $request, \Closure $next): Response

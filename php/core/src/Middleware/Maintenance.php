@@ -10,10 +10,10 @@ use Surus\Http\Middleware;
 use Surus\Http\Request;
 use Surus\Http\Response;
 
-/** While a file exists, everybody gets 503, except who knows the key: `/?maintenance=KEY` opens the site for a browser. */
+/** While a file exists, all clients get 503, except those with the key: `/?maintenance=KEY` lets a browser in. */
 final class Maintenance implements Middleware
 {
-    /** @param ?string $key nobody gets in without one */
+    /** @param ?string $key null: nobody has access */
     public function __construct(
         private readonly string $file,
         private readonly int $retryAfter = 300,
@@ -23,7 +23,7 @@ final class Maintenance implements Middleware
 
     public function handle(Request $request, \Closure $next): Response
     {
-        // PHP remembers files that are there, not ones that are missing: the end must be seen at once.
+        // PHP caches that files exist, not that they are missing: the end of maintenance must be seen at once.
         clearstatcache(true, $this->file);
         if (!file_exists($this->file)) {
             return $next($request);
@@ -43,7 +43,7 @@ final class Maintenance implements Middleware
         return $this->key !== null && is_string($given) && hash_equals($this->key, $given);
     }
 
-    /** Not the key itself: cookies are seen in more places. */
+    /** The value of the cookie: not the key itself, since cookies are visible in more places. */
     private function mark(): string
     {
         return hash_hmac('sha256', 'maintenance', (string) $this->key);

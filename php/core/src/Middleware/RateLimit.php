@@ -11,16 +11,17 @@ use Surus\Http\Response;
 
 use function Surus\Internal\take_tokens;
 
-/** So many requests in so much time, counted for all workers of the server together. Beyond it: 429. */
+/** Limits the number of requests in a time, counted for all workers of the server together. Beyond it: 429. */
 final class RateLimit implements Middleware
 {
     private readonly float $rate;
 
     /**
-     * @param int $requests that may come at once; they come back evenly over the time
+     * @param int $requests maximum at once; tokens are refilled evenly over the time
      * @param float $seconds
-     * @param ?\Closure(Request): ?string $by who is counted: the address without it (an IPv6 client by its /64). Null from it: nobody
-     * @param string $name limits of different names count apart
+     * @param ?\Closure(Request): ?string $by a key of the client; null from it: no limit. By default its address (of
+     *     an IPv6 client, the /64)
+     * @param string $name limits with different names are counted separately
      */
     public function __construct(
         private readonly int $requests,
@@ -53,7 +54,7 @@ final class RateLimit implements Middleware
         return $next($request)->withHeaders($headers);
     }
 
-    /** One customer has a whole /64 of addresses. */
+    /** The network of an address: one IPv6 customer has a whole /64. */
     private static function network(string $ip): string
     {
         $bytes = inet_pton($ip);

@@ -8,7 +8,7 @@ use Surus\Http\Middleware;
 use Surus\Http\Request;
 use Surus\Http\Response;
 
-/** Headers that make browsers careful. A handler's own headers stay as they are. */
+/** Sets security headers for browsers. Headers that a handler has set stay. */
 final class SecurityHeaders implements Middleware
 {
     /** @var array<string, string> */
@@ -16,8 +16,8 @@ final class SecurityHeaders implements Middleware
 
     /**
      * @param ?string $contentSecurityPolicy null: none; "{nonce}" becomes {@see SecurityHeaders::nonce()}
-     * @param int $hsts seconds for which browsers use HTTPS only, once they have; 0: none
-     * @param array<string, ?string> $more others, or null for one that is not wanted
+     * @param int $hsts seconds for which browsers use only HTTPS after a visit; 0: none
+     * @param array<string, ?string> $more other headers; null removes one
      */
     public function __construct(
         private readonly ?string $contentSecurityPolicy = "default-src 'self'; object-src 'none'; base-uri 'self'; form-action 'self'; frame-ancestors 'self'",

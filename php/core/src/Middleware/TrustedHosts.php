@@ -9,10 +9,10 @@ use Surus\Http\Middleware;
 use Surus\Http\Request;
 use Surus\Http\Response;
 
-/** Refuses requests for names that are not this server's: links made from the Host header would lead elsewhere. */
+/** Refuses requests with a wrong host name: links made from the Host header would lead to another site. */
 final class TrustedHosts implements Middleware
 {
-    /** @param list<string> $hosts names without a port; "*.example.com" is every name below */
+    /** @param list<string> $hosts names without a port; "*.example.com" is every subdomain */
     public function __construct(private readonly array $hosts)
     {
         foreach ($hosts as $host) {

@@ -9,15 +9,15 @@ use Surus\Http\Request;
 use Surus\Http\Response;
 
 /**
- * Takes the client's address, the scheme and the host from X-Forwarded-… headers of known proxies. From anybody else
- * they are only text.
+ * Takes the client's address, the scheme and the host from X-Forwarded-… headers of known proxies. From other clients
+ * these headers are ignored.
  */
 final class TrustedProxies implements Middleware
 {
     /** @var list<array{string, int}> */
     private readonly array $networks;
 
-    /** @param list<string> $proxies addresses, or networks as "10.0.0.0/8" */
+    /** @param list<string> $proxies addresses, or networks like "10.0.0.0/8" */
     public function __construct(array $proxies)
     {
         $networks = [];
@@ -42,10 +42,10 @@ final class TrustedProxies implements Middleware
         $schemes = self::list($request, 'x-forwarded-proto');
         $aligned = count($schemes) === count($hops);
         $values = [];
-        // Each proxy adds whom it talked to at the end: the last one that is no proxy of ours is the client. What nobody can
-        // make sense of ends the way there.
+        // Each proxy appends the address of its client: the last address that is not a trusted proxy is the client. An
+        // invalid entry ends the search.
         for ($hop = count($hops) - 1; $hop >= 0; $hop--) {
-            // Proxies that add to both lists, or one that speaks for all of them.
+            // The proxies append to both lists, or one of them sets the scheme for all.
             $scheme = $schemes === [] ? '' : ($aligned ? $schemes[$hop] : $schemes[count($schemes) - 1]);
             $values = self::scheme($scheme) + $values;
             $address = self::address($hops[$hop]);
@@ -61,7 +61,7 @@ final class TrustedProxies implements Middleware
             $values = self::scheme($schemes[count($schemes) - 1]);
         }
         $values['ip'] = $ip;
-        // Of several proxies the nearest one's word, which is the last.
+        // With several proxies the value of the nearest one, which is the last.
         $hosts = self::list($request, 'x-forwarded-host');
         $host = $hosts === [] ? '' : $hosts[count($hosts) - 1];
         if ($host !== '') {
@@ -101,7 +101,7 @@ final class TrustedProxies implements Middleware
         return (string) inet_ntop(self::bytes($hop));
     }
 
-    /** IPv4 in IPv6 is IPv4. */
+    /** The bytes of an address; an IPv4-mapped IPv6 address is IPv4. */
     private static function bytes(string $ip): string
     {
         $bytes = (string) @inet_pton($ip);

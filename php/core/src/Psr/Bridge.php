@@ -19,9 +19,9 @@ use Surus\Http\Response;
 use Surus\Http\UploadedFile;
 
 /**
- * Between Surus and PSR-7, PSR-15 and PSR-17.
+ * Converts between Surus and PSR-7, PSR-15 and PSR-17.
  *
- * The factories are the container's, or those of Nyholm, Guzzle, Laminas or Slim, whichever is installed.
+ * The factories are from the container, or those of Nyholm, Guzzle, Laminas or Slim, whichever is installed.
  */
 final class Bridge
 {
@@ -43,7 +43,7 @@ final class Bridge
         $this->files = self::factory($container, UploadedFileFactoryInterface::class, 'UploadedFileFactory');
     }
 
-    /** Whether it is a PSR-15 handler, or the name of a class of them. */
+    /** Whether it is a PSR-15 handler, or the name of such a class. */
     public static function isHandler(object|string $what): bool
     {
         return is_a($what, RequestHandlerInterface::class, true);
@@ -55,7 +55,7 @@ final class Bridge
         return $what instanceof MiddlewareInterface;
     }
 
-    /** The same request for PSR-7. Attributes and path parameters are its attributes. */
+    /** The request as a PSR-7 request. Attributes and path parameters become its attributes. */
     public function request(Request $request): ServerRequestInterface
     {
         $psr = $this->requests->createServerRequest($request->method(), $request->url(), $request->variables());
@@ -74,7 +74,7 @@ final class Bridge
         return $psr;
     }
 
-    /** A PSR-7 response as one of Surus; its body is read as it is sent. */
+    /** A PSR-7 response as a Surus response; its body is read while it is sent. */
     public static function response(ResponseInterface $psr): Response
     {
         $headers = array_map(
@@ -99,7 +99,7 @@ final class Bridge
             => self::response($middleware->process($this->request($request), new Next($this, $request, $next)));
     }
 
-    /** A response of Surus for PSR-7. */
+    /** A Surus response as a PSR-7 response. */
     public function psrResponse(Response $response): ResponseInterface
     {
         $psr = $this->responses->createResponse($response->status());

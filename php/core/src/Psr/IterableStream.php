@@ -9,7 +9,7 @@ use Psr\Http\Message\StreamInterface;
 /**
  * A streamed body for PSR-7: read once, from the start to the end.
  *
- * Parameters have no types so that it fits psr/http-message 1 and 2.
+ * Parameters have no types, so that it is compatible with psr/http-message 1 and 2.
  *
  * @internal
  */

@@ -11,7 +11,7 @@ use Surus\Http\Request;
 use Surus\Http\Response;
 
 /**
- * What a PSR-15 middleware calls: the rest of Surus' pipeline.
+ * The handler that a PSR-15 middleware calls: the rest of Surus' pipeline.
  *
  * @internal
  */
@@ -24,7 +24,7 @@ final class Next implements RequestHandlerInterface
 
     public function handle(ServerRequestInterface $request): ResponseInterface
     {
-        // What the middleware has added is for those behind it.
+        // Attributes that the middleware has added are for inner middleware and the handler.
         foreach ($request->getAttributes() as $name => $value) {
             $this->request->setAttribute((string) $name, $value);
         }

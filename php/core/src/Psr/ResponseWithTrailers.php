@@ -8,10 +8,10 @@ use Psr\Http\Message\ResponseInterface;
 use Psr\Http\Message\StreamInterface;
 
 /**
- * A PSR-7 response with the trailers of Surus' own, which PSR-7 knows nothing of: they go with it through middleware that
- * changes it, and are lost where another response takes its place.
+ * A PSR-7 response with the trailers of the Surus response, which PSR-7 does not support: middleware that changes the
+ * response keeps them; they are lost if another response replaces it.
  *
- * Parameters have no types so that it fits psr/http-message 1 and 2.
+ * Parameters have no types, so that it is compatible with psr/http-message 1 and 2.
  *
  * @internal
  */

@@ -5,7 +5,7 @@ declare(strict_types=1);
 namespace Surus\Routing;
 
 /**
- * What is said of one route or of all routes of an application or group.
+ * Middleware and conditions of one route, or of all routes of an application or group.
  *
  * @internal
  */
@@ -17,8 +17,9 @@ trait Conditions
     private string $host = '';
 
     /**
-     * Middleware, in this order, whenever it is declared: that of the application is outermost, then that of groups, then
-     * that of the route. The outermost application's also stands around answers to requests that no route takes.
+     * Adds middleware, in this order. Independent of the order of declarations, that of the application is outermost,
+     * then that of groups, then that of the route. That of the outermost application also runs for requests without a
+     * route.
      *
      * @param callable|object|string ...$middleware
      */

@@ -5,7 +5,7 @@ declare(strict_types=1);
 namespace Surus\Routing;
 
 /**
- * The notation of a path, as far as PHP has to know it; the server checks and matches it.
+ * The pattern of a path, as far as PHP needs to parse it; the server checks and matches it.
  *
  * @internal
  */
@@ -38,13 +38,13 @@ final class Pattern implements \Stringable
         return $this->text;
     }
 
-    /** As templates of URIs are written: `/users/{id}`. */
+    /** The pattern as a URI template: `/users/{id}`. */
     public function template(): string
     {
         return (string) preg_replace(self::PARAMETER, '{$1}', $this->text);
     }
 
-    /** Without its last part; null if that may not be left out. */
+    /** The pattern without its last part; null if that part is not optional. */
     public function shorter(): ?self
     {
         $last = array_key_last($this->parameters);
@@ -56,13 +56,13 @@ final class Pattern implements \Stringable
         return $count === 0 ? null : new self($shorter === '' ? '/' : $shorter);
     }
 
-    /** The same for all patterns that differ only in how their parameters are called: they take the same paths. */
+    /** Equal for all patterns that differ only in the names of their parameters: they match the same paths. */
     public function shape(): string
     {
         return (string) preg_replace(self::PARAMETER, '{$2:$3}', $this->text);
     }
 
-    /** The same with another constraint; null without such a parameter. */
+    /** The pattern with another constraint; null if it has no such parameter. */
     public function constrained(string $name, string $constraint): ?self
     {
         if (!isset($this->parameters[$name])) {
@@ -79,7 +79,7 @@ final class Pattern implements \Stringable
     }
 
     /**
-     * The path with these values; those that were used are taken out.
+     * The path with these values; used values are removed from the array.
      *
      * @param array<string, string> $values
      */

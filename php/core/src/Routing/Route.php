@@ -8,7 +8,7 @@ use Surus\BootError;
 use Surus\Internal\Declared;
 use Surus\Internal\Inherited;
 
-/** One route; what is said about it after {@see \Surus\App::map()}. */
+/** One route, whose name and conditions can be set after {@see \Surus\App::map()}. */
 final class Route
 {
     use Conditions;
@@ -34,7 +34,7 @@ final class Route
     ) {
     }
 
-    /** For {@see \Surus\App::url()}. */
+    /** The name, for {@see \Surus\App::url()}. */
     public function name(string $name): static
     {
         $this->name = $name;
@@ -42,7 +42,7 @@ final class Route
         return $this;
     }
 
-    /** Only for requests with this header, and this value of it: of a list, one item. */
+    /** Only for requests with this header, and with this value: in a list, one item must be equal. */
     public function header(string $name, ?string $value = null): static
     {
         if (strpbrk($name . $value, "\r\n") !== false) {

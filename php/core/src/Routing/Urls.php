@@ -34,9 +34,9 @@ final class Urls
     /**
      * The path of a route.
      *
-     * @param array<string, string|int|float|\BackedEnum|\Stringable> $parameters what is no part of the path goes to the query
+     * @param array<string, string|int|float|\BackedEnum|\Stringable> $parameters those not in the path go to the query
      *
-     * @throws \InvalidArgumentException if there is no such route, or a value is missing or does not fit
+     * @throws \InvalidArgumentException if there is no such route, or a value is missing or invalid
      */
     public function to(string $name, array $parameters = []): string
     {

@@ -11,12 +11,12 @@ namespace Surus\Schema;
  */
 final class Arguments
 {
-    /* The numbers are bridge.h's. */
+    /* The same numbers as in bridge.h. */
     public const JSON = 1;
     public const FORM = 2;
     public const QUERY = 4;
 
-    /** Whether the parameter says, or its class does, that it is input. */
+    /** Whether the parameter or its class is marked as input. */
     public static function isInput(\ReflectionParameter $parameter): bool
     {
         $type = $parameter->getType();
@@ -38,7 +38,7 @@ final class Arguments
         return array_filter($attributes, self::isRule(...)) !== [];
     }
 
-    /** What is wrong with a parameter that looks like input, but is none; null if it does not look so. */
+    /** The error of a parameter that looks like input but is not; null if it does not look like input. */
     public static function misuse(\ReflectionParameter $parameter): ?string
     {
         $type = $parameter->getType();
@@ -57,7 +57,7 @@ final class Arguments
         return null;
     }
 
-    /** Whether its class, or one in it, has uploaded files. */
+    /** Whether its class, or a class used in it, has uploaded files. */
     public static function hasFiles(\ReflectionParameter $parameter): bool
     {
         $type = $parameter->getType();
@@ -75,7 +75,7 @@ final class Arguments
     }
 
     /**
-     * Of this namespace, or a rule of the application's own.
+     * Whether it is of this namespace, or a rule of the application.
      *
      * @param \ReflectionAttribute<object> $attribute
      */
@@ -86,7 +86,7 @@ final class Arguments
         return str_starts_with($name, __NAMESPACE__ . '\\') || is_a($name, AnyRule::class, true) || is_a($name, Constraint::class, true);
     }
 
-    /** What the parameter's own attributes say. */
+    /** The sources that the parameter's attributes declare. */
     private static function declared(\ReflectionParameter $parameter): int
     {
         $source = 0;

@@ -13,7 +13,7 @@ use Surus\Internal\Origin;
 final class Attributes
 {
     /**
-     * What is written there; attributes that their classes do not take are an error at boot.
+     * The attributes as objects; arguments that the attribute class does not accept are an error at boot.
      *
      * @template T of object
      *

@@ -5,7 +5,7 @@ declare(strict_types=1);
 namespace Surus\Schema;
 
 /**
- * What the server asks for while it boots an application.
+ * What the server needs while it boots an application.
  *
  * @internal
  */
@@ -15,7 +15,7 @@ final class Boot
     private static array $described = [];
 
     /**
-     * The description of a class as JSON, what its objects are built from, and its rules of the second phase.
+     * The description of a class as JSON, the classes from which its objects are built, and its rules in PHP.
      *
      * @param class-string $class
      *

@@ -5,19 +5,19 @@ declare(strict_types=1);
 namespace Surus\Schema;
 
 /**
- * What a value must be beyond its type: keywords of JSON Schema, checked before PHP is entered.
+ * A rule for a value besides its type: keywords of JSON Schema, checked before PHP is entered.
  *
- * Attributes that extend this class are rules of this kind. A rule that needs PHP is a {@see Rule}.
+ * Attributes that extend this class are such rules. A rule that needs PHP is a {@see Rule}.
  */
 abstract class Constraint
 {
-    /** @param string|null $message said instead of the rule's own; `{min}` and its like are filled in */
+    /** @param string|null $message replaces the rule's message; placeholders like `{min}` are filled in */
     public function __construct(public readonly ?string $message = null)
     {
     }
 
     /**
-     * The shapes of types that it applies to: "string", "integer", "number", "list", "map" or "date".
+     * The kinds of types that it applies to: "string", "integer", "number", "list", "map" or "date".
      *
      * @return list<string>
      */

@@ -4,7 +4,7 @@ declare(strict_types=1);
 
 namespace Surus\Schema;
 
-/** A date (2024-12-31), a date and time with an offset, or a time, as RFC 3339 writes them. */
+/** A date (2024-12-31), a date and time with an offset, or a time, as defined by RFC 3339. */
 #[\Attribute(\Attribute::TARGET_PARAMETER | \Attribute::TARGET_PROPERTY)]
 final class Date extends Constraint
 {

@@ -7,7 +7,7 @@ namespace Surus\Schema;
 use Surus\Http\UploadedFile;
 
 /**
- * Describes classes for the server's schema compiler: reflection, once at boot.
+ * Describes classes for the server's schema compiler, by reflection, once at boot.
  *
  * @internal
  */
@@ -35,7 +35,7 @@ final class Describer
      * @return array{
      *     description: array<string, mixed>,
      *     natives: list<array{class-string, string, list<string>}>,
-     * } the second for who builds the objects: class, kind, and names of cases
+     * } natives, for building the objects: class, kind, and names of cases
      */
     public function describe(string $class): array
     {
@@ -53,7 +53,7 @@ final class Describer
     }
 
     /**
-     * The number of a class, which is described if it was not before.
+     * The number of a class; describes it if it was not described before.
      *
      * @param class-string $name
      */
@@ -67,7 +67,7 @@ final class Describer
         $index = \count($this->classes);
         $this->indexes[$name] = $index;
         $common = ['title' => Titles::of($class)] + PhpDoc::summaryOf($class->getDocComment());
-        // Holds the place while the class refers to others, or to itself.
+        // Reserves the number while the class refers to others, or to itself.
         $this->classes[] = $common + ['kind' => 'date'];
         if ($class->isEnum()) {
             $this->natives[$index] = [$name, 'enum', array_column($name::cases(), 'name')];
@@ -158,7 +158,7 @@ final class Describer
     }
 
     /**
-     * A default as documents show it; null if it has no form in JSON.
+     * A default value for documents; null if it cannot be represented in JSON.
      *
      * @param array<string, mixed> $type
      */

@@ -6,7 +6,7 @@ namespace Surus\Schema;
 
 /**
  * A type of a doc comment as JSON Schema: `?int`, `A|B`, `list<T>`, `T[]`, `array<string, T>`, `array{a: T, b?: U}`.
- * What it does not know is any value.
+ * An unknown type allows any value.
  *
  * @internal
  */
@@ -18,8 +18,8 @@ final class DocType
     private array $tokens;
 
     /**
-     * @param ?Scope $scope where names of classes are resolved
-     * @param \Closure(string): array<string, mixed> $classes the schema of a class
+     * @param ?Scope $scope resolves names of classes
+     * @param \Closure(string): array<string, mixed> $classes returns the schema of a class
      */
     public function __construct(
         string $type,

@@ -4,12 +4,12 @@ declare(strict_types=1);
 
 namespace Surus\Schema;
 
-/** How a parameter is called in input, and what documents say about it. */
+/** The name of a parameter in input, and its description in documents. */
 #[\Attribute(\Attribute::TARGET_PARAMETER | \Attribute::TARGET_PROPERTY)]
 final class Field
 {
     /**
-     * @param string|null $name in input, in place of the parameter's
+     * @param string|null $name in input, instead of the parameter's name
      * @param string|null $description for documents
      * @param mixed $example for documents; null for none
      */

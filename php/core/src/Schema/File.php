@@ -7,15 +7,15 @@ namespace Surus\Schema;
 use Surus\Http\UploadedFile;
 
 /**
- * Of a {@see UploadedFile}: how large it may be, checked before PHP is entered, and what it may be, by its content.
+ * Limits of a {@see UploadedFile}: its size, checked before PHP is entered, and its type, detected from its content.
  */
 #[\Attribute(\Attribute::TARGET_PARAMETER | \Attribute::TARGET_PROPERTY)]
 final class File extends Constraint implements Rule
 {
     /**
      * @param int|null $min bytes
-     * @param int|null $max bytes; the class takes a form of 1 MiB as a whole unless its #[Input] says more
-     * @param list<string> $types "image/png", "image/*"; what the client says about the type does not count
+     * @param int|null $max bytes; the whole form may have 1 MiB unless #[Input] of the class allows more
+     * @param list<string> $types "image/png", "image/*"; the type that the client sends is ignored
      */
     public function __construct(
         public readonly ?int $min = null,

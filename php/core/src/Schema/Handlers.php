@@ -14,8 +14,8 @@ use Surus\Psr\Bridge;
 final class Handlers
 {
     /**
-     * What is called for a handler, of which this is the one account: a closure, the name of a function, or a method.
-     * Null: it cannot be called.
+     * What is called for a handler, defined only here: a closure, the name of a function, or a method. Null: it cannot
+     * be called.
      *
      * @return \Closure|callable-string|array{class-string|object, string}|null
      */

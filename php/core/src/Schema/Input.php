@@ -4,14 +4,14 @@ declare(strict_types=1);
 
 namespace Surus\Schema;
 
-/** Marks a class as one that input becomes. One whose constructor has attributes of this namespace needs no mark. */
+/** Marks an input class. A class whose constructor has attributes of this namespace needs no mark. */
 #[\Attribute(\Attribute::TARGET_CLASS)]
 final class Input
 {
     /**
-     * @param bool $strict refuses what the class does not declare; else it is ignored
-     * @param int|null $maxBytes of a body of this class
-     * @param int|null $maxDepth levels of arrays and objects
+     * @param bool $strict true: fields that the class does not declare are refused; false: they are ignored
+     * @param int|null $maxBytes maximum size of a body of this class
+     * @param int|null $maxDepth maximum levels of arrays and objects
      * @param array<string, mixed>|null $example for documents
      */
     public function __construct(

@@ -4,7 +4,7 @@ declare(strict_types=1);
 
 namespace Surus\Schema;
 
-/** How many elements an array has, both bounds included, and whether they differ. */
+/** The number of elements of an array, both bounds included, and whether they must be different. */
 #[\Attribute(\Attribute::TARGET_PARAMETER | \Attribute::TARGET_PROPERTY)]
 final class Items extends Constraint
 {

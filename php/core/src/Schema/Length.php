@@ -4,7 +4,7 @@ declare(strict_types=1);
 
 namespace Surus\Schema;
 
-/** How long a text is, in characters (Unicode scalar values). Both bounds are included. */
+/** The length of a text in characters (Unicode scalar values). Both bounds are included. */
 #[\Attribute(\Attribute::TARGET_PARAMETER | \Attribute::TARGET_PROPERTY)]
 final class Length extends Constraint
 {

@@ -4,15 +4,15 @@ declare(strict_types=1);
 
 namespace Surus\Schema;
 
-/** What violations say in other languages than English; filled in while the application boots. */
+/** Messages of violations in languages other than English; added while the application boots. */
 final class Messages
 {
     /** @var array<string, array<string, string>> */
     private static array $all = [];
 
     /**
-     * Messages by rule ("required", "minLength", "format.email"); `{min}` and its like are filled in. The client's
-     * Accept-Language chooses.
+     * Adds messages by rule ("required", "minLength", "format.email"); placeholders like `{min}` are filled in. The
+     * client's Accept-Language selects the language.
      *
      * @param array<string, string> $messages
      */

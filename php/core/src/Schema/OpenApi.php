@@ -10,7 +10,7 @@ use Surus\Http\Response;
 /**
  * The OpenAPI 3.1 document of an application, and the page that shows it.
  *
- * It is made of what is there: patterns, signatures, input classes, return types, doc comments.
+ * It is made from patterns, signatures, input classes, return types and doc comments.
  */
 final class OpenApi
 {
@@ -37,7 +37,7 @@ final class OpenApi
      *
      * @param string $document path of the document
      * @param string|null $page path of the page; null: none
-     * @param list<string> $servers base URLs that the application is reached by
+     * @param list<string> $servers base URLs of the application
      */
     public static function serve(
         App $app,

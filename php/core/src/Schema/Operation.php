@@ -4,13 +4,13 @@ declare(strict_types=1);
 
 namespace Surus\Schema;
 
-/** What documents say about a handler beyond what its signature and its doc comment do. */
+/** Information about a handler for documents, besides its signature and its doc comment. */
 #[\Attribute(\Attribute::TARGET_METHOD | \Attribute::TARGET_FUNCTION)]
 final class Operation
 {
     /**
-     * @param list<string> $tags that it is listed under
-     * @param bool $hidden documents do not have it
+     * @param list<string> $tags under which it is listed
+     * @param bool $hidden documents do not contain it
      */
     public function __construct(
         public readonly ?string $summary = null,

@@ -4,12 +4,12 @@ declare(strict_types=1);
 
 namespace Surus\Schema;
 
-/** A regular expression that the text matches: without delimiters, and not anchored unless it says so with ^ and $. */
+/** A regular expression that the text must match: without delimiters, and anchored only by ^ and $. */
 #[\Attribute(\Attribute::TARGET_PARAMETER | \Attribute::TARGET_PROPERTY)]
 final class Pattern extends Constraint
 {
     /**
-     * @param string $pattern takes linear time, so it has no look-around and no back references
+     * @param string $pattern is matched in linear time, so it has no look-around and no back references
      *
      * @throws \InvalidArgumentException if it has delimiters
      */
@@ -18,7 +18,7 @@ final class Pattern extends Constraint
         ?string $message = null,
     ) {
         parent::__construct($message);
-        // As for preg_match(): with them it would match nothing that is meant.
+        // With delimiters, as for preg_match(), it would not match as intended.
         if (preg_match('{^([/~#])\^.*\1[a-zA-Z]*$|^([/~#]).*\$\2[a-zA-Z]*$}Ds', $pattern) === 1) {
             throw new \InvalidArgumentException("write \"$pattern\" without delimiters");
         }

@@ -5,7 +5,7 @@ declare(strict_types=1);
 namespace Surus\Schema;
 
 /**
- * What doc comments say: types of arrays, and texts for documents.
+ * Reads doc comments: types of arrays, and texts for documents.
  *
  * @internal
  */
@@ -54,7 +54,7 @@ final class PhpDoc
         return array_filter(['summary' => $summary, 'description' => trim($description)]);
     }
 
-    /** @return array{type?: string, text?: string} of its own comment, or of the parameter that is promoted to it */
+    /** @return array{type?: string, text?: string} from its own comment, or from the parameter promoted to it */
     public static function ofProperty(\ReflectionProperty $property): array
     {
         $constructor = $property->getDeclaringClass()->getConstructor();
@@ -63,13 +63,13 @@ final class PhpDoc
         return self::variable($property->getDocComment()) + ($parameters[$property->getName()] ?? []);
     }
 
-    /** The type behind `@return`, if there is one. */
+    /** The type after `@return`, if there is one. */
     public static function returned(string|false $comment): ?string
     {
         return preg_match('/^@return\s+(.+?)\s*$/m', self::text($comment), $found) ? $found[1] : null;
     }
 
-    /** What the elements of an array are: from its attribute, else from its doc comment. */
+    /** The type of an array's elements: from its attribute, otherwise from its doc comment. */
     public static function eachOf(\ReflectionParameter $parameter): ?Each
     {
         $attribute = Attributes::first($parameter, Each::class);
@@ -81,7 +81,7 @@ final class PhpDoc
         return $doc === null ? null : self::each($doc, Scope::of($parameter->getDeclaringFunction()));
     }
 
-    /** @return array{type?: string, text?: string} of the promoted property, else of the parameter */
+    /** @return array{type?: string, text?: string} from the promoted property, otherwise from the parameter */
     public static function of(\ReflectionParameter $parameter): array
     {
         $name = $parameter->getName();
@@ -113,7 +113,7 @@ final class PhpDoc
         return null;
     }
 
-    /** `?T` stays one; null if there is no such type. */
+    /** The class name or type of `T`; `?T` keeps its mark; null if there is no such type. */
     private static function resolve(string $name, ?Scope $scope): ?string
     {
         $null = str_starts_with($name, '?') ? '?' : '';
@@ -126,7 +126,7 @@ final class PhpDoc
         return $class === null ? null : $null . $class;
     }
 
-    /** A comment without its frame. */
+    /** The text of a comment without its delimiters and asterisks. */
     private static function text(string|false $comment): string
     {
         return $comment === false ? '' : trim(preg_replace('#^[ \t]*(?:/\*\*|\*/|\*)[ \t]?|\s*\*/$#m', '', $comment));

@@ -4,7 +4,7 @@ declare(strict_types=1);
 
 namespace Surus\Schema;
 
-/** How large a number is. Both bounds are included unless they are called above and below. */
+/** The range of a number. `min` and `max` are included, `above` and `below` are not. */
 #[\Attribute(\Attribute::TARGET_PARAMETER | \Attribute::TARGET_PROPERTY)]
 final class Range extends Constraint
 {

@@ -4,7 +4,7 @@ declare(strict_types=1);
 
 namespace Surus\Schema;
 
-/** A middleware that lets nobody through whom none in front of it has recognised. */
+/** A middleware that refuses requests whose user no outer middleware has identified. */
 interface RequiresUser
 {
 }

@@ -5,7 +5,7 @@ declare(strict_types=1);
 namespace Surus\Schema;
 
 /**
- * What a handler answers: from its return type, its doc comment and its #[Returns].
+ * The responses of a handler: from its return type, its doc comment and its #[Returns].
  *
  * @internal
  */
@@ -25,7 +25,7 @@ final class Responses
         }
         $type = PhpDoc::returned($function->getDocComment());
         $inferred = $type !== null ? $this->inferred($type, $scope) : $this->native($function->getReturnType(), $scope);
-        // The type says little about a handler whose success is declared.
+        // If a successful response is declared, the return type is ignored.
         $declared = array_filter(array_keys($responses), static fn (int $status) => $status >= 200 && $status < 300);
         $responses += $declared === [] ? $inferred : array_intersect_key($inferred, [204 => true]);
         ksort($responses);
@@ -66,7 +66,7 @@ final class Responses
     }
 
     /**
-     * By the return contract.
+     * The response for a result of this type.
      *
      * @return array<int|string, array<string, mixed>>
      */

@@ -8,7 +8,7 @@ use Psr\Container\ContainerInterface;
 use Surus\Routing\Pattern as Path;
 
 /**
- * Routes as the document's builder reads them.
+ * Describes routes for the builder of the document.
  *
  * @internal
  */
@@ -122,7 +122,7 @@ final class RouteDescriber
     }
 
     /**
-     * A pattern in OpenAPI's notation, with and without what may be left out.
+     * A pattern in OpenAPI's notation, with and without its optional parts.
      *
      * @return list<array{string, array<string, string>}>
      */
@@ -155,7 +155,7 @@ final class RouteDescriber
     }
 
     /**
-     * A single value: #[Query], #[Header] or #[Cookie] of a parameter that is no class.
+     * A single value: #[Query], #[Header] or #[Cookie] of a parameter whose type is not a class.
      *
      * @return list<array<string, mixed>>
      */
@@ -185,7 +185,7 @@ final class RouteDescriber
         return [];
     }
 
-    /** Names of classes that are input are not for what handlers return: that may look different. */
+    /** Reserves names of input classes: as a result of handlers the same class may have another schema. */
     private function reserve(\ReflectionParameter $parameter): void
     {
         if (Arguments::isInput($parameter) && $parameter->getType() instanceof \ReflectionNamedType) {

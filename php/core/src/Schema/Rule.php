@@ -5,20 +5,20 @@ declare(strict_types=1);
 namespace Surus\Schema;
 
 /**
- * A rule that needs PHP: an attribute class of the application. It is asked once all other input is valid, and not about
- * defaults; that of a class always.
+ * A rule that needs PHP: an attribute class of the application. It is checked only if all other rules are met, and not
+ * for default values; a rule of a class is always checked.
  *
- * One that needs services is a {@see ServiceRule}.
+ * A rule that needs services is a {@see ServiceRule}.
  *
- * Its name in answers is its class's short name, "uniqueEmail" for `UniqueEmail`.
+ * Its name in responses is its class's short name, "uniqueEmail" for `UniqueEmail`.
  */
 interface Rule extends AnyRule
 {
     /**
-     * @param mixed $value of the parameter that has the attribute; the object itself where the class has it
-     * @param object $subject the object that the value is a part of
+     * @param mixed $value of the parameter with the attribute; the object itself if its class has the attribute
+     * @param object $subject the object that contains the value
      *
-     * @return string|null what is wrong, or null
+     * @return string|null the error message, or null
      */
     public function check(mixed $value, object $subject): ?string;
 }

@@ -7,17 +7,17 @@ namespace Surus\Schema;
 use Surus\Internal\Origin;
 
 /**
- * The second phase: rules written in PHP, of a class and of what is in it.
+ * The rules written in PHP of a class and of its properties, which are checked after all others.
  *
  * @internal
  */
 final class Rules
 {
     /**
-     * @param list<AnyRule> $own of the object itself
+     * @param list<AnyRule> $own rules of the object itself
      * @param list<array{string, int, \Closure(object): mixed, list<AnyRule>, ?self, list<AnyRule>}> $properties name in
-     *     input, number of the parameter, how its value is read, its rules, those of the objects in it, and those of
-     *     each element
+     *     input, number of the parameter, function that reads its value, its rules, those of the objects in it, and
+     *     those of each element
      */
     /** @var array<class-string, list<string>> the services of each rule that needs some */
     private static array $services = [];
@@ -49,7 +49,7 @@ final class Rules
 
     /**
      * @param class-string $class
-     * @param array<class-string, self> $known also those that are being made
+     * @param array<class-string, self> $known including unfinished ones
      */
     private static function make(string $class, array &$known): self
     {
@@ -98,7 +98,7 @@ final class Rules
         return $rules;
     }
 
-    /** What a rule asks for. */
+    /** Records the services that a rule needs. */
     private static function lookAt(AnyRule $rule): void
     {
         if (!$rule instanceof ServiceRule || isset(self::$services[$rule::class])) {
@@ -116,7 +116,7 @@ final class Rules
         self::$services[$rule::class] = $services;
     }
 
-    /** @return array<class-string, list<string>> the services that rules of this class, or within it, ask for, by rule */
+    /** @return array<class-string, list<string>> the services that rules of this class, or within it, need, by rule */
     public function services(): array
     {
         $found = [];
@@ -159,11 +159,11 @@ final class Rules
     }
 
     /**
-     * A JSON list of violations, or null. What the client has not sent is the developer's: nobody is asked about it.
+     * A JSON list of violations, or null. Default values are not checked: the developer has written them.
      *
-     * @param array<array-key, mixed> $defaults which parameters have their defaults, by number: true, and for an object
-     *     or an array with such an array of the same kind
-     * @param ?\Closure(string): mixed $services of the request
+     * @param array<array-key, mixed> $defaults which parameters have their defaults, by number: true; for an object or
+     *     an array that contains some, an array of the same kind
+     * @param ?\Closure(string): mixed $services finds the services of the request
      */
     public function check(object $object, array $defaults, ?\Closure $services = null): ?string
     {

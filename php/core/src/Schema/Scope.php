@@ -7,7 +7,7 @@ namespace Surus\Schema;
 use Surus\Internal\Tokens;
 
 /**
- * Where a doc comment stands: its names of classes mean what they would in the code there.
+ * The place of a doc comment: names of classes are resolved as in the code there.
  *
  * @internal
  */
@@ -16,7 +16,7 @@ final class Scope
     /** @var array<string, list<array{line: int, name: string, uses: array<string, string>}>> namespaces by file */
     private static array $files = [];
 
-    /** @param ?class-string $class what `self` is */
+    /** @param ?class-string $class the class named by `self` */
     private function __construct(
         public readonly ?string $class,
         private readonly string $file,
@@ -36,7 +36,7 @@ final class Scope
         return new self($class?->getName(), (string) $code->getFileName(), (int) $code->getStartLine());
     }
 
-    /** The class or enum that a name means; null if there is none. */
+    /** The class or enum that a name refers to; null if there is none. */
     public function resolve(string $name): ?string
     {
         $names = [ltrim($name, '\\')];
@@ -82,7 +82,7 @@ final class Scope
     {
         $found = [['line' => 0, 'name' => '', 'uses' => []]];
         $tokens = array_values(array_filter(\PhpToken::tokenize($source), static fn (\PhpToken $token): bool => !$token->isIgnorable()));
-        // Within braces of a namespace, but of nothing else, `use` imports.
+        // `use` is an import only at the top level, or directly within the braces of a namespace.
         $depth = 0;
         $top = 0;
         foreach ($tokens as $i => $token) {
@@ -101,7 +101,7 @@ final class Scope
     }
 
     /**
-     * `A\B`, `A\B as C`, `A\{B, C as D}`, with commas between them.
+     * `A\B`, `A\B as C`, `A\{B, C as D}`, separated by commas.
      *
      * @param list<\PhpToken> $tokens
      *

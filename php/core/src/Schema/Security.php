@@ -8,7 +8,7 @@ use Psr\Container\ContainerInterface;
 use Surus\BootError;
 
 /**
- * What credentials routes ask for, from the middleware around them.
+ * The credentials that routes require, determined from their middleware.
  *
  * @internal
  */
@@ -25,7 +25,7 @@ final class Security
      * @param list<callable|object|string> $middleware the outermost first
      *
      * @return array{security?: list<object>, unauthorized?: bool} OpenAPI's Security Requirement Objects, of which one is
-     *     enough, and whether requests may be refused
+     *     sufficient, and whether requests may be refused
      */
     public function of(array $middleware): array
     {
@@ -34,7 +34,7 @@ final class Security
         $refuses = false;
         $middleware = array_map($this->made(...), $middleware);
         foreach ($middleware as $one) {
-            // Not each session is somebody's who has logged in.
+            // A session alone does not mean that a user has logged in.
             if ($one instanceof SessionScheme && !self::has($middleware, UserOfSession::class)) {
                 continue;
             }
@@ -49,7 +49,7 @@ final class Security
         $security = match (true) {
             $required !== [] => [$required],
             $wantsUser || $optional === [] => $optional,
-            // An empty object: none is enough, too.
+            // An empty object: no credentials are sufficient, too.
             default => [[], ...$optional],
         };
 
@@ -57,7 +57,7 @@ final class Security
             + ($refuses || $wantsUser ? ['unauthorized' => true] : []);
     }
 
-    /** @param list<mixed> $middleware objects, or names of classes that nobody has made yet */
+    /** @param list<mixed> $middleware objects, or names of classes of which no object was made yet */
     private static function has(array $middleware, string $interface): bool
     {
         foreach ($middleware as $one) {
@@ -95,7 +95,7 @@ final class Security
         try {
             return $this->container->get($middleware);
         } catch (BootError) {
-            // The server says so where it needs it.
+            // The boot reports this error if the middleware is used.
             return $middleware;
         }
     }

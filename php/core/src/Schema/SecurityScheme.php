@@ -4,19 +4,19 @@ declare(strict_types=1);
 
 namespace Surus\Schema;
 
-/** A middleware that asks for credentials says so in documents: {@see OpenApi}. */
+/** A middleware that requires credentials, which it describes for documents: {@see OpenApi}. */
 interface SecurityScheme
 {
-    /** A name for it: `bearer`. */
+    /** The name of the scheme: `bearer`. */
     public function schemeName(): string;
 
     /**
      * How requests carry the credentials.
      *
-     * @return array<string, mixed> OpenAPI's Security Scheme Object, as `['type' => 'http', 'scheme' => 'bearer']`
+     * @return array<string, mixed> OpenAPI's Security Scheme Object, like `['type' => 'http', 'scheme' => 'bearer']`
      */
     public function securityScheme(): array;
 
-    /** True: requests without credentials go on, as nobody's. */
+    /** True: requests without credentials are allowed, without a user. */
     public function isOptional(): bool;
 }

@@ -5,8 +5,8 @@ declare(strict_types=1);
 namespace Surus\Schema;
 
 /**
- * A {@see Rule} that needs services: its method `check()` has parameters for them behind the value and the object that the
- * value is a part of. It returns what is wrong, or null.
+ * A {@see Rule} that needs services: its method `check()` has parameters for them after the value and the object that
+ * contains the value. It returns an error message, or null.
  *
  *     #[Attribute]
  *     final class FreeName implements ServiceRule
@@ -17,7 +17,7 @@ namespace Surus\Schema;
  *         }
  *     }
  *
- * Services are those that a handler of the same request gets.
+ * It gets the same services as a handler of the request.
  */
 interface ServiceRule extends AnyRule
 {

@@ -4,7 +4,7 @@ declare(strict_types=1);
 
 namespace Surus\Schema;
 
-/** Credentials that say nothing by themselves, as a session's: they count where a {@see UserOfSession} looks for somebody in them. */
+/** Credentials that alone identify no user, like a session's: they count only with a {@see UserOfSession}. */
 interface SessionScheme extends SecurityScheme
 {
 }

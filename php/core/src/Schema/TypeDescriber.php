@@ -7,13 +7,13 @@ namespace Surus\Schema;
 use Surus\Http\UploadedFile;
 
 /**
- * Types of parameters, and their attributes, as the schema compiler reads them.
+ * Describes types of parameters, and their attributes, for the schema compiler.
  *
  * @internal
  */
 final class TypeDescriber
 {
-    /** @param \Closure(class-string): int $index of classes that types refer to */
+    /** @param \Closure(class-string): int $index returns the number of a class that a type refers to */
     public function __construct(private readonly \Closure $index)
     {
     }
@@ -40,7 +40,7 @@ final class TypeDescriber
         return $type;
     }
 
-    /** What may be undefined is so where nothing is sent. */
+    /** Checks that a parameter which may be Undefined has this as its default. */
     private function checkUndefined(\ReflectionParameter $parameter): void
     {
         $type = $parameter->getType();

@@ -5,7 +5,7 @@ declare(strict_types=1);
 namespace Surus\Schema;
 
 /**
- * JSON Schema of what handlers return: of types as signatures and doc comments write them.
+ * JSON Schema of handlers' results, from types in signatures and doc comments.
  *
  * @internal
  */
@@ -26,7 +26,7 @@ final class TypeSchemas
         return $this->schemas;
     }
 
-    /** The name of a class that input describes is not for what handlers return. */
+    /** Reserves the name of an input class, so that schemas of results do not use it. */
     public function reserve(string $class): void
     {
         $this->reserved[$class] = true;
@@ -39,7 +39,7 @@ final class TypeSchemas
     }
 
     /**
-     * @param ?Scope $scope where names of classes are resolved
+     * @param ?Scope $scope resolves names of classes
      *
      * @return array<string, mixed>
      */
@@ -64,7 +64,7 @@ final class TypeSchemas
         if (!isset($this->names[$name])) {
             $title = Titles::of($class);
             $this->names[$name] = isset($this->reserved[$name]) && !$class->isEnum() ? "{$title}Output" : $title;
-            // Holds the place while the class refers to itself.
+            // Reserves the name while the class refers to itself.
             $this->schemas[$this->names[$name]] = [];
             $this->schemas[$this->names[$name]] = $class->isEnum() ? $this->ofEnum($name) : $this->ofObject($class);
         }
@@ -84,7 +84,7 @@ final class TypeSchemas
     }
 
     /**
-     * What `json_encode` makes of it: public properties, or what its jsonSerialize() says that it returns.
+     * The result of `json_encode`: public properties, or the return type of its jsonSerialize().
      *
      * @param \ReflectionClass<object> $class
      *

@@ -5,18 +5,18 @@ declare(strict_types=1);
 namespace Surus\Schema;
 
 /**
- * The value of what a client has not sent, where null is a value of its own: for PATCH.
+ * The value of a field that a client has not sent, if null has another meaning: for PATCH.
  *
  *     public readonly string|null|Undefined $phone = Undefined::Value
  *
- * It is never sent itself, and no rule is asked about it.
+ * Clients cannot send it, and no rule is checked for it.
  */
 enum Undefined
 {
     case Value;
 
     /**
-     * What the client has sent of an object.
+     * The properties of an object that the client has sent.
      *
      * @return array<string, mixed> its public properties by name, without those that are undefined
      */

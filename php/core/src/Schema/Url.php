@@ -4,7 +4,7 @@ declare(strict_types=1);
 
 namespace Surus\Schema;
 
-/** An absolute URL of one of these schemes: http and https without any. */
+/** An absolute URL with one of these schemes; by default http and https. */
 #[\Attribute(\Attribute::TARGET_PARAMETER | \Attribute::TARGET_PROPERTY)]
 final class Url extends Constraint
 {

@@ -4,7 +4,7 @@ declare(strict_types=1);
 
 namespace Surus\Schema;
 
-/** A middleware that takes the user from what a {@see SessionScheme} in front of it has read. */
+/** A middleware that gets the user from the session which an outer {@see SessionScheme} has read. */
 interface UserOfSession
 {
 }

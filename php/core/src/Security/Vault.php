@@ -10,21 +10,21 @@ use Surus\Http\Request;
 /**
  * Signs and encrypts text with secret keys, for cookies and links.
  *
- * The first key is used, the others are still accepted: that is how keys are changed. What was made for one purpose is
- * nothing for another one.
+ * The first key is used, the others are still accepted, so that keys can be changed. A text that was made for one
+ * purpose is invalid for another one.
  */
 final class Vault
 {
     /** @var non-empty-list<string> 32 bytes each */
     private readonly array $keys;
 
-    /** @var non-empty-list<string> other ones for encryption than for signatures */
+    /** @var non-empty-list<string> keys for encryption, different from those for signatures */
     private readonly array $encryption;
 
     /**
      * @param string ...$secrets at least 16 bytes each, from a random source: `surus new` writes one
      *
-     * @throws \InvalidArgumentException for a secret that is none
+     * @throws \InvalidArgumentException for a secret that is too short
      */
     public function __construct(#[\SensitiveParameter] string $secret, #[\SensitiveParameter] string ...$secrets)
     {
@@ -39,13 +39,13 @@ final class Vault
         $this->encryption = array_map(static fn (string $key): string => hash_hmac('sha256', 'encryption', $key, true), $keys);
     }
 
-    /** The text with a signature; anybody can read it. */
+    /** The text with a signature; the text itself is readable. */
     public function sign(string $text, string $purpose): string
     {
         return self::encode($text) . '.' . self::encode($this->mac($this->keys[0], $text, $purpose));
     }
 
-    /** The text if it was signed here for this purpose, else null. */
+    /** The text if it was signed with one of the keys for this purpose, otherwise null. */
     public function verify(string $signed, string $purpose): ?string
     {
         [$text, $mac] = array_map(self::decode(...), explode('.', $signed, 2) + [1 => '']);
@@ -61,7 +61,7 @@ final class Vault
         return null;
     }
 
-    /** The text, unreadable (XChaCha20-Poly1305). */
+    /** The encrypted text (XChaCha20-Poly1305). */
     public function encrypt(#[\SensitiveParameter] string $text, string $purpose): string
     {
         $nonce = random_bytes(SODIUM_CRYPTO_AEAD_XCHACHA20POLY1305_IETF_NPUBBYTES);
@@ -69,7 +69,7 @@ final class Vault
         return self::encode($nonce . sodium_crypto_aead_xchacha20poly1305_ietf_encrypt($text, $purpose, $nonce, $this->encryption[0]));
     }
 
-    /** The text if it was encrypted here for this purpose and is unchanged, else null. */
+    /** The text if it was encrypted with one of the keys for this purpose and is unchanged, otherwise null. */
     public function decrypt(string $encrypted, string $purpose): ?string
     {
         $bytes = self::decode($encrypted);
@@ -99,13 +99,13 @@ final class Vault
         return self::with($cookie, $this->encrypt($cookie->value, "cookie $cookie->name"));
     }
 
-    /** The value of a signed cookie; null if there is none that was signed here. */
+    /** The value of a signed cookie; null if there is none with a valid signature. */
     public function signedCookie(Request $request, string $name): ?string
     {
         return $this->verify($request->cookie($name) ?? '', "cookie $name");
     }
 
-    /** The value of an encrypted cookie; null if there is none that was encrypted here. */
+    /** The value of an encrypted cookie; null if there is none that can be decrypted. */
     public function encryptedCookie(Request $request, string $name): ?string
     {
         return $this->decrypt($request->cookie($name) ?? '', "cookie $name");
@@ -117,7 +117,7 @@ final class Vault
         return sodium_bin2base64($bytes, SODIUM_BASE64_VARIANT_URLSAFE_NO_PADDING);
     }
 
-    /** Null if it is not what encode() makes. */
+    /** Null if the text is not a result of encode(). */
     public static function decode(string $text): ?string
     {
         try {

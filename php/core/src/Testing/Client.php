@@ -7,11 +7,11 @@ namespace Surus\Testing;
 use Surus\App;
 
 /**
- * A client for tests: it keeps cookies, follows nothing, and says what it expected.
+ * A client for tests: it keeps cookies, follows no redirects, and reports failed assertions with the response.
  *
- * `Client::of($app)` calls an application in this process, in a script that `surus php` runs: what stands in for a service
- * is declared before, what a handler has changed can be looked at afterwards. `Client::serve($path)` starts a server,
- * `new Client($url)` talks to one.
+ * `Client::of($app)` calls an application in this process, in a script that `surus php` runs: a test can declare
+ * replacements of services before, and check what a handler has changed afterwards. `Client::serve($path)` starts a
+ * server, `new Client($url)` uses a running one.
  */
 final class Client
 {
@@ -28,7 +28,7 @@ final class Client
     }
 
     /**
-     * For an application in this process. Its routes are those that it has now.
+     * A client of an application in this process, with the routes that it has now.
      *
      * @throws \Surus\BootError if it would not boot
      */
@@ -38,9 +38,9 @@ final class Client
     }
 
     /**
-     * Starts a server for an application; it ends with the client.
+     * Starts a server for an application; it is stopped together with the client.
      *
-     * @param string $path what `surus serve` takes
+     * @param string $path as for `surus serve`
      */
     public static function serve(string $path, ?string $binary = null): self
     {
@@ -110,7 +110,7 @@ final class Client
         return $this->understand("$method $path", $status, $head, $content);
     }
 
-    /** How many assertions on responses have held. */
+    /** The number of assertions on responses that have succeeded. */
     public function assertions(): int
     {
         return $this->assertions;

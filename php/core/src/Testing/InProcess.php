@@ -8,7 +8,7 @@ use Surus\App;
 use Surus\Internal\InProcess as Native;
 
 /**
- * To an application in this script.
+ * Sends requests to an application in this script.
  *
  * @internal
  */

@@ -5,19 +5,19 @@ declare(strict_types=1);
 namespace Surus\Testing;
 
 /**
- * To a server, which may be the client's own.
+ * Sends requests to a server, which may be started by the client.
  *
  * @internal
  */
 final class OverHttp implements Transport
 {
-    /** @param resource|null $process the server, if it ends with the client */
+    /** @param resource|null $process the server, if it is stopped together with the client */
     public function __construct(private readonly string $base, private $process = null)
     {
     }
 
     /**
-     * A server of its own, on a free port of this machine.
+     * Starts a server on a free port of this machine.
      *
      * @throws \RuntimeException if it does not start, or the application does not boot
      */
@@ -26,13 +26,13 @@ final class OverHttp implements Transport
         $socket = stream_socket_server('tcp://127.0.0.1:0') ?: throw new \RuntimeException('There is no free port');
         $address = (string) stream_socket_get_name($socket, false);
         fclose($socket);
-        // The application has the environment of its test.
+        // The application gets the environment of its test.
         $environment = getenv() + ['SURUS_CLEAR_ENV' => 'false'];
         $process = proc_open([$binary, 'serve', $path, '--workers', '1', '--listen', $address], [1 => ['pipe', 'w']], $pipes, null, $environment);
         if ($process === false) {
             throw new \RuntimeException("$binary does not start");
         }
-        // It says that it is ready, or ends.
+        // The server reports that it is ready, or exits.
         do {
             $line = fgets($pipes[1]);
         } while ($line !== false && !str_starts_with($line, 'surus ready'));

@@ -6,7 +6,7 @@ namespace Surus\Testing;
 
 use PHPUnit\Framework\Assert;
 
-/** What came back; an assertion that does not hold throws, with the response in its message. */
+/** A response in a test; an assertion that fails throws, with the response in its message. */
 final class TestResponse
 {
     /** @param array<string, list<string>> $headers under lower-case names */
@@ -19,7 +19,7 @@ final class TestResponse
     ) {
     }
 
-    /** The status is this. */
+    /** The response has this status. */
     public function assertStatus(int $status): self
     {
         return $this->assert($this->status === $status, "the status is not $status");
@@ -33,19 +33,19 @@ final class TestResponse
         return $this->assert($value === null ? $found !== [] : in_array($value, $found, true), "the header $name is not " . ($value ?? 'there'));
     }
 
-    /** The body has this text in it, to the letter. */
+    /** The body contains exactly this text. */
     public function assertSee(string $text): self
     {
         return $this->assert(str_contains($this->body, $text), "the body has no \"$text\"");
     }
 
-    /** The body is this JSON, whatever the order of its members. */
+    /** The body is this JSON, independent of the order of its members. */
     public function assertJson(mixed $expected): self
     {
         return $this->assert($this->json() == $expected, 'the body is not ' . json_encode($expected));
     }
 
-    /** @throws \JsonException if the body is no JSON */
+    /** @throws \JsonException if the body is not JSON */
     public function json(): mixed
     {
         return json_decode($this->body, true, 512, JSON_THROW_ON_ERROR);
@@ -55,7 +55,7 @@ final class TestResponse
     {
         $text = "$this->what: $why\n$this->status\n" . substr($this->body, 0, 2000);
         if (class_exists(Assert::class, false)) {
-            // PHPUnit counts.
+            // So that PHPUnit counts it.
             Assert::assertTrue($holds, $text);
         } elseif (!$holds) {
             throw new \AssertionError($text);
