@@ -258,7 +258,11 @@ fn careful_browsers() {
         plain.header("content-security-policy"),
         Some(policy.as_str())
     );
-    let secure = ask(&server, "GET /headers", &["X-Forwarded-Proto: https"]);
+    let proxied = Surus::serve(&fixture("middleware/app.php"))
+        .argument("--set")
+        .argument("trusted_proxies=127.0.0.1")
+        .start();
+    let secure = ask(&proxied, "GET /headers", &["X-Forwarded-Proto: https"]);
     assert_eq!(
         secure.header("strict-transport-security"),
         Some("max-age=31536000")

@@ -186,7 +186,7 @@ namespace Surus\Internal {
         {
         }
 
-        /** The address of whoever opened the connection: a proxy's, if there is one in front. */
+        /** The client's address; behind a proxy that of the proxy, unless the server's `trusted_proxies` names it. */
         public function ip(): string
         {
         }

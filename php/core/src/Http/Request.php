@@ -24,9 +24,6 @@ final class Request extends NativeRequest
     /** @var array{array<array-key, mixed>, array<array-key, mixed>}|null */
     private ?array $upload = null;
 
-    /** @var array{ip?: string, host?: string, scheme?: string} values from a trusted proxy */
-    private array $forwarded = [];
-
     /**
      * A value of a form, urlencoded or multipart; without a name, all values. Waits for the body.
      *
@@ -109,7 +106,7 @@ final class Request extends NativeRequest
     /** Host name and port, as the client sees them; "" if the client has sent none, or an invalid value. */
     public function host(): string
     {
-        $host = strtolower($this->forwarded['host'] ?? (string) $this->header('host', ''));
+        $host = strtolower((string) $this->header('host', ''));
 
         return preg_match('/^(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?$/D', $host) === 1 ? $host : '';
     }
@@ -117,7 +114,7 @@ final class Request extends NativeRequest
     /** @return 'http'|'https' as the client sees it */
     public function scheme(): string
     {
-        return ($this->forwarded['scheme'] ?? ($this->server('HTTPS') === 'on' ? 'https' : 'http')) === 'https' ? 'https' : 'http';
+        return $this->server('HTTPS') === 'on' ? 'https' : 'http';
     }
 
     /** Whether the client uses HTTPS. */
@@ -130,12 +127,6 @@ final class Request extends NativeRequest
     public function url(): string
     {
         return $this->scheme() . '://' . $this->host() . $this->uri();
-    }
-
-    /** The client's address; behind a proxy only with the server's `trusted_proxies` or {@see \Surus\Middleware\TrustedProxies}. */
-    public function ip(): string
-    {
-        return $this->forwarded['ip'] ?? parent::ip();
     }
 
     /** The token of `Authorization: Bearer`. */
@@ -190,16 +181,6 @@ final class Request extends NativeRequest
         while (($block = $this->read(65536)) !== '') {
             yield $block;
         }
-    }
-
-    /**
-     * @internal for the middleware that knows the proxies
-     *
-     * @param array{ip?: string, host?: string, scheme?: string} $values
-     */
-    public function forwarded(array $values): void
-    {
-        $this->forwarded = $values;
     }
 
     private function joined(string $name): ?string
