@@ -1,6 +1,9 @@
 //! `surus php` takes what php-cli takes: each command line here has the output and the exit code that PHP's own has.
 #![forbid(unsafe_code)]
 
+#[path = "command_line/doctor.rs"]
+mod doctor;
+
 use std::fs;
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;

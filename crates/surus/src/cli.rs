@@ -31,6 +31,9 @@ pub(crate) enum Command {
     /// Print the OpenAPI document of an application
     #[command(after_help = OPENAPI_HELP)]
     Openapi(ServeArgs),
+    /// Look for what requests of an application leave to each other in coroutine mode
+    #[command(after_help = DOCTOR_HELP)]
+    Doctor(DoctorArgs),
     /// Write the Surus classes as files, for editors and PHPStan
     #[command(after_help = STUBS_HELP)]
     Stubs(StubsArgs),
@@ -88,6 +91,17 @@ pub(crate) struct ServeArgs {
     /// For development: show errors to the client, and reload when code changes
     #[arg(long)]
     pub(crate) dev: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct DoctorArgs {
+    /// A script or a folder, as for `surus serve`
+    #[arg(default_value = ".")]
+    pub(crate) path: PathBuf,
+
+    /// Requests to try, as "GET /users/7" [default: each GET route without parameters]
+    #[arg(value_name = "REQUEST")]
+    pub(crate) requests: Vec<String>,
 }
 
 #[derive(Args, Debug)]
@@ -200,6 +214,13 @@ const ROUTES_HELP: &str = "\
 Takes the arguments of `surus serve`, boots the application once and serves nothing.
 
 Exit codes: 0 done, 1 the application failed to boot or has no routes, 2 wrong usage or configuration.";
+
+const DOCTOR_HELP: &str = "\
+Boots the application and sends each request three times, as three clients. Reports what these leave in static properties, \
+globals and shared services, connections that are kept there, and what grows. The requests are real: use a test database.
+
+Exit codes: 0 nothing is wrong, 1 the application failed to boot, or requests would see each other's data or share \
+connections, 2 wrong usage or configuration.";
 
 const NEW_HELP: &str = "\
 Then run it with `surus serve FOLDER --dev`.

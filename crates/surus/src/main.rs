@@ -26,6 +26,7 @@ mod config;
 mod control;
 mod describe;
 mod dev;
+mod doctor;
 mod environment;
 mod event_loop;
 mod inspect;
@@ -112,6 +113,7 @@ fn main() -> ExitCode {
             Ok(config) => describe::openapi(&config),
             Err(error) => misconfigured(&error),
         },
+        Command::Doctor(arguments) => doctor::run(arguments),
         Command::Stubs(arguments) => stubs::run(&arguments),
         Command::Php(arguments) => php::run(arguments.args),
         Command::Reload(arguments) => control::reload(&arguments),

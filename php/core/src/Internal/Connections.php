@@ -34,6 +34,14 @@ final class Connections
         return self::search($class, '', self::DEPTH, $seen);
     }
 
+    /** The same for an object that is one itself: "a PDO". */
+    public static function ofObject(object $object): ?string
+    {
+        $kind = self::kind($object::class);
+
+        return $kind === null ? null : self::a($kind);
+    }
+
     /** The same for an object, by the values of its properties. */
     public static function of(mixed $value): ?string
     {
