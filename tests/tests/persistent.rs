@@ -1,6 +1,8 @@
 //! A persistent connection is clean for its next user, and one that is dead is not handed out.
 #![forbid(unsafe_code)]
 
+#[path = "persistent/many.rs"]
+mod many;
 #[path = "persistent/pool.rs"]
 mod pool;
 #[path = "persistent/unread.rs"]
@@ -30,8 +32,8 @@ struct Site {
 impl Site {
     fn new(mode: Mode, driver: &str) -> Self {
         let port = match driver {
-            "pdo_pgsql" | "pgsql" | "unread" => Postgres::shared().port(),
-            "redis" | "stream" => Redis::shared().port(),
+            "pdo_pgsql" | "pgsql" | "unread" | "many" => Postgres::shared().port(),
+            "redis" | "redis_many" | "stream" => Redis::shared().port(),
             "memcached" => Memcached::shared().port(),
             _ => MariaDb::shared().port(),
         };
@@ -230,6 +232,8 @@ modes! {
     redis_is_clean: |mode| check(mode, "redis", "", true, &clean_redis());
     redis_has_no_transaction: |mode| check(mode, "redis", "begin", true, &clean_redis());
     redis_killed_is_replaced: |mode| killed_are_replaced(mode, "redis");
+    many_of_a_process_are_clean: |mode| many::of_one_process(mode);
+    many_of_a_request_are_clean: |mode| many::of_one_request(mode);
     memcached_gives_nobody_the_answer_of_another: |mode| {
         let site = Site::new(mode, "memcached");
         for round in 0..5 {

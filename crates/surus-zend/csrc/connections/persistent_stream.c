@@ -60,19 +60,19 @@ static bool has_answers(php_stream *stream)
 
 static void close_stale(void)
 {
-	surus_kept kept[SURUS_MAX_KEPT];
-	size_t count = surus_kept_of(php_file_le_pstream(), kept, SURUS_MAX_KEPT);
-	for (size_t i = 0; i < count; i++) {
-		php_stream *stream = kept[i].resource->ptr;
+	surus_kept_list kept = surus_kept_of(php_file_le_pstream());
+	for (size_t i = 0; i < kept.count; i++) {
+		php_stream *stream = kept.entries[i].resource->ptr;
 		/* phpredis' pool refers to its streams, and would not notice their end. */
-		bool is_redis = zend_string_starts_with_literal(kept[i].key, "phpredis");
+		bool is_redis = zend_string_starts_with_literal(kept.entries[i].key, "phpredis");
 		if (!is_redis && !is_in_use(stream) && (is_asked(stream) || has_answers(stream))) {
 			forget(stream);
-			surus_kept_close(&kept[i]);
+			surus_kept_close(&kept.entries[i]);
 		} else if (!is_in_use(stream)) {
 			leave_question(stream);
 		}
 	}
+	surus_kept_free(&kept);
 }
 
 #define AROUND(name, class_name, function)                             \

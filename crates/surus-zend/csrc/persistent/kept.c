@@ -90,17 +90,45 @@ bool surus_kept_was_used(const surus_task *task, const void *handle)
 	return used->count > SURUS_USED_HANDLES; /* more than are noted: all of them */
 }
 
-size_t surus_kept_of(int type, surus_kept *to, size_t max)
+static bool is_of(const zend_string *key, const zend_resource *resource, int type)
 {
-	size_t count = 0;
+	return key && type && resource->type == type && !zend_string_starts_with_cstr(key, ADOPTED, sizeof ADOPTED - 1);
+}
+
+surus_kept_list surus_kept_of(int type)
+{
+	surus_kept_list list = {NULL, 0};
+	uint32_t room = type ? zend_hash_num_elements(&EG(persistent_list)) : 0;
+	if (room == 0) {
+		return list;
+	}
+	list.entries = safe_pemalloc(room, sizeof *list.entries, 0, true);
 	zend_string *key;
 	zend_resource *resource;
 	ZEND_HASH_FOREACH_STR_KEY_PTR(&EG(persistent_list), key, resource) {
-		if (key && type && resource->type == type && count < max && !zend_string_starts_with_cstr(key, ADOPTED, sizeof ADOPTED - 1)) {
-			to[count++] = (surus_kept){key, resource};
+		if (is_of(key, resource, type)) {
+			list.entries[list.count++] = (surus_kept){.key = key, .resource = resource};
 		}
 	} ZEND_HASH_FOREACH_END();
-	return count;
+	return list;
+}
+
+void surus_kept_free(surus_kept_list *list)
+{
+	pefree(list->entries, true);
+	*list = (surus_kept_list){NULL, 0};
+}
+
+bool surus_kept_has(int type, const void *handle)
+{
+	zend_string *key;
+	zend_resource *resource;
+	ZEND_HASH_FOREACH_STR_KEY_PTR(&EG(persistent_list), key, resource) {
+		if (resource->ptr == handle && is_of(key, resource, type)) {
+			return true;
+		}
+	} ZEND_HASH_FOREACH_END();
+	return false;
 }
 
 void surus_kept_close(const surus_kept *kept)

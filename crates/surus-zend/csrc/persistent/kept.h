@@ -8,11 +8,18 @@
 typedef struct {
 	zend_string *key;
 	zend_resource *resource;
+	bool is_clean; /* so far: for a reset of several steps */
 } surus_kept;
 
-/* Copies up to `max` entries of this type into `to`; the list may change afterwards. */
-size_t surus_kept_of(int type, surus_kept *to, size_t max);
-#define SURUS_MAX_KEPT 32
+typedef struct {
+	surus_kept *entries;
+	size_t count;
+} surus_kept_list;
+
+/* Copies all entries of this type; the list of PHP may change afterwards. */
+surus_kept_list surus_kept_of(int type);
+void surus_kept_free(surus_kept_list *list);
+bool surus_kept_has(int type, const void *handle);
 /* The time that a server may take to answer after the request has ended, in milliseconds. */
 #define SURUS_PATIENCE_MS 2000
 /* Closes the connection, which nobody uses. */

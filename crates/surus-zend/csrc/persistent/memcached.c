@@ -131,14 +131,7 @@ static zif_handler real_construct, real_session_start;
 
 static bool is_kept(const void *client)
 {
-	surus_kept kept[SURUS_MAX_KEPT];
-	size_t count = surus_kept_of(client_type, kept, SURUS_MAX_KEPT);
-	for (size_t i = 0; i < count; i++) {
-		if (kept[i].resource->ptr == client) {
-			return true;
-		}
-	}
-	return false;
+	return surus_kept_has(client_type, client);
 }
 
 static ZEND_NAMED_FUNCTION(around_construct)
@@ -155,11 +148,11 @@ static ZEND_NAMED_FUNCTION(around_construct)
 
 static ZEND_NAMED_FUNCTION(around_session_start)
 {
-	surus_kept kept[SURUS_MAX_KEPT];
-	size_t count = surus_kept_of(session_type, kept, SURUS_MAX_KEPT);
-	for (size_t i = 0; i < count && load(); i++) {
-		close_ended(kept[i].resource->ptr);
+	surus_kept_list kept = surus_kept_of(session_type);
+	for (size_t i = 0; i < kept.count && load(); i++) {
+		close_ended(kept.entries[i].resource->ptr);
 	}
+	surus_kept_free(&kept);
 	real_session_start(INTERNAL_FUNCTION_PARAM_PASSTHRU);
 }
 
@@ -177,28 +170,28 @@ void surus_memcached_start(void)
 
 void surus_memcached_clean(surus_task *task)
 {
-	surus_kept kept[SURUS_MAX_KEPT];
-	size_t count = load() ? surus_kept_of(client_type, kept, SURUS_MAX_KEPT) : 0;
-	for (size_t i = 0; i < count; i++) {
-		void *client = kept[i].resource->ptr;
+	surus_kept_list kept = surus_kept_of(load() ? client_type : 0);
+	for (size_t i = 0; i < kept.count; i++) {
+		void *client = kept.entries[i].resource->ptr;
 		if (!surus_kept_was_used(task, client)) {
 			continue;
 		}
 		bool lives = has_object(client), was_cut = task->cancel != SURUS_CANCEL_NONE;
 		if (was_cut && !lives) {
-			surus_kept_close(&kept[i]); /* its user adds the servers of a new one */
+			surus_kept_close(&kept.entries[i]); /* its user adds the servers of a new one */
 		} else if (was_cut || (!lives && is_owed_answers(client))) {
 			close_connections(client);
 		}
 	}
+	surus_kept_free(&kept);
 }
 
 /* For sessions in memcached, with memcached.sess_persistent. */
 void surus_memcached_close_sessions(void)
 {
-	surus_kept kept[SURUS_MAX_KEPT];
-	size_t count = surus_kept_of(session_type, kept, SURUS_MAX_KEPT);
-	for (size_t i = 0; i < count; i++) {
-		surus_kept_close(&kept[i]);
+	surus_kept_list kept = surus_kept_of(session_type);
+	for (size_t i = 0; i < kept.count; i++) {
+		surus_kept_close(&kept.entries[i]);
 	}
+	surus_kept_free(&kept);
 }

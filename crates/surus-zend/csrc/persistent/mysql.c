@@ -219,10 +219,9 @@ bool surus_mysqli_reset(zend_object *object)
 void surus_mysqli_clean(surus_task *task)
 {
 	(void)task;
-	surus_kept kept[SURUS_MAX_KEPT];
-	size_t count = surus_kept_of(kind.type, kept, SURUS_MAX_KEPT);
-	for (size_t i = 0; i < count; i++) {
-		mysqli_plist_entry *pool = kept[i].resource->ptr;
+	surus_kept_list kept = surus_kept_of(kind.type);
+	for (size_t i = 0; i < kept.count; i++) {
+		mysqli_plist_entry *pool = kept.entries[i].resource->ptr;
 		for (int n = 0; n < pool->free_links.top; n++) {
 			MYSQLND *link = pool->free_links.elements[n];
 			if (surus_is_mysqlnd(link) && link->data && !reset_session(link->data)) {
@@ -231,4 +230,5 @@ void surus_mysqli_clean(surus_task *task)
 			}
 		}
 	}
+	surus_kept_free(&kept);
 }

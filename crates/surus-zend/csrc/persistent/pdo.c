@@ -73,15 +73,15 @@ static bool name_of(const zend_execute_data *execute_data, const zval *option, s
 /* Closes dead connections. PDO asks libpq, which does not know of the end before it has read all input. */
 static void check_idle(void)
 {
-	surus_kept kept[SURUS_MAX_KEPT];
-	size_t count = surus_kept_of(kind.type, kept, SURUS_MAX_KEPT);
-	for (size_t i = 0; i < count; i++) {
-		pdo_dbh_t *dbh = kept[i].resource->ptr;
+	surus_kept_list kept = surus_kept_of(kind.type);
+	for (size_t i = 0; i < kept.count; i++) {
+		pdo_dbh_t *dbh = kept.entries[i].resource->ptr;
 		PGconn *connection = libpq_of(dbh);
 		if (connection && is_idle(dbh) && !surus_libpq_is_alive(connection)) {
-			surus_kept_close(&kept[i]);
+			surus_kept_close(&kept.entries[i]);
 		}
 	}
+	surus_kept_free(&kept);
 }
 
 static void note_use(zend_object *object)
@@ -189,52 +189,58 @@ static bool is_in_memory(const pdo_dbh_t *dbh)
 
 /* Objects that refer to each other (an entity manager and its parts) are freed by the collector of cycles. Without a
  * collection here, the next requests would open many new connections before it runs. */
-static void collect_users(surus_task *task, const surus_kept *kept, size_t count)
+static void collect_users(const surus_task *task)
 {
-	for (size_t i = 0; i < count; i++) {
-		if (surus_kept_was_used(task, kept[i].resource->ptr) && !is_idle(kept[i].resource->ptr)) {
-			zend_gc_collect_cycles();
-			return;
-		}
+	surus_kept_list kept = surus_kept_of(kind.type);
+	bool is_held = false;
+	for (size_t i = 0; i < kept.count; i++) {
+		const void *handle = kept.entries[i].resource->ptr;
+		is_held = is_held || (surus_kept_was_used(task, handle) && !is_idle(handle));
+	}
+	surus_kept_free(&kept);
+	if (is_held) {
+		zend_gc_collect_cycles();
 	}
 }
 
 /* Begins all resets before it waits for the first one. */
 void surus_pdo_clean(surus_task *task)
 {
-	surus_kept kept[SURUS_MAX_KEPT];
-	bool clean[SURUS_MAX_KEPT];
-	size_t count = surus_kept_of(kind.type, kept, SURUS_MAX_KEPT), used = 0;
-	collect_users(task, kept, count);
+	collect_users(task);
+	surus_kept_list kept = surus_kept_of(kind.type);
+	size_t used = 0;
 	surus_kept_sweep(kind.type, is_idle_handle);
-	for (size_t i = 0; i < count; i++) {
-		pdo_dbh_t *dbh = kept[i].resource->ptr;
+	for (size_t i = 0; i < kept.count; i++) {
+		surus_kept one = kept.entries[i];
+		pdo_dbh_t *dbh = one.resource->ptr;
 		if (!surus_kept_was_used(task, dbh)) {
 			continue;
 		}
 		if (!is_idle(dbh)) {
-			surus_kept_adopt(&kept[i]);
+			surus_kept_adopt(&one);
 			continue;
 		}
 		PGconn *connection = libpq_of(dbh);
-		clean[used] = connection ? surus_libpq_reset_begin(connection) : true;
-		kept[used++] = kept[i];
+		one.is_clean = connection ? surus_libpq_reset_begin(connection) : true;
+		kept.entries[used++] = one;
 	}
 	for (size_t i = 0; i < used; i++) {
-		pdo_dbh_t *dbh = kept[i].resource->ptr;
+		surus_kept one = kept.entries[i];
+		pdo_dbh_t *dbh = one.resource->ptr;
 		PGconn *connection = libpq_of(dbh);
 		void *mysqlnd = mysqlnd_of(dbh);
 		if (connection) {
-			clean[i] = clean[i] && surus_libpq_reset_end(connection);
+			one.is_clean = one.is_clean && surus_libpq_reset_end(connection);
 		} else {
-			clean[i] = mysqlnd ? surus_mysqlnd_reset(mysqlnd, dbh->username, dbh->password) : is_in_memory(dbh);
+			one.is_clean = mysqlnd ? surus_mysqlnd_reset(mysqlnd, dbh->username, dbh->password) : is_in_memory(dbh);
 		}
-		if (clean[i]) {
+		if (one.is_clean) {
 			forget_attributes(dbh);
 		} else {
-			surus_kept_close(&kept[i]);
+			surus_kept_close(&one);
 		}
 	}
+	surus_kept_free(&kept);
 }
 
 /* ---- for pools of the application ---- */

@@ -171,24 +171,12 @@ static void watch_free(const zend_object *object)
 	}
 }
 
-static bool is_kept(const void *connection)
-{
-	surus_kept kept[SURUS_MAX_KEPT];
-	size_t count = surus_kept_of(kind.type, kept, SURUS_MAX_KEPT);
-	for (size_t i = 0; i < count; i++) {
-		if (kept[i].resource->ptr == connection) {
-			return true;
-		}
-	}
-	return false;
-}
-
-static void note_link(const zend_object *object, const surus_kept *before, size_t count)
+static void note_link(const zend_object *object, const surus_kept_list *before)
 {
 	const void *handle = handle_of(object);
 	const void *connection = *(const void *const *)handle;
 	/* It must be in the list: this verifies the layout each time. */
-	if (!connection || !is_kept(connection) || !surus_libpq_load()) {
+	if (!connection || !surus_kept_has(kind.type, connection) || !surus_libpq_load()) {
 		return;
 	}
 	notices *known = notices_of(connection, true);
@@ -196,8 +184,8 @@ static void note_link(const zend_object *object, const surus_kept *before, size_
 		return;
 	}
 	bool is_new = true;
-	for (size_t i = 0; i < count; i++) {
-		is_new = is_new && before[i].resource->ptr != connection;
+	for (size_t i = 0; i < before->count; i++) {
+		is_new = is_new && before->entries[i].resource->ptr != connection;
 	}
 	known->objects = is_new ? 1 : known->objects + 1;
 	known->target = handle;
@@ -215,23 +203,23 @@ static ZEND_NAMED_FUNCTION(around_pconnect)
 		surus_pool_timeout(NULL);
 		RETURN_FALSE;
 	}
-	surus_kept before[SURUS_MAX_KEPT];
-	size_t count = surus_kept_of(kind.type, before, SURUS_MAX_KEPT);
-	for (size_t i = 0; i < count; i++) {
-		const notices *known = notices_of(before[i].resource->ptr, false);
+	surus_kept_list before = surus_kept_of(kind.type);
+	for (size_t i = 0; i < before.count; i++) {
+		const notices *known = notices_of(before.entries[i].resource->ptr, false);
 		if (!known || !known->objects) {
 			/* If it is dead, libpq now knows, and pg_pconnect() connects it again. */
-			surus_libpq_is_alive(before[i].resource->ptr);
+			surus_libpq_is_alive(before.entries[i].resource->ptr);
 		}
 	}
 	real_pconnect(INTERNAL_FUNCTION_PARAM_PASSTHRU);
 	if (Z_TYPE_P(return_value) == IS_OBJECT) {
 		watch_free(Z_OBJ_P(return_value));
-		note_link(Z_OBJ_P(return_value), before, count);
+		note_link(Z_OBJ_P(return_value), &before);
 		if (pooled && connection_of(Z_OBJ_P(return_value))) {
 			surus_pool_entered(&name, connection_of(Z_OBJ_P(return_value)));
 		}
 	}
+	surus_kept_free(&before);
 }
 
 static zif_handler real_connect;
@@ -309,25 +297,27 @@ static bool has_no_object(void *connection)
 
 void surus_pgsql_clean(surus_task *task)
 {
-	surus_kept kept[SURUS_MAX_KEPT];
-	bool begun[SURUS_MAX_KEPT];
-	size_t count = surus_kept_of(kind.type, kept, SURUS_MAX_KEPT), used = 0;
+	surus_kept_list kept = surus_kept_of(kind.type);
+	size_t used = 0;
 	surus_kept_sweep(kind.type, has_no_object);
-	for (size_t i = 0; i < count; i++) {
-		if (!surus_kept_was_used(task, kept[i].resource->ptr)) {
+	for (size_t i = 0; i < kept.count; i++) {
+		surus_kept one = kept.entries[i];
+		if (!surus_kept_was_used(task, one.resource->ptr)) {
 			continue;
 		}
-		if (!has_no_object(kept[i].resource->ptr)) {
-			surus_kept_adopt(&kept[i]);
+		if (!has_no_object(one.resource->ptr)) {
+			surus_kept_adopt(&one);
 			continue;
 		}
-		begun[used] = surus_libpq_reset_begin(kept[i].resource->ptr);
-		kept[used++] = kept[i];
+		one.is_clean = surus_libpq_reset_begin(one.resource->ptr);
+		kept.entries[used++] = one;
 	}
 	for (size_t i = 0; i < used; i++) {
-		if (!begun[i] || !surus_libpq_reset_end(kept[i].resource->ptr)) {
-			surus_libpq_sever(kept[i].resource->ptr); /* pgsql would read it to its end */
-			surus_kept_close(&kept[i]);
+		surus_kept one = kept.entries[i];
+		if (!one.is_clean || !surus_libpq_reset_end(one.resource->ptr)) {
+			surus_libpq_sever(one.resource->ptr); /* pgsql would read it to its end */
+			surus_kept_close(&one);
 		}
 	}
+	surus_kept_free(&kept);
 }

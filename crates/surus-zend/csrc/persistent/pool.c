@@ -26,13 +26,10 @@ typedef struct waiter {
 	bool called; /* a place is its */
 } waiter;
 
-#define MAX_PARTS 8
-
 typedef struct {
 	zend_resource *connection;
 	time_t since;
-	unsigned count;
-	surus_kept parts[MAX_PARTS];
+	surus_kept_list parts; /* each has a reference to its key */
 } idle_one;
 
 typedef struct surus_pool {
@@ -171,13 +168,19 @@ static void into_list(zend_string *key, zend_resource *connection)
 	zend_hash_update(&EG(persistent_list), key, &entry);
 }
 
+static void lend_parts(idle_one *one)
+{
+	for (size_t i = 0; i < one->parts.count; i++) {
+		into_list(one->parts.entries[i].key, one->parts.entries[i].resource);
+		zend_string_release(one->parts.entries[i].key);
+	}
+	surus_kept_free(&one->parts);
+}
+
 static void lend(const pool *of, idle_one *one)
 {
 	into_list(of->key, one->connection);
-	for (unsigned i = 0; i < one->count; i++) {
-		into_list(one->parts[i].key, one->parts[i].resource);
-		zend_string_release(one->parts[i].key);
-	}
+	lend_parts(one);
 }
 
 /* Removes the entry without closing the connection. */
@@ -198,11 +201,11 @@ static bool take_back(const pool *of, idle_one *one)
 	}
 	*one = (idle_one){.connection = connection, .since = now()};
 	if (of->kind->parts) {
-		one->count = (unsigned)of->kind->parts(connection, one->parts, MAX_PARTS);
+		one->parts = of->kind->parts(connection);
 	}
-	for (unsigned i = 0; i < one->count; i++) {
-		zend_string_addref(one->parts[i].key);
-		out_of_list(one->parts[i].key);
+	for (size_t i = 0; i < one->parts.count; i++) {
+		zend_string_addref(one->parts.entries[i].key);
+		out_of_list(one->parts.entries[i].key);
 	}
 	out_of_list(of->key);
 	return true;
@@ -318,10 +321,7 @@ static void end_one(idle_one *one)
 	zval entry;
 	ZVAL_RES(&entry, one->connection);
 	int length = snprintf(key, sizeof key, "surus: idle %p", (void *)one->connection);
-	for (unsigned i = 0; i < one->count; i++) {
-		into_list(one->parts[i].key, one->parts[i].resource);
-		zend_string_release(one->parts[i].key);
-	}
+	lend_parts(one);
 	zend_hash_str_update(&EG(persistent_list), key, (size_t)length, &entry);
 }
 

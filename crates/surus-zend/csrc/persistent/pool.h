@@ -6,8 +6,8 @@
 /* A kind of persistent connections. */
 typedef struct {
 	int type;
-	/* Other entries of the list that go with this one, up to `max`; NULL: there are none. */
-	size_t (*parts)(const zend_resource *of, surus_kept *to, size_t max);
+	/* Other entries of the list that go with this one; NULL: there are none. */
+	surus_kept_list (*parts)(const zend_resource *of);
 } surus_pool_kind;
 
 /* The arguments by which PHP distinguishes databases and users; they may be NULL. */

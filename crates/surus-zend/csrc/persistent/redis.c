@@ -21,19 +21,28 @@ static zend_llist_element *first_of(const zend_resource *resource)
 	return of->streams.size == sizeof(php_stream *) ? of->streams.head : NULL;
 }
 
-/* The streams of its pool that are also in PHP's list. */
-static size_t parts_of(const zend_resource *of, surus_kept *to, size_t max)
+static bool is_in_pool(const zend_resource *of, const php_stream *stream)
 {
-	surus_kept streams[SURUS_MAX_KEPT];
-	size_t all = surus_kept_of(php_file_le_pstream(), streams, SURUS_MAX_KEPT), count = 0;
 	for (zend_llist_element *element = first_of(of); element; element = element->next) {
-		for (size_t i = 0; i < all && count < max; i++) {
-			if (streams[i].resource->ptr == *(php_stream **)element->data) {
-				to[count++] = streams[i];
-			}
+		if (*(php_stream **)element->data == stream) {
+			return true;
 		}
 	}
-	return count;
+	return false;
+}
+
+/* The streams of its pool that are also in PHP's list. */
+static surus_kept_list parts_of(const zend_resource *of)
+{
+	surus_kept_list streams = surus_kept_of(php_file_le_pstream());
+	size_t all = streams.count;
+	streams.count = 0;
+	for (size_t i = 0; i < all; i++) {
+		if (is_in_pool(of, streams.entries[i].resource->ptr)) {
+			streams.entries[streams.count++] = streams.entries[i];
+		}
+	}
+	return streams;
 }
 
 static surus_pool_kind kind = {0, parts_of};
@@ -154,16 +163,6 @@ static bool reset(php_stream *stream)
 		&& answer(stream, line, sizeof line) == '+';
 }
 
-static bool is_kept_stream(const surus_kept *streams, size_t count, const php_stream *stream)
-{
-	for (size_t i = 0; i < count; i++) {
-		if (streams[i].resource->ptr == stream) {
-			return true;
-		}
-	}
-	return false;
-}
-
 static void clean(php_stream *stream)
 {
 	surus_patience patience = surus_patience_begin(stream);
@@ -177,25 +176,40 @@ static void clean(php_stream *stream)
 	}
 }
 
+static void clean_all(surus_kept_list *streams)
+{
+	for (size_t i = 0; i < streams->count; i++) {
+		clean(streams->entries[i].resource->ptr);
+	}
+	surus_kept_free(streams);
+}
+
+static surus_kept_list named_streams(void)
+{
+	surus_kept_list streams = surus_kept_of(php_file_le_pstream());
+	size_t all = streams.count;
+	streams.count = 0;
+	for (size_t i = 0; i < all; i++) {
+		if (zend_string_starts_with_literal(streams.entries[i].key, "phpredis")) {
+			streams.entries[streams.count++] = streams.entries[i];
+		}
+	}
+	return streams;
+}
+
 void surus_redis_clean(surus_task *task)
 {
 	(void)task;
-	surus_kept pools[SURUS_MAX_KEPT], streams[SURUS_MAX_KEPT];
-	size_t pool_count = surus_kept_of(kind.type, pools, SURUS_MAX_KEPT);
-	size_t count = surus_kept_of(php_file_le_pstream(), streams, SURUS_MAX_KEPT);
-	for (size_t i = 0; i < pool_count; i++) {
-		for (zend_llist_element *element = first_of(pools[i].resource); element; element = element->next) {
-			php_stream *stream = *(php_stream **)element->data;
-			/* It is in PHP's list, so the pointer is valid. */
-			if (is_kept_stream(streams, count, stream)) {
-				clean(stream);
-			}
-		}
+	surus_kept_list pools = surus_kept_of(kind.type);
+	for (size_t i = 0; i < pools.count; i++) {
+		/* They are in PHP's list, so the pointers are valid. */
+		surus_kept_list streams = parts_of(pools.entries[i].resource);
+		clean_all(&streams);
 	}
 	/* Without pools (redis.pconnect.pooling_enabled) the streams are found by their names. */
-	for (size_t i = 0; pool_count == 0 && i < count; i++) {
-		if (zend_string_starts_with_literal(streams[i].key, "phpredis")) {
-			clean(streams[i].resource->ptr);
-		}
+	if (pools.count == 0) {
+		surus_kept_list streams = named_streams();
+		clean_all(&streams);
 	}
+	surus_kept_free(&pools);
 }
