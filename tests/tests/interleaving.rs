@@ -203,6 +203,7 @@ scripts! {
     compressed_output
     date_errors
     default_connection
+    default_context
     default_directory
     detect_order
     directory
@@ -226,6 +227,7 @@ scripts! {
     pattern_limit
     pattern_locale
     persistent_connection
+    process_exit
     rewritten_links
     serialize_in_progress
     settings
@@ -241,6 +243,7 @@ scripts! {
     tls_errors
     umask
     uploaded_file
+    user_wrapper
     xml_entity_loader
     xml_input
     xslt_defaults

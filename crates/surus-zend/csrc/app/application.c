@@ -293,6 +293,7 @@ surus_outcome surus_run_call(surus_task *task)
 	zend_first_try {
 		surus_output_begin(task);
 		surus_superglobals_build(task);
+		surus_fiber_begin(task);
 		call_route(task, &request);
 		if (EG(exception)) {
 			outcome = handle_exception(task, &request) ? SURUS_OK : SURUS_EXCEPTION;

@@ -25,6 +25,7 @@ struct surus_idle {
 	surus_values values;
 	char *parts;
 	void *ini; /* what settings control */
+	php_stream_context *context; /* the application's default for streams, or NULL */
 	struct surus_fiber_state *main; /* the boot's own state, while a fiber's is installed */
 	surus_task *installed;          /* whose values are in place; NULL: the boot's */
 };

@@ -1,4 +1,5 @@
 #include "fiber/parts.h"
+#include "fiber/file_state.h"
 #include "fiber/mbstring.h"
 #include "hidden/hidden.h"
 
@@ -8,6 +9,7 @@
 #include "ext/pcre/php_pcre.h"
 #include "ext/random/php_random.h"
 #include "ext/standard/basic_functions.h"
+#include "ext/standard/file.h"
 
 #define MAX_PARTS 48
 
@@ -179,6 +181,12 @@ static void add_fields(void)
 		add_part(&globals->timezone, sizeof globals->timezone, NULL)->is_block = true;
 		add_part(&globals->last_errors, sizeof globals->last_errors, NULL)->end = end_date_errors;
 	}
+	add_part(&FG(pclose_ret), sizeof FG(pclose_ret), NULL);
+	add_part(&FG(user_stream_current_filename), sizeof FG(user_stream_current_filename), NULL);
+	add_part(&FG(default_context), sizeof FG(default_context), NULL)->end = surus_file_end_context;
+	/* The table of filters before it is the isolate's. */
+	char *rest = (char *)(&FG(stream_filters) + 1);
+	add_part(rest, (size_t)((char *)(&file_globals + 1) - rest), NULL)->end = surus_file_end_rest;
 }
 
 void surus_parts_find(void)

@@ -6,6 +6,7 @@
  * by the requests of an isolate on purpose (classes, functions, constants, statics, user globals).
  */
 #include "fiber/state.h"
+#include "fiber/file_state.h"
 #include "fiber/ini.h"
 #include "fiber/internal.h"
 #include "fiber/parts.h"
@@ -17,6 +18,7 @@
 #include "persistent/pool.h"
 #include "task/state.h"
 
+#include "ext/standard/file.h"
 #include "ext/standard/php_filestat.h"
 
 #define VM_STACK_SIZE (16 * 1024)
@@ -164,6 +166,14 @@ static void free_output(zend_stack *handlers)
 	zend_stack_destroy(handlers);
 }
 
+void surus_fiber_begin(surus_task *task)
+{
+	struct surus_idle *idle = surus_idle_of(task->isolate);
+	if (idle && idle->context) {
+		surus_file_copy_context(idle->context);
+	}
+}
+
 void surus_fiber_state_free(surus_task *task)
 {
 	struct surus_fiber_state *state = task->fiber;
@@ -223,6 +233,7 @@ void surus_fiber_take_idle(surus_isolate *isolate)
 	main->parts = malloc(surus_parts_size() + 1);
 	idle->main = main;
 
+	idle->context = surus_file_take_context();
 	surus_parts_settle();
 	/* Requests start with the settings that the application has made during its boot. */
 	if (EG(modified_ini_directives)) {
@@ -270,6 +281,7 @@ void surus_fiber_take_idle(surus_isolate *isolate)
 	for (size_t i = 0; i < sizeof v->PG_http_globals / sizeof *v->PG_http_globals; i++) {
 		ZVAL_UNDEF(&v->PG_http_globals[i]);
 	}
+	FG(default_context) = idle->context; /* code that runs outside of requests goes on with it */
 	isolate->idle = idle;
 }
 

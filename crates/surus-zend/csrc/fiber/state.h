@@ -9,6 +9,8 @@ void surus_fiber_install(surus_task *task);
 /* The state of a task's fiber, made when it first runs in a booted isolate. */
 bool surus_fiber_state_make(surus_task *task);
 void surus_fiber_state_free(surus_task *task);
+/* At the start of a request: gives it copies of what the application has made at boot and requests may change. */
+void surus_fiber_begin(surus_task *task);
 
 /* At the end of a boot: takes the current state as the one with which fresh fibers of the isolate start. */
 void surus_fiber_take_idle(surus_isolate *isolate);
