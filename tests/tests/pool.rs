@@ -183,6 +183,29 @@ fn each_user_finds_it_clean() {
     }
 }
 
+/// What the last user has told the server or the library behind the driver's back. True: the connection is kept.
+#[test]
+fn no_user_is_taken_for_the_last_one() {
+    let server = server(Mode::Coroutine);
+    let clean = [
+        ("redis_commands", true, json!(["", "0", "-1", "default"])),
+        // Their passwords are not known: phpredis and mysqli would go on with the last ones.
+        ("redis_user", false, json!(["", "0", "-1", "default"])),
+        ("mysqli_user", false, json!([false])),
+        ("memcached", true, json!([""])),
+        ("curl", true, json!(["", []])),
+        ("soap", false, json!([[]])),
+    ];
+    for (pool, is_kept, clean) in clean {
+        for round in 0..2 {
+            let left = ask(&server, &format!("step=leave-other&pool={pool}"));
+            let found = ask(&server, &format!("step=find-other&pool={pool}"));
+            assert_eq!(found["found"], clean, "{pool} {round}");
+            assert!(!is_kept || left["id"] == found["id"], "{pool} {round}");
+        }
+    }
+}
+
 #[test]
 fn uses_may_end_in_any_way() {
     let server = server(Mode::Coroutine);

@@ -56,9 +56,15 @@ final class PooledConnection
         } elseif ($handle instanceof \mysqli) {
             $this->initial['charset'] = $handle->character_set_name();
             $this->initial['numbers'] = native_numbers($handle);
-            $this->initial['database'] = $handle->query('SELECT DATABASE()')->fetch_row()[0] ?? null;
+            $this->initial['place'] = self::placeOf($handle);
         } elseif ($handle instanceof \Redis) {
-            $this->initial = ['database' => $handle->getDbNum(), 'options' => self::optionsOf($handle)];
+            $this->initial = [
+                'database' => $handle->getDbNum(),
+                'auth' => $handle->getAuth(),
+                'options' => self::optionsOf($handle),
+            ];
+        } elseif ($handle instanceof \Memcached) {
+            $this->initial['options'] = self::optionsOf($handle);
         }
         if ($reset !== null) {
             $reset($this->handle);
@@ -130,7 +136,7 @@ final class PooledConnection
     public function reset(?\Closure $reset): bool
     {
         try {
-            if (!$this->toBeginning()) {
+            if (!$this->toBeginning($reset !== null)) {
                 return false;
             }
             if ($reset !== null) {
@@ -149,7 +155,8 @@ final class PooledConnection
         $this->handle = null;
     }
 
-    private function toBeginning(): bool
+    /** @param bool $hasReset whether the application sets afterwards what belongs to its session */
+    private function toBeginning(bool $hasReset): bool
     {
         while ($this->handle instanceof \Doctrine\DBAL\Connection && $this->handle->isTransactionActive()) {
             $this->handle->rollBack();
@@ -162,9 +169,7 @@ final class PooledConnection
             native_numbers($handle, $this->initial['numbers']);
 
             return reset_connection($handle) === true && $handle->set_charset($this->initial['charset'])
-                && ($this->initial['database'] === null
-                    ? $handle->query('SELECT DATABASE()')->fetch_row()[0] === null
-                    : $handle->select_db($this->initial['database']));
+                && $this->returnToPlace($handle);
         }
         if ($handle instanceof \PgSql\Connection) {
             $status = pg_transaction_status($handle);
@@ -174,42 +179,94 @@ final class PooledConnection
                 && @pg_query($handle, 'DISCARD ALL') !== false && self::forgetMessages($handle);
         }
         if ($handle instanceof \Redis) {
-            return $handle->getMode() === \Redis::ATOMIC && $this->resetRedis($handle);
+            return $handle->getMode() === \Redis::ATOMIC && $this->resetOptions($handle) && $this->resetRedis($handle);
+        }
+        if ($handle instanceof \Memcached) {
+            return $this->resetOptions($handle);
+        }
+        if ($handle instanceof \CurlHandle) {
+            curl_reset($handle);
+
+            return curl_setopt_array($handle, [CURLOPT_COOKIELIST => 'ALL', CURLOPT_PRIVATE => null]);
+        }
+        // Who is bound or logged in, and what is sent along, cannot be asked for.
+        if ($handle instanceof \LDAP\Connection || $handle instanceof \FTP\Connection || $handle instanceof \SoapClient) {
+            return $hasReset;
         }
 
         return true;
     }
 
-    /** @return array<int, mixed> options of phpredis, by number: key prefix, serializer, time limits */
-    private static function optionsOf(\Redis $handle): array
+    /** @return list<?string> database and user */
+    private static function placeOf(\mysqli $handle): array
     {
-        static $numbers = null;
-        $numbers ??= array_filter(
-            (new \ReflectionClass(\Redis::class))->getConstants(),
+        return $handle->query('SELECT DATABASE(), CURRENT_USER()')->fetch_row();
+    }
+
+    /** A reset changes neither. False: it has another user, whose password is not known. */
+    private function returnToPlace(\mysqli $handle): bool
+    {
+        [$database, $user] = self::placeOf($handle);
+        [$before, $owner] = $this->initial['place'];
+
+        return $user === $owner && ($database === $before || ($before !== null && $handle->select_db($before)));
+    }
+
+    /** @return array<int, mixed> options, by number: key prefix, serializer, time limits */
+    private static function optionsOf(\Redis|\Memcached $handle): array
+    {
+        static $numbers = [];
+        $class = $handle instanceof \Redis ? \Redis::class : \Memcached::class;
+        $numbers[$class] ??= array_filter(
+            (new \ReflectionClass($class))->getConstants(),
             static fn (mixed $value, string $name): bool => is_int($value) && preg_match('/^OPT_(?!FAILOVER|SLAVE)/', $name) === 1,
             ARRAY_FILTER_USE_BOTH,
         );
         $options = [];
-        foreach ($numbers as $number) {
+        foreach ($numbers[$class] as $number) {
             $options[$number] = @$handle->getOption($number);
         }
 
         return $options;
     }
 
-    private function resetRedis(\Redis $handle): bool
+    private function resetOptions(\Redis|\Memcached $handle): bool
     {
         foreach (self::optionsOf($handle) as $option => $value) {
             $before = $this->initial['options'][$option] ?? null;
-            // If no timeout was set, it is PHP's default; setting 0 would mean not to wait at all.
-            $before = $option === \Redis::OPT_READ_TIMEOUT && !$before ? (float) ini_get('default_socket_timeout') : $before;
+            if ($handle instanceof \Redis && $option === \Redis::OPT_READ_TIMEOUT && !$before) {
+                // If no timeout was set, it is PHP's default; setting 0 would mean not to wait at all.
+                $before = (float) ini_get('default_socket_timeout');
+            }
             if ($value !== $before && @$handle->setOption($option, $before ?? '') !== true) {
                 return false;
             }
         }
-        $handle->clearLastError();
 
-        return $handle->unwatch() && ($handle->getDbNum() === $this->initial['database'] || $handle->select($this->initial['database']));
+        return true;
+    }
+
+    /** Database, user, name, MULTI, WATCH, channels, whichever way they were set. */
+    private function resetRedis(\Redis $handle): bool
+    {
+        ['database' => $database, 'auth' => $auth] = $this->initial;
+        if ($auth === null && $handle->getAuth() !== null) {
+            return false; // phpredis would use the last user's whenever it connects again
+        }
+        $handle->clearLastError();
+        $isReset = $handle->rawCommand('RESET');
+        if ($isReset === false && stripos((string) $handle->getLastError(), 'unknown command') !== false) {
+            // Before Redis 6.2.
+            $handle->clearLastError();
+
+            return $handle->getAuth() === $auth && $handle->unwatch() && $handle->select($database);
+        }
+        if ($isReset !== true && $isReset !== 'RESET') {
+            return false;
+        }
+
+        return ($auth === null || $handle->auth($auth))
+            && (($database === 0 && $handle->getDbNum() === 0) || $handle->select($database));
     }
 
     /** Drops notices and notifications that arrived for the last user. */
