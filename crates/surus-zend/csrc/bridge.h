@@ -29,6 +29,8 @@ void surus_heap_check(void);
 /* Loads PHP: php_module_startup, once per process and before any fork. `ini` is php.ini text that wins over the
  * ini files. Returns 0, or -1 with a message in `error`. */
 int surus_engine_start(const char *ini, char *error, size_t error_size);
+/* Before it starts: scripts find frankenphp_handle_request(), too. */
+void surus_engine_serve_in_turn(void);
 /* After fork, in the process that will run PHP: timers and signal handlers. `slice_us` is the CPU time after which a
  * computing task is asked to yield. */
 void surus_engine_enter_worker(uint64_t slice_us);
@@ -130,6 +132,12 @@ void surus_task_cancel(surus_task *task, surus_cancel why);
 bool surus_task_is_ending(const surus_task *task);
 /* Abandons a pre-empted or yielded task: it must not be resumed again, as after SURUS_ABANDONED. */
 void surus_task_give_up(surus_task *task);
+/* Requests of this isolate come one at a time, and its script may serve them with Surus\\handle_request(). Before it boots. */
+void surus_isolate_serve_in_turn(surus_isolate *isolate);
+/* Of a boot that is done: whether its script waits in Surus\\handle_request(). Requests are calls of what it has named there;
+ * when one has ended, or the isolate has to end (`more` is false), the script is told, and resumed. */
+bool surus_task_waits(const surus_task *task);
+void surus_task_tell(surus_task *task, bool more);
 /* Writes a PHP backtrace of a parked task to the log with `title`. */
 void surus_task_backtrace(surus_task *task, const char *title);
 

@@ -146,6 +146,7 @@ extern "C" {
     pub(crate) fn surus_task_set_script(task: *mut Task, script: *const Invocation);
     pub(crate) fn surus_task_exit_status(task: *mut Task) -> c_int;
     pub(crate) fn surus_heap_check();
+    pub(crate) fn surus_engine_serve_in_turn();
     pub(crate) fn surus_engine_start(
         ini: *const c_char,
         error: *mut c_char,
@@ -193,6 +194,9 @@ extern "C" {
     ) -> c_int;
     pub(crate) fn surus_resolver_tell(state: *mut c_void, host_error: c_int);
     pub(crate) fn surus_task_cancel(task: *mut Task, why: Cancel);
+    pub(crate) fn surus_isolate_serve_in_turn(isolate: *mut Isolate);
+    pub(crate) fn surus_task_waits(task: *const Task) -> bool;
+    pub(crate) fn surus_task_tell(task: *mut Task, more: bool);
     pub(crate) fn surus_task_backtrace(task: *mut Task, title: *const c_char);
     pub(crate) fn surus_task_exchange(task: *const Task) -> *mut c_void;
     pub(crate) fn surus_running_place(text: *mut c_char, size: usize) -> usize;

@@ -2,7 +2,7 @@
 
 /**
  * What Surus adds to PHP natively; csrc/ implements it: http/request_class.c, http/response_class.c, app/functions.c,
- * app/internal_functions.c, app/in_process.c, connections/in_use.c. Editors and analysers read this file; PHP does not.
+ * app/internal_functions.c, app/in_process.c, app/loop.c, connections/in_use.c. Editors and analysers read this file; PHP does not.
  */
 
 namespace Surus {
@@ -12,6 +12,17 @@ namespace Surus {
      * included. Elsewhere it does nothing.
      */
     function watch(string ...$paths): void
+    {
+    }
+
+    /**
+     * Serves one request in worker mode: waits for it, calls the handler, which prints the response, and ends the request.
+     * What the handler returns is ignored. Only the script itself calls it, usually as the condition of a loop. The first
+     * call is the end of the boot. It returns false when the script should end: after a reload, for example.
+     *
+     * `frankenphp_handle_request()` is the same function, in worker mode.
+     */
+    function handle_request(callable $handler): bool
     {
     }
 

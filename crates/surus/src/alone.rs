@@ -129,7 +129,7 @@ async fn one_at_a_time(
             Err(error) => return Err(error.into()),
         },
         // PHP reads the files for each request.
-        Entry::Classic { .. } => {
+        Entry::Classic { .. } | Entry::Worker { .. } => {
             let isolates = Isolates::new(engine, app)?;
             let tell = move |news: News<'_>| reporter.tell(news);
             process::serve(queue, &isolates.pool, wait, drain, tell).await?;

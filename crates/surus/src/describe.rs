@@ -32,6 +32,7 @@ fn boot(
     let engine = match Engine::start(&EngineConfig {
         ini: config.ini.clone(),
         dev: config.dev,
+        in_turn: false,
         server_name: config.app.server_name.clone(),
         cache: 0,
         environment: Some(environment::of(config)),

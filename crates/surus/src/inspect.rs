@@ -38,6 +38,7 @@ fn php(config: &Config, ini: Vec<(String, String)>) -> Result<(), String> {
     let engine = Engine::start(&EngineConfig {
         ini,
         dev: config.dev,
+        in_turn: false,
         server_name: None,
         cache: 0,
         environment: None,

@@ -13,6 +13,7 @@ pub(crate) fn run(arguments: &InternalsArgs) -> ExitCode {
         dev: false,
         server_name: None,
         cache: 0,
+        in_turn: false,
         environment: None,
     }) {
         Ok(engine) => engine,

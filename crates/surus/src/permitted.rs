@@ -56,7 +56,9 @@ fn wanted(config: &Config) -> Vec<Wanted> {
         to,
     };
     let mut all = match &app.entry {
-        Entry::Coroutine { script } => vec![wants("script", script, To::ReadFile)],
+        Entry::Coroutine { script } | Entry::Worker { script } => {
+            vec![wants("script", script, To::ReadFile)]
+        }
         Entry::Classic { root, front } => {
             let front = root.join(front);
             // The front controller need not exist.

@@ -11,7 +11,7 @@ use surus_master::{Address, Board, Failure, Inherited, Outcome, Predecessor, Pro
 use surus_zend::{Engine, EngineConfig, SelfTest};
 
 use crate::cli::ServeArgs;
-use crate::config::{Config, PROCESSES};
+use crate::config::{Config, Entry, PROCESSES};
 use crate::process::{Queue, SLEEP};
 use crate::{
     control, dev, environment, event_loop, inspect, log, open_files, preflight, worker,
@@ -83,6 +83,7 @@ fn serve(
     let engine = Engine::start(&EngineConfig {
         ini,
         dev: config.dev,
+        in_turn: matches!(config.app.entry, Entry::Worker { .. }),
         server_name: config.app.server_name.clone(),
         cache: usize::try_from(config.app.shared_cache).unwrap_or(usize::MAX),
         environment: Some(environment::of(config)),
@@ -176,6 +177,11 @@ fn processes(config: &Config, engine: &Engine) -> Result<Option<usize>, String> 
         [] => String::new(),
         names => format!(", perhaps because of {}", names.join(", ")),
     };
+    if matches!(app.entry, Entry::Worker { .. }) {
+        return Err(format!(
+            "this PHP cannot be isolated: {shared}{because}. Worker mode needs that; --mode process does not"
+        ));
+    }
     tracing::error!(
         "this PHP cannot be isolated: {shared}{because}. \
          Serving with {PROCESSES} processes of one request at a time, as with --mode process"

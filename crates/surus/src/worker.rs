@@ -12,7 +12,9 @@ use tokio::sync::mpsc;
 use tokio::task::{spawn_local, LocalSet};
 
 use crate::alone;
-use crate::backend::{self, Classic, Coroutine, Counted, Files, Isolates, Php, Remote, Scripts};
+use crate::backend::{
+    self, Classic, Coroutine, Counted, Files, Isolates, Php, Remote, Scripts, Worker,
+};
 use crate::config::{App, Config, Entry};
 use crate::dev;
 use crate::event_loop;
@@ -86,6 +88,13 @@ async fn live(config: &Config, engine: &Engine, queue: Option<&Queue>, seat: Sea
                 }
                 backend => serve(config, engine, seat, backend, None).await,
             },
+            Entry::Worker { .. } => match Worker::boot(engine, app).await {
+                Err(error) if config.dev => {
+                    let backend = Worker::empty(engine, app);
+                    serve(config, engine, seat, backend, Some(error)).await
+                }
+                backend => serve(config, engine, seat, backend, None).await,
+            },
             Entry::Classic { front, .. } => {
                 let backend = Isolates::new(engine, app)
                     .map_err(Into::into)
@@ -99,7 +108,7 @@ async fn live(config: &Config, engine: &Engine, queue: Option<&Queue>, seat: Sea
     }
     let processes = Processes::new(queue, &backend::limits(app));
     match &app.entry {
-        Entry::Coroutine { .. } => {
+        Entry::Coroutine { .. } | Entry::Worker { .. } => {
             let backend = Ok::<_, Failure>(Remote::new(processes, app));
             serve(config, engine, seat, backend, None).await
         }

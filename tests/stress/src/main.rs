@@ -119,6 +119,7 @@ fn run(options: &Options) -> Result<(), Box<dyn std::error::Error>> {
         dev: false,
         server_name: None,
         cache: 0,
+        in_turn: false,
         environment: None,
     })?;
     let runtime = tokio::runtime::Builder::new_current_thread()

@@ -256,6 +256,11 @@ static void call_route(surus_task *task, zval *request)
 {
 	zval result;
 	const struct route *r = route_of(task);
+	if (task->isolate->application->loops) {
+		call(&r->handler, 0, NULL, &result);
+		zval_ptr_dtor(&result);
+		return;
+	}
 	bool piped = Z_TYPE(r->pipeline.value) != IS_UNDEF;
 	if (piped || r->needs_request) {
 		need_request(task, request);

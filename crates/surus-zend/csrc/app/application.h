@@ -27,6 +27,7 @@ struct surus_application {
 	size_t count;
 	callable errors; /* from an exception and a request to a response */
 	zend_class_entry *request_class;
+	bool loops; /* the script goes on (app/loop.c); the handler of its only route prints, and what it returns is ignored */
 };
 
 /* Makes an application from the value that a script has returned, and takes it over; routes and their input are

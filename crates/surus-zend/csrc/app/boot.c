@@ -216,24 +216,31 @@ static bool execute(zend_file_handle *script, zval *value)
 	return good;
 }
 
-/* The output of a boot goes only to the log, which already has the errors: they need not be shown twice. Returns the
- * value for show_errors(). */
-static zend_uchar hide_errors(void)
+/* The output of a boot goes only to the log, which already has the errors: they need not be shown twice. */
+static void hide_errors(surus_isolate *isolate)
 {
-	zend_uchar shown = PG(display_errors);
+	isolate->shows_errors = PG(display_errors);
 	if (PG(log_errors)) {
 		PG(display_errors) = 0;
 	}
-	return shown;
 }
 
 /* Restores the value for requests, unless the application has set it during the boot. */
-static void show_errors(zend_uchar shown)
+static void show_errors(const surus_isolate *isolate)
 {
 	zend_ini_entry *entry = zend_hash_str_find_ptr(EG(ini_directives), ZEND_STRL("display_errors"));
 	if (entry && !entry->modified) {
-		PG(display_errors) = shown;
+		PG(display_errors) = isolate->shows_errors;
 	}
+}
+
+void surus_boot_complete(surus_isolate *isolate)
+{
+	show_errors(isolate);
+	surus_superglobals_scan(isolate);
+	isolate->booted = true;
+	surus_fiber_take_idle(isolate);
+	isolate->time_limit = INI_INT("max_execution_time");
 }
 
 surus_outcome surus_run_boot(surus_task *task)
@@ -252,7 +259,7 @@ surus_outcome surus_run_boot(surus_task *task)
 	SG(headers_sent) = 1;
 	SG(request_info).no_headers = 1;
 	isolate->scanned_functions = isolate->scanned_classes = 0;
-	zend_uchar shown = hide_errors();
+	hide_errors(isolate);
 
 	bool good = false;
 	zval value;
@@ -265,7 +272,10 @@ surus_outcome surus_run_boot(surus_task *task)
 		bool ran = execute(&script, &value) && Z_TYPE(value) != IS_UNDEF;
 		zend_destroy_file_handle(&script);
 		php_output_end_all();
-		if (ran) {
+		if (task->loop.ran) {
+			zval_ptr_dtor(&value);
+			good = true;
+		} else if (ran) {
 			isolate->application = surus_application_make(task->exchange, &value, info.script.ptr);
 			good = isolate->application != NULL;
 		}
@@ -275,15 +285,17 @@ surus_outcome surus_run_boot(surus_task *task)
 			good = false;
 		}
 	} zend_end_try();
+	EG(current_execute_data) = NULL;
+	if (task->loop.ran) {
+		/* Its requests are over: Rust frees their task, then ends the isolate with SURUS_RUN_UNBOOT. */
+		isolate->had_fatal = isolate->had_fatal || !good;
+		return good ? SURUS_OK : SURUS_FATAL;
+	}
 	if (!good) {
 		surus_run_unboot(task);
 		return SURUS_FATAL;
 	}
-	EG(current_execute_data) = NULL;
-	show_errors(shown);
-	surus_superglobals_scan(isolate);
-	isolate->booted = true;
-	surus_fiber_take_idle(isolate);
+	surus_boot_complete(isolate);
 	return SURUS_OK;
 }
 

@@ -5,5 +5,7 @@
 
 surus_outcome surus_run_boot(surus_task *task);
 surus_outcome surus_run_unboot(surus_task *task);
+/* What has run so far is the boot: what it has set is what requests start with. */
+void surus_boot_complete(surus_isolate *isolate);
 
 #endif

@@ -4,6 +4,7 @@
 #include "app/functions.h"
 #include "app/in_process.h"
 #include "app/internal_functions.h"
+#include "app/loop.h"
 #include "connections/cleaning.h"
 #include "connections/connection_functions.h"
 #include "connections/handles.h"
@@ -72,6 +73,14 @@ static PHP_MINIT_FUNCTION(surus)
 		return FAILURE;
 	}
 	surus_register_connection_in_use();
+	if (zend_register_functions(NULL, surus_loop_functions, NULL, type) != SUCCESS) {
+		return FAILURE;
+	}
+	const zend_function_entry *frankenphp = surus_frankenphp_functions();
+	if (frankenphp) {
+		/* Where an extension has it already, PHP says so and goes on. */
+		zend_register_functions(NULL, frankenphp, NULL, type);
+	}
 	return zend_register_functions(NULL, surus_internal_functions, NULL, type);
 }
 

@@ -26,7 +26,6 @@ static void task_main(void *argument)
 				break;
 			case SURUS_RUN_BOOT:
 				task->outcome = surus_run_boot(task);
-				task->isolate->time_limit = INI_INT("max_execution_time");
 				break;
 			case SURUS_RUN_CALL:
 				zend_set_timeout(task->isolate->time_limit, false);
@@ -88,6 +87,7 @@ void surus_task_assign(surus_task *task, surus_work work, void *exchange)
 	task->tick_limit = 0;
 	task->used.kinds = task->used.count = 0;
 	task->pool_count = 0;
+	task->loop = (struct surus_loop){0};
 }
 
 surus_event surus_task_resume(surus_task *task)

@@ -104,7 +104,8 @@ static bool is_collecting(const surus_task *task)
 static bool may_leave(const surus_task *task)
 {
 	/* Fibers share the compiler's state: one that is compiling finishes first. */
-	return may_stop(task) && !(task->fiber && (is_compiling() || is_collecting(task)));
+	bool shares = task->fiber && !task->isolate->in_turn;
+	return may_stop(task) && !(shares && (is_compiling() || is_collecting(task)));
 }
 
 bool surus_may_leave(void)

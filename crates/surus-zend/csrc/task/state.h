@@ -16,6 +16,8 @@ struct surus_isolate {
 	bool had_fatal;       /* of a booted isolate: it takes no new requests */
 	bool collector_left;  /* in the middle of its work, for good: cycles are not collected any more */
 	bool starting;        /* inside request startup: nothing may be thrown */
+	bool in_turn;         /* its requests come one at a time: app/loop.c */
+	zend_uchar shows_errors; /* app/boot.c: display_errors of requests, while it boots */
 	struct surus_application *application; /* app/application.c, once booted */
 	struct surus_idle *idle;               /* fiber/state.c, once booted */
 	struct surus_os_state *os;             /* os/state.c */
@@ -32,6 +34,13 @@ typedef struct { unsigned kinds, count; const void *handles[SURUS_USED_HANDLES];
 
 /* http/json.c: an encoding that has begun in this frame. */
 typedef struct { const zend_execute_data *frame; bool dates; } surus_encoding;
+
+/* app/loop.c: a script that serves requests with Surus\\handle_request(). */
+struct surus_loop {
+	bool waits; /* for a request */
+	bool ran;   /* it has waited before */
+	bool over;  /* no request will come any more */
+};
 
 /* Databases of which one request may use pooled connections. */
 #define SURUS_HELD_POOLS 8
@@ -65,6 +74,7 @@ struct surus_task {
 	php_output_handler *output;      /* the buffer below everything that a fiber prints */
 	const surus_invocation *script;      /* engine/command_line.c; NULL in a server's tasks */
 	uint32_t switches;               /* of the script's that are left */
+	struct surus_loop loop;          /* app/loop.c: of the task that has booted a script */
 	void **locks;                    /* task/locks.c: those of C libraries that it holds */
 	uint32_t lock_count, lock_room;
 	const void *wanted;              /* the one that it waits for */

@@ -79,6 +79,12 @@ impl Isolate {
         self.raw
     }
 
+    /// Its requests will come one at a time, in worker mode. Before it boots.
+    pub(crate) fn serve_in_turn(&self) {
+        // SAFETY: the isolate is alive.
+        unsafe { ffi::surus_isolate_serve_in_turn(self.raw) };
+    }
+
     pub(crate) fn mark_unclean(&self) {
         self.clean.set(false);
     }

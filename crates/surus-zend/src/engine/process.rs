@@ -24,6 +24,8 @@ pub struct EngineConfig {
     pub server_name: Option<String>,
     /// Size in bytes of the cache that all workers share; 0 for none.
     pub cache: usize,
+    /// Scripts find `frankenphp_handle_request()`, for worker mode.
+    pub in_turn: bool,
     /// The environment of the processes that run PHP, as `NAME=value`; by default that of this process.
     pub environment: Option<Vec<CString>>,
 }
@@ -95,6 +97,10 @@ impl Engine {
         if let Some(entries) = &config.environment {
             // PHP starts once.
             let _ = ENVIRONMENT.set(entries.clone());
+        }
+        if config.in_turn {
+            // SAFETY: sets a flag that is read when PHP starts.
+            unsafe { ffi::surus_engine_serve_in_turn() };
         }
         let mut error = vec![0u8; 1024];
         // SAFETY: first call in this process; `error` has room for its size.

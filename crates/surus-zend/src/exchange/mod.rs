@@ -63,6 +63,8 @@ pub(crate) struct Exchange {
     /// The start, on the coarse clock.
     started: Cell<Duration>,
     pub(crate) dev: bool,
+    /// It has no client: what is printed is kept for the log.
+    is_scripts: bool,
     strings: OnceCell<Box<CStrings>>,
     variables: OnceCell<Box<ServerVariables>>,
     body: RefCell<RequestBody>,
@@ -84,6 +86,7 @@ impl Exchange {
         fresh.request = request;
         fresh.script = script;
         fresh.dev = dev;
+        fresh.is_scripts = false;
         fresh.started.set(coarse_now());
         exchange
     }
@@ -113,6 +116,7 @@ impl Exchange {
             inputs,
             started: _,
             dev: _,
+            is_scripts: _,
             strings,
             variables,
             body,
@@ -150,7 +154,12 @@ impl Exchange {
             path_info: None,
             document_root: script.parent().map(Path::to_path_buf).unwrap_or_default(),
         };
-        Exchange::new(Request::nobodys(http::Uri::default()), Some(script), dev)
+        let request = Request::nobodys(http::Uri::default());
+        let mut exchange = Exchange::new(request, Some(script), dev);
+        Rc::get_mut(&mut exchange)
+            .expect("a new exchange has no other owner")
+            .is_scripts = true;
+        exchange
     }
 
     /// Another owner of this exchange.
@@ -164,6 +173,12 @@ impl Exchange {
 
     pub(crate) fn raw(&self) -> *mut std::ffi::c_void {
         std::ptr::from_ref(self).cast_mut().cast()
+    }
+
+    /// Its time begins anew: a script does what it does between two requests.
+    pub(crate) fn begin_again(&self) {
+        self.started.set(coarse_now());
+        self.client_left.set(false);
     }
 
     /// When the request came, or up to one tick of the coarse clock later: a deadline is never early.
@@ -220,6 +235,7 @@ impl Default for Exchange {
             inputs: OnceCell::new(),
             started: Cell::default(),
             dev: false,
+            is_scripts: false,
             strings: OnceCell::new(),
             variables: OnceCell::new(),
             body: RefCell::new(RequestBody::Empty),

@@ -23,6 +23,9 @@ use crate::{
 /// A response that exceeds this number of bytes before PHP has ended is streamed.
 const STREAM_ABOVE: usize = 256 * 1024;
 
+/// The most bytes that are kept of what a script without a client prints.
+const KEPT_OF_SCRIPT: usize = 64 * 1024;
+
 /// The largest capacity of a header map that is reused.
 const MAX_SPARE_HEADERS: usize = 64;
 
@@ -119,6 +122,13 @@ impl Exchange {
             return false;
         }
         let mut response = self.response.borrow_mut();
+        if self.is_scripts {
+            let room = KEPT_OF_SCRIPT.saturating_sub(response.buffer.len());
+            response
+                .buffer
+                .extend_from_slice(&bytes[..bytes.len().min(room)]);
+            return true;
+        }
         match &response.state {
             State::Collecting => {
                 // Most responses are written in one call: the exact capacity, so that the buffer becomes the body as it
@@ -142,7 +152,7 @@ impl Exchange {
     /// Sends the head and the bytes written so far; from now on the response is a stream.
     pub(crate) fn start_streaming(&self) {
         let mut response = self.response.borrow_mut();
-        if !matches!(response.state, State::Collecting) {
+        if self.is_scripts || !matches!(response.state, State::Collecting) {
             return;
         }
         let this = Rc::downgrade(&self.shared());

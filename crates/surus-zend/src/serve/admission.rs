@@ -25,6 +25,17 @@ impl<T> AdmissionQueue<T> {
         self.waiting.borrow().is_empty()
     }
 
+    /// The number of requests that wait.
+    pub(crate) fn len(&self) -> usize {
+        let waiting = self.waiting.borrow();
+        waiting.iter().filter(|each| !each.is_closed()).count()
+    }
+
+    /// Sends away all that wait.
+    pub(crate) fn clear(&self) {
+        self.waiting.borrow_mut().clear();
+    }
+
     /// Waits for a turn; `None` if `limit` already wait, or after `patience`. Dropping it leaves the queue.
     pub(crate) async fn wait(&self, limit: usize, patience: Duration) -> Option<T> {
         let turn = {

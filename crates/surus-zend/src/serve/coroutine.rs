@@ -2,7 +2,7 @@
 
 mod reboot;
 mod reload;
-mod version;
+pub(crate) mod version;
 
 use std::{
     cell::{Cell, RefCell},
@@ -225,7 +225,7 @@ impl fmt::Debug for Coroutine {
 }
 
 impl Answer {
-    async fn wait(self) -> Response<ResponseBody> {
+    pub(crate) async fn wait(self) -> Response<ResponseBody> {
         match self {
             Answer::Now(response) => response,
             Answer::Later(future) => future.await,
@@ -243,7 +243,7 @@ impl fmt::Debug for Answer {
 }
 
 /// The output of a future if it is ready at the first poll.
-fn at_once<F: Future>(future: F) -> Option<F::Output> {
+pub(crate) fn at_once<F: Future>(future: F) -> Option<F::Output> {
     let mut context = Context::from_waker(Waker::noop());
     match pin!(future).poll(&mut context) {
         Poll::Ready(output) => Some(output),

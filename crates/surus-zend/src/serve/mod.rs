@@ -1,6 +1,6 @@
 //! The ways to serve: each turns a request into a response.
 //!
-//! `classic` and `coroutine` run requests: `admission` is the queue in front of them, `turns` shares the thread among
+//! `classic`, `coroutine` and `worker` run requests: `admission` is the queue in front of them, `turns` shares the thread among
 //! tasks that compute, `watch` ends requests that take too long, `stalls` finds calls that block the event loop, `refresh`
 //! and `coroutine` change versions, `inspect` reports what runs. `command_line` runs scripts, and `in_process` the
 //! applications that they talk to.
@@ -17,3 +17,4 @@ pub(crate) mod stalls;
 pub(crate) mod task;
 mod turns;
 mod watch;
+pub(crate) mod worker;

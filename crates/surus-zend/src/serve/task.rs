@@ -129,6 +129,18 @@ impl Task {
         })
     }
 
+    /// Of a boot that is done: whether its script waits for requests.
+    pub(crate) fn waits_for_requests(&self) -> bool {
+        // SAFETY: the task is alive.
+        unsafe { ffi::surus_task_waits(self.raw) }
+    }
+
+    /// Tells such a script that a request has ended, or that no more will come. To be resumed then.
+    pub(crate) fn tell(&self, more: bool) {
+        // SAFETY: the task is alive, and waits for this.
+        unsafe { ffi::surus_task_tell(self.raw, more) };
+    }
+
     /// Waits until the isolate is free, then starts the assigned work and runs it to its end.
     pub(crate) async fn start(&self, exchange: &Exchange, limits: &AppLimits) -> Outcome {
         let mut watch = Watch::new(exchange, limits);

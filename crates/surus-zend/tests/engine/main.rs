@@ -21,6 +21,7 @@ fn the_engine() {
         dev: false,
         server_name: None,
         cache: 0,
+        in_turn: false,
         environment: None,
     };
     let engine = Engine::start(&config).expect("PHP starts");

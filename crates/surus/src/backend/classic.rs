@@ -16,7 +16,7 @@ use surus_edge::{
 use surus_zend::{BootError, ClassicConfig, Engine, ResponseBody};
 use tokio::task::spawn_local;
 
-use super::{limits, request, source_file, unreadable, Php, Streamed};
+use super::{request, source_file, unreadable, Php, Streamed};
 use crate::config::App;
 
 /// How often to check whether a replaced release still has requests.
@@ -71,14 +71,7 @@ pub(crate) struct Isolates {
 
 impl Isolates {
     pub(crate) fn new(engine: &Engine, app: &App) -> Result<Self, BootError> {
-        let config = ClassicConfig {
-            limits: limits(app),
-            min_isolates: app.min_isolates,
-            max_isolates: app.max_isolates,
-            idle: app.isolate_idle,
-            recycle: app.isolate_limits,
-        };
-        Self::start(engine, config)
+        Self::start(engine, super::isolates(app))
     }
 
     fn start(engine: &Engine, config: ClassicConfig) -> Result<Self, BootError> {

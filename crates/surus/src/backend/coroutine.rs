@@ -4,10 +4,10 @@ use std::rc::Rc;
 
 use http::StatusCode;
 use serde_json::{json, Value};
-use surus_edge::{plain, take_head, Answer, Backend, Connection, Reply, RequestBody, Spool};
+use surus_edge::{plain, take_head, Answer, Backend, Connection, RequestBody, Spool};
 use surus_zend::{BootError, Engine, Prepared, ResponseBody};
 
-use super::{limits, request, request_with, source_file, unreadable, Php, Streamed};
+use super::{limits, request, request_with, source_file, unreadable, whole, Php, Streamed};
 use crate::config::App;
 
 /// An application that booted once and serves each request in a fiber.
@@ -55,21 +55,12 @@ impl Coroutine {
         Answer::Later(Box::pin(async move {
             match request(head, body, &connection, &this.spool, Streamed::Long).await {
                 Ok(request) => match this.app.get() {
-                    Some(app) => app.call(request).await.map(reply),
+                    Some(app) => app.call(request).await.map(whole),
                     None => plain(StatusCode::SERVICE_UNAVAILABLE),
                 },
                 Err(error) => unreadable(&error),
             }
         }))
-    }
-}
-
-/// A complete body can be sent without polling it.
-#[inline(always)]
-fn reply(body: ResponseBody) -> Reply<ResponseBody> {
-    match body.into_whole() {
-        Ok(bytes) => Reply::Bytes(bytes),
-        Err(stream) => Reply::Backend(stream),
     }
 }
 
@@ -99,9 +90,9 @@ impl Backend for Coroutine {
                 return Answer::Now(plain(StatusCode::SERVICE_UNAVAILABLE));
             };
             return match app.answer(request_with(head, connection, body, None)) {
-                surus_zend::Answer::Now(response) => Answer::Now(response.map(reply)),
+                surus_zend::Answer::Now(response) => Answer::Now(response.map(whole)),
                 surus_zend::Answer::Later(future) => {
-                    Answer::Later(Box::pin(async { future.await.map(reply) }))
+                    Answer::Later(Box::pin(async { future.await.map(whole) }))
                 }
             };
         }

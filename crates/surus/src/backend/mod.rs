@@ -6,6 +6,7 @@ mod counted;
 mod files;
 mod kept;
 mod remote;
+mod worker;
 
 use std::future::Future;
 use std::io;
@@ -19,7 +20,7 @@ use surus_edge::{
     plain, Backend, BodyError, BoxError, Connection, Reply, RequestBody, Scanner, Spool, Spooled,
     Trailers,
 };
-use surus_zend::{AppLimits, Interim};
+use surus_zend::{AppLimits, ClassicConfig, Interim, ResponseBody};
 
 use crate::config::App;
 
@@ -28,6 +29,7 @@ pub(crate) use coroutine::{boot, Coroutine};
 pub(crate) use counted::Counted;
 pub(crate) use files::Files;
 pub(crate) use remote::Remote;
+pub(crate) use worker::Worker;
 
 /// A backend that may have work left when no client waits any more: PHP finishes requests that it has begun.
 pub(crate) trait Php: Backend {
@@ -70,6 +72,26 @@ pub(crate) fn limits(app: &App) -> AppLimits {
         max_queue: app.max_queue,
         queue_timeout: app.queue_timeout,
         memory_limit: app.memory_limit.clone(),
+    }
+}
+
+/// The isolates of a mode in which each has one request at a time.
+fn isolates(app: &App) -> ClassicConfig {
+    ClassicConfig {
+        limits: limits(app),
+        min_isolates: app.min_isolates,
+        max_isolates: app.max_isolates,
+        idle: app.isolate_idle,
+        recycle: app.isolate_limits,
+    }
+}
+
+/// A complete body can be sent without polling it.
+#[inline(always)]
+fn whole(body: ResponseBody) -> Reply<ResponseBody> {
+    match body.into_whole() {
+        Ok(bytes) => Reply::Bytes(bytes),
+        Err(stream) => Reply::Backend(stream),
     }
 }
 

@@ -70,10 +70,19 @@ pub(crate) fn folder(folder: &Path, mode: Option<Mode>) -> Result<Found, ConfigE
         (Mode::Classic, "public/index.php"),
         (Mode::Classic, "index.php"),
     ];
+    let workers = [
+        (Mode::Worker, "worker.php"),
+        (Mode::Worker, "public/worker.php"),
+        (Mode::Worker, "public/index.php"),
+        (Mode::Worker, "index.php"),
+        (Mode::Worker, "app.php"),
+    ];
     let wanted = || {
-        candidates
-            .iter()
-            .filter(|(candidate, _)| mode.is_none_or(|mode| mode == *candidate))
+        let all = candidates.iter().chain(&workers);
+        all.filter(|(candidate, _)| match mode {
+            Some(mode) => mode == *candidate,
+            None => *candidate != Mode::Worker,
+        })
     };
     for (mode, name) in wanted() {
         let script = folder.join(name);

@@ -14,6 +14,9 @@ pub(crate) enum Entry {
     Coroutine {
         script: PathBuf,
     },
+    Worker {
+        script: PathBuf,
+    },
     Classic {
         root: PathBuf,
         /// File name of the front controller.
@@ -25,6 +28,7 @@ impl Entry {
     pub(crate) fn mode(&self) -> Mode {
         match self {
             Entry::Coroutine { .. } => Mode::Coroutine,
+            Entry::Worker { .. } => Mode::Worker,
             Entry::Classic { .. } => Mode::Classic,
         }
     }
@@ -37,7 +41,8 @@ pub(super) fn entry(
     base: &Path,
     app: &mut tables::App,
 ) -> Result<(Entry, PathBuf, String), ConfigError> {
-    if let (Some(_), Some(_)) = (&app.script, &app.root) {
+    let is_worker = app.mode == Some(Mode::Worker);
+    if let (Some(_), Some(_), false) = (&app.script, &app.root, is_worker) {
         return Err(ConfigError::new("an app has a script or a root, not both"));
     }
     let path = &arguments.path;
@@ -63,6 +68,10 @@ pub(super) fn entry(
     }
     let found = match (&app.script, &app.root) {
         (Some(script), _) => discover::script(script, app.mode),
+        (None, Some(root)) if is_worker => discover::Found {
+            mode: Mode::Worker,
+            script: root.join("index.php"),
+        },
         (None, Some(root)) => {
             if app.mode == Some(Mode::Coroutine) {
                 return Err(ConfigError::new(
@@ -97,7 +106,7 @@ pub(super) fn entry(
     discover::readable(&found.script)?;
     let label = label(base, &found.script)?;
     let source = match found.mode {
-        Mode::Coroutine => named(&found.script)?,
+        Mode::Coroutine | Mode::Worker => named(&found.script)?,
         Mode::Classic | Mode::Process => named(&parent(&found.script))?,
     };
     app.mode = Some(found.mode);
@@ -106,6 +115,15 @@ pub(super) fn entry(
             let script = absolute(&found.script)?;
             app.script = Some(script.clone());
             Entry::Coroutine { script }
+        }
+        Mode::Worker => {
+            let script = absolute(&found.script)?;
+            app.script = Some(script.clone());
+            // A front controller lies in the document root; a script of another name need not.
+            if app.root.is_none() && script.file_name().is_some_and(|name| name == "index.php") {
+                app.root = Some(parent(&script));
+            }
+            Entry::Worker { script }
         }
         Mode::Classic | Mode::Process => {
             let from_root = app.root.is_some();

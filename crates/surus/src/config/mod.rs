@@ -109,11 +109,13 @@ pub(crate) struct App {
     /// Without symbolic links.
     pub(crate) sendfile: Vec<PathBuf>,
     pub(crate) public: Option<PathBuf>,
+    /// In worker mode: where static files are, without resolving symbolic links.
+    pub(crate) files: Option<PathBuf>,
     pub(crate) hidden: surus_edge::Hidden,
     pub(crate) min_isolates: usize,
     pub(crate) max_isolates: usize,
     pub(crate) isolate_idle: Duration,
-    /// When an isolate is replaced: one of a classic site, or that of an application in coroutine mode.
+    /// When an isolate is replaced: in classic or worker mode one of several, in coroutine mode that of the application.
     pub(crate) isolate_limits: IsolateLimits,
 }
 
@@ -243,6 +245,12 @@ fn finish(
     };
     let is_limited = isolate_limits != IsolateLimits::default();
     let is_coroutine = matches!(&found, Some((Entry::Coroutine { .. }, ..)));
+    if app.processes.is_some() && matches!(&found, Some((Entry::Worker { .. }, ..))) {
+        wrong.note(
+            "app.processes",
+            "mode = \"worker\" runs in the workers, not in processes: leave processes out",
+        );
+    }
     if is_limited && app.processes.is_some() && is_coroutine {
         wrong.note(
             "app.isolates",
@@ -280,6 +288,10 @@ fn finish(
         ("server.boot_timeout", master.boot_timeout),
     ]);
     wrong.end()?;
+    let files = match &app.root {
+        Some(root) if app.mode == Some(Mode::Worker) => Some(paths::named(root)?),
+        _ => None,
+    };
     let (Some(listen), Some((entry, source, label))) = (listening, found) else {
         return Err(ConfigError::new("the configuration is not complete"));
     };
@@ -316,6 +328,7 @@ fn finish(
             room,
             sendfile: sendfile.unwrap_or_default(),
             public: public.flatten(),
+            files,
             hidden: hidden.unwrap_or_default(),
             min_isolates,
             max_isolates,

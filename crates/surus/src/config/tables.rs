@@ -125,11 +125,11 @@ table! {
 table! {
     /// `[app.NAME]`
     App {
-        /// How PHP runs: `"classic"`, `"coroutine"` or `"process"`.
+        /// How PHP runs: `"classic"`, `"coroutine"`, `"worker"` or `"process"`.
         mode: Mode,
-        /// The script of a coroutine application, or the front controller of a classic site.
+        /// The script of an application in coroutine or worker mode, or the front controller of a classic site.
         script: PathBuf,
-        /// The document root of a classic site.
+        /// The document root of a classic site; in worker mode, the folder of the static files.
         root: PathBuf,
         /// Run PHP in this number of processes, each with one request at a time. `mode = "process"` has 8.
         processes: usize,
@@ -189,9 +189,9 @@ table! {
 table! {
     /// `isolates = { min, max, idle, max_requests, max_memory, max_age }`
     Isolates {
-        /// Isolates that stay when a classic site is idle, per worker.
+        /// Isolates that stay when a site in classic or worker mode is idle, per worker.
         min: usize,
-        /// Isolates of a classic site, per worker: the number of requests that run at the same time.
+        /// Isolates of a site in classic or worker mode, per worker: the number of requests that run at the same time.
         max: usize,
         /// Time after which an unused isolate above `min` is freed.
         idle: Span,

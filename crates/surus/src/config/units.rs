@@ -254,6 +254,7 @@ impl fmt::Display for PerAddress {
 pub(crate) enum Mode {
     Classic,
     Coroutine,
+    Worker,
     Process,
 }
 
@@ -262,6 +263,7 @@ impl fmt::Display for Mode {
         f.write_str(match self {
             Mode::Classic => "classic",
             Mode::Coroutine => "coroutine",
+            Mode::Worker => "worker",
             Mode::Process => "process",
         })
     }

@@ -1,4 +1,6 @@
 //! One boot of an application.
+//!
+//! In worker mode, too: there each isolate has one fiber.
 
 use std::{
     cell::{Cell, RefCell},
@@ -29,11 +31,11 @@ pub(crate) const FIBER_STACK: usize = 2 * 1024 * 1024;
 const BOOT_STACK: usize = 8 * 1024 * 1024;
 
 /// One boot of the script.
-pub(super) struct Version {
-    pub(super) isolate: Rc<Isolate>,
+pub(crate) struct Version {
+    pub(crate) isolate: Rc<Isolate>,
     pub(super) router: Option<Router>,
     /// The inputs of routes, if any route has one.
-    pub(super) inputs: Option<Rc<RouteInputs>>,
+    pub(crate) inputs: Option<Rc<RouteInputs>>,
     pub(super) idle: RefCell<Vec<Task>>,
     /// No new requests: the isolate has seen a fatal error.
     pub(super) retired: Cell<bool>,
@@ -72,6 +74,19 @@ impl Version {
         exchange: &Rc<Exchange>,
     ) -> Result<Version, BootError> {
         let isolate = Isolate::new(limits.memory_limit.as_deref())?;
+        let (version, _) =
+            Version::boot_in(isolate, request_timeout, script, limits, exchange).await?;
+        Ok(version)
+    }
+
+    /// Returns the task of the boot, too. While that exists, the isolate cannot be ended.
+    pub(crate) async fn boot_in(
+        isolate: Rc<Isolate>,
+        request_timeout: Option<Duration>,
+        script: &Path,
+        limits: &AppLimits,
+        exchange: &Rc<Exchange>,
+    ) -> Result<(Version, Task), BootError> {
         let task = Task::new(&isolate, BOOT_STACK)?;
         task.assign(ffi::RUN_BOOT, exchange);
         let limits = AppLimits {
@@ -81,10 +96,7 @@ impl Version {
         };
         let log = BootLog::begin(exchange);
         let outcome = task.start(exchange, &limits).await;
-        let printed = exchange.take_output();
-        if !printed.is_empty() {
-            tracing::info!(target: "php", "{}", String::from_utf8_lossy(&printed).trim_end());
-        }
+        log_output(exchange);
         if outcome != Outcome::Ok {
             let took = exchange.started().elapsed() + CLOCK;
             let late = request_timeout.filter(|limit| took >= *limit);
@@ -97,13 +109,14 @@ impl Version {
             let wrong = |error| BootError(format!("{} did not boot: {error}", script.display()));
             Some(Router::new(&routes).map_err(wrong)?)
         };
-        Ok(Version {
+        let version = Version {
             isolate,
             router,
             inputs: RouteInputs::take(exchange),
             idle: RefCell::default(),
             retired: Cell::new(false),
-        })
+        };
+        Ok((version, task))
     }
 
     pub(super) fn fiber(&self) -> Result<Task, BootError> {
@@ -114,7 +127,7 @@ impl Version {
     }
 
     /// Finds the exchange's route, or returns an answer that needs no PHP.
-    pub(super) fn route(&self, exchange: &Exchange) -> Option<Response<ResponseBody>> {
+    pub(crate) fn route(&self, exchange: &Exchange) -> Option<Response<ResponseBody>> {
         find_route(self.router.as_ref(), exchange)
     }
 }
@@ -125,6 +138,14 @@ impl Drop for Version {
         if self.isolate.is_clean() {
             unboot(&self.isolate);
         }
+    }
+}
+
+/// Logs what a script without a client has printed.
+pub(crate) fn log_output(exchange: &Exchange) {
+    let printed = exchange.take_output();
+    if !printed.is_empty() {
+        tracing::info!(target: "php", "{}", String::from_utf8_lossy(&printed).trim_end());
     }
 }
 
