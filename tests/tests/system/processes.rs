@@ -2,10 +2,12 @@
 
 use std::fs;
 use std::thread;
+use std::time::Duration;
 
 use serde_json::{json, Value};
 use surus_tests::surus::{Mode, Surus};
 use surus_tests::temp::TempDir;
+use surus_tests::waiting::wait_for;
 
 use crate::{ask, serve};
 
@@ -63,6 +65,27 @@ fn what_changes_nothing_for_others_works() {
             "{}",
             mode.name()
         );
+    }
+}
+
+/// Else a lock would be held, and a connection not be at its end, until the program of another request has ended.
+#[test]
+fn programs_do_not_inherit_what_others_have_open() {
+    let folder = TempDir::new("held");
+    for mode in Mode::ALL {
+        let server = serve(mode).start();
+        let address = server.address();
+        let file = folder.path().join(mode.name());
+        // What the server itself was started with.
+        let alone = json(&ask(address, "inherited"));
+        thread::scope(|scope| {
+            let held = scope.spawn(|| ask(address, &format!("hold&name={}", file.display())));
+            // It is in the middle of its wait.
+            wait_for("the file is there", || file.exists());
+            thread::sleep(Duration::from_millis(500));
+            assert_eq!(json(&ask(address, "inherited")), alone, "{}", mode.name());
+            assert_eq!(held.join().expect("an answer"), "true", "{}", mode.name());
+        });
     }
 }
 

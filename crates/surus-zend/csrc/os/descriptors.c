@@ -1,4 +1,4 @@
-/* PHP's descriptors: their numbers and their count.
+/* PHP's descriptors: their numbers, their count, and who inherits them.
  *
  * select() supports only descriptors below 1024. Surus' own are above, so PHP's are low; if PHP has more than a
  * thousand, its functions warn and omit the high ones from the wait, which then never ends. Here this throws an
@@ -13,7 +13,10 @@
 #include "Zend/zend_gc.h"
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -98,7 +101,23 @@ void surus_collect_descriptors(void)
 	few = count_open();
 }
 
-/* These replace libc's functions, to count. (open() is in os/fifo.c.) */
+/* ---- inheritance ----
+ *
+ * Programs inherit what is open in their process, and so what other requests have open: a lock of flock() would be held,
+ * and a connection or a pipe not be at its end, until a program of somebody else has ended. What a program is to have
+ * PHP duplicates for it. */
+bool surus_descriptors_are_private(void)
+{
+	return surus_running && !surus_running->script;
+}
+
+static int private_flag(int flag)
+{
+	return surus_descriptors_are_private() ? flag : 0;
+}
+
+/* ---- libc's functions, to count and to mark. open() is in os/fifo.c, accept() in blocking/connect.rs. ---- */
+
 #define EXPORTED __attribute__((visibility("default")))
 #define LIBC(name) \
 	({ \
@@ -112,17 +131,39 @@ void surus_collect_descriptors(void)
 EXPORTED int socket(int domain, int type, int protocol)
 {
 	surus_descriptor_made();
-	return LIBC(socket)(domain, type, protocol);
+	return LIBC(socket)(domain, type | private_flag(SOCK_CLOEXEC), protocol);
 }
 
 EXPORTED int socketpair(int domain, int type, int protocol, int pair[2])
 {
 	surus_descriptor_made();
-	return LIBC(socketpair)(domain, type, protocol, pair);
+	return LIBC(socketpair)(domain, type | private_flag(SOCK_CLOEXEC), protocol, pair);
 }
 
 EXPORTED int pipe(int pair[2])
 {
 	surus_descriptor_made();
 	return LIBC(pipe)(pair);
+}
+
+/* The other end of a pipe of popen(), which PHP does not mark. */
+EXPORTED FILE *popen(const char *command, const char *mode)
+{
+	char marked[8];
+	surus_descriptor_made();
+	if (surus_descriptors_are_private() && snprintf(marked, sizeof marked, "%se", mode) < (int)sizeof marked) {
+		return LIBC(popen)(command, marked);
+	}
+	return LIBC(popen)(command, mode);
+}
+
+EXPORTED int mkstemp(char *name)
+{
+	surus_descriptor_made();
+	return mkostemp(name, private_flag(O_CLOEXEC));
+}
+
+EXPORTED int mkstemp64(char *name)
+{
+	return mkstemp(name);
 }

@@ -84,6 +84,7 @@ static int open_fifo(open_function next, const char *path, int flags, mode_t mod
 static int open_any(open_function next, const char *path, int flags, mode_t mode)
 {
 	surus_descriptor_made();
+	flags |= surus_descriptors_are_private() ? O_CLOEXEC : 0;
 	if (could_wait(flags) && is_fifo(path)) {
 		return open_fifo(next, path, flags, mode);
 	}

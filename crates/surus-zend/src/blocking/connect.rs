@@ -76,17 +76,16 @@ fn tells_by_connect(fd: RawFd) -> bool {
     option(fd, libc::SOL_SOCKET, libc::SO_PROTOCOL) == Some(libc::IPPROTO_TCP)
 }
 
-type Accept = unsafe extern "C" fn(c_int, *mut libc::sockaddr, *mut libc::socklen_t) -> c_int;
-
+/// Programs that PHP starts, perhaps for another request, do not inherit the connection.
 #[no_mangle]
 unsafe extern "C" fn accept(
     fd: c_int,
     address: *mut libc::sockaddr,
     size: *mut libc::socklen_t,
 ) -> c_int {
-    let real = real!(accept: Accept);
+    let real = real!(accept4: Accept4);
     // SAFETY: the caller's arguments.
-    let attempt = || unsafe { real(fd, address, size) };
+    let attempt = || unsafe { real(fd, address, size, libc::SOCK_CLOEXEC) };
     accept_with(fd, attempt)
 }
 
