@@ -229,6 +229,7 @@ scripts! {
     persistent_connection
     process_exit
     rewritten_links
+    rewritten_tags
     serialize_in_progress
     settings
     shutdown_function

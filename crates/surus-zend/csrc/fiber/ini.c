@@ -67,6 +67,9 @@ static const struct { int (*handler)(zend_ini_entry *, zend_string *, void *, vo
 	SURUS_STR_HANDLERS
 };
 
+/* Their entries name a part, of which the table that the handler fills is none. */
+static const char *const told[] = {"session.trans_sid_tags", "url_rewriter.tags"};
+
 /* By a setting's position in an isolate's entries, which is the same in all of them. */
 static place *places;
 static size_t place_count;
@@ -74,6 +77,11 @@ static size_t place_count;
 static place find_place(const zend_ini_entry *entry)
 {
 	char *argument = entry->mh_arg2 ? (char *)entry->mh_arg2 + (size_t)entry->mh_arg1 : NULL;
+	for (size_t i = 0; i < sizeof told / sizeof *told; i++) {
+		if (strcmp(ZSTR_VAL(entry->name), told[i]) == 0) {
+			return (place){.by_handler = true};
+		}
+	}
 	if (!entry->on_modify || surus_parts_own_module(entry->module_number) || (argument && surus_parts_cover(argument))) {
 		return (place){0};
 	}

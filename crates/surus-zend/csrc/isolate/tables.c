@@ -128,12 +128,24 @@ void surus_tables_make(surus_isolate *isolate)
 
 	zend_hash_init(&BG(url_adapt_session_hosts_ht), 0, NULL, NULL, 1);
 	zend_hash_init(&BG(url_adapt_output_hosts_ht), 0, NULL, NULL, 1);
+	/* Their handlers fill the table that they find, and allocate one where there is none. */
+	BG(url_adapt_session_ex).tags = NULL;
+	BG(url_adapt_output_ex).tags = NULL;
 
 	void *map = pecalloc(CG(map_ptr_size), sizeof(void *), 1);
 	CG(map_ptr_real_base) = map;
 	CG(map_ptr_base) = ZEND_MAP_PTR_BIASED_BASE(map);
 
 	copy_ini_directives(isolate);
+}
+
+/* Allocated with malloc() by the handler of url_rewriter.tags or session.trans_sid_tags. */
+static void free_tags(HashTable *tags)
+{
+	if (tags) {
+		zend_hash_destroy(tags);
+		free(tags);
+	}
 }
 
 void surus_tables_free(surus_isolate *isolate, bool clean)
@@ -155,6 +167,8 @@ void surus_tables_free(surus_isolate *isolate, bool clean)
 	free_table(CG(function_table));
 	free_table(CG(class_table));
 	free_table(EG(zend_constants));
+	free_tags(BG(url_adapt_session_ex).tags);
+	free_tags(BG(url_adapt_output_ex).tags);
 	if (clean) {
 		zend_hash_destroy(&BG(url_adapt_session_hosts_ht));
 		zend_hash_destroy(&BG(url_adapt_output_hosts_ht));
