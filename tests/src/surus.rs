@@ -104,6 +104,11 @@ impl Options {
         self
     }
 
+    /// In all modes, a client that disconnects cancels its request.
+    pub fn cancel_on_disconnect(self) -> Self {
+        self.argument("--set").argument("cancel_on_disconnect=true")
+    }
+
     pub fn workers(mut self, count: usize) -> Self {
         self.workers = count;
         self

@@ -116,6 +116,13 @@ const SAME: &[&[&str]] = &[
         "-r",
         "var_dump(php_ini_loaded_file(), php_ini_scanned_files());",
     ],
+    &["-r", "var_dump(ini_get('memory_limit'));"],
+    &[
+        "-d",
+        "memory_limit=64M",
+        "-r",
+        "var_dump(ini_get('memory_limit'));",
+    ],
     // Code
     &["-n", "-r", "var_dump($argv, $argc);", "x", "-y"],
     &["-n", "-r", "var_dump($argv);", "--", "-x", "--"],

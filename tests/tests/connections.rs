@@ -32,6 +32,7 @@ use surus_tests::surus::{Mode, Options, Surus};
 fn server(mode: Mode, app: &str) -> Options {
     Surus::serve(&mode.script(&fixture("connections")))
         .mode(mode)
+        .cancel_on_disconnect()
         .config(&format!("[app.app]\n{app}\n"))
 }
 

@@ -10,6 +10,8 @@ mod computing;
 mod left;
 #[path = "deadlines/unwilling.rs"]
 mod unwilling;
+#[path = "deadlines/without_client.rs"]
+mod without_client;
 
 use std::fs;
 use std::io;
@@ -20,7 +22,8 @@ use surus_tests::http::{Connection, Request, Response};
 use surus_tests::surus::{Mode, Options, Surus};
 use surus_tests::waiting::{wait_for, wait_up_to};
 
-/// The server of this mode with these settings of its application; as many processes as a test has requests.
+/// The server of this mode with these settings of its application, which cancels requests whose client disconnects; as many
+/// processes as a test has requests.
 fn server(mode: Mode, app: &str) -> Options {
     let processes = match mode {
         Mode::Classic | Mode::Coroutine => "",
@@ -28,6 +31,7 @@ fn server(mode: Mode, app: &str) -> Options {
     };
     Surus::serve(&mode.script(&fixture("deadlines")))
         .mode(mode)
+        .cancel_on_disconnect()
         .config(&format!("[app.app]\n{processes}{app}\n"))
 }
 

@@ -29,6 +29,7 @@ fn serve(mode: Mode) -> Surus {
     let place = format!("host=127.0.0.1 port={port} dbname=postgres");
     Surus::serve(&mode.script(&fixture("interleave")))
         .mode(mode)
+        .cancel_on_disconnect()
         .env("LOCPATH", &locales().display().to_string())
         .env("INTERLEAVE_PDO", &format!("pgsql:{place}"))
         .env("INTERLEAVE_PGSQL", &format!("{place} user=postgres"))

@@ -38,7 +38,9 @@ impl Site {
             _ => MariaDb::shared().port(),
         };
         let (user, password) = (MariaDb::USER, MariaDb::PASSWORD);
-        let mut options = Surus::serve(&mode.script(&fixture("persistent"))).mode(mode);
+        let mut options = Surus::serve(&mode.script(&fixture("persistent")))
+            .mode(mode)
+            .cancel_on_disconnect();
         options = match mode {
             Mode::Classic => options.argument("--set").argument("isolates.max=1"),
             Mode::Process => options.argument("--set").argument("processes=1"),

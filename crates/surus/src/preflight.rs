@@ -8,7 +8,7 @@ use nix::sys::resource::{getrlimit, Resource};
 use surus_master::in_child_as;
 use surus_zend::Engine;
 
-use crate::config::{Config, Variable};
+use crate::config::{Config, Entry, Variable};
 use crate::open_files;
 use crate::permitted;
 
@@ -42,6 +42,7 @@ pub(crate) fn check(config: &Config) -> Result<Vec<(String, String)>, Vec<String
     time_limit(config);
     unset_variables(config);
     folders_of_php(config);
+    settings_of_folders(config);
     for why in &config.idle {
         tracing::warn!("{why}");
     }
@@ -200,6 +201,20 @@ fn folders_of_php(config: &Config) {
                 );
                 tracing::warn!("{}", config.say(&format!("php.{name}"), &why));
             }
+        }
+    }
+}
+
+/// Warns of the file in which php-fpm's users put the settings of a folder.
+fn settings_of_folders(config: &Config) {
+    const NAME: &str = ".user.ini";
+    if let Entry::Classic { root, .. } = &config.app.entry {
+        let file = root.join(NAME);
+        if file.exists() {
+            tracing::warn!(
+                "{} is not read: move its settings to [php] in surus.toml",
+                file.display()
+            );
         }
     }
 }

@@ -50,6 +50,7 @@ impl Server {
         let mut settings = vec![
             format!("request_timeout={timeout}"),
             "memory_limit=64M".to_owned(),
+            "cancel_on_disconnect=true".to_owned(),
             "queue_timeout=30s".to_owned(),
         ];
         match mode {

@@ -101,6 +101,7 @@ fn clients_that_leave_leave_no_memory_behind() {
         };
         let server = Surus::serve(&mode.script(folder.path()))
             .mode(mode)
+            .cancel_on_disconnect()
             .config(processes);
         let mut server = server.start();
         let mut sizes = Vec::new();
@@ -127,6 +128,7 @@ fn a_classic_site_gives_back_what_a_burst_took() {
         "<?php $kept = str_repeat('x', 300_000); usleep(isset($_GET['long']) ? 60_000_000 : 0); echo 'hello';",
     );
     let mut server = Surus::serve(folder.path())
+        .cancel_on_disconnect()
         .config("[app.app]\nmode = 'classic'\nisolates = { idle = '1s' }\n")
         .start();
     Request::get("/").send(server.address()).expect(200);

@@ -361,7 +361,7 @@ fn streams_that_are_reset_leave_nothing() -> io::Result<()> {
     for mode in Mode::ISOLATES {
         let config =
             "[app.app]\nmax_requests_in_flight = 8\nmax_queue = 8\nqueue_timeout = \"5s\"\n";
-        let server = server(mode, config).start();
+        let server = server(mode, config).cancel_on_disconnect().start();
         let mut client = Client::open(server.address())?;
         for i in 0..100 {
             let stream = 2 * i + 1;

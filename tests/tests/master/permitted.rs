@@ -212,6 +212,20 @@ fn check_warns_of_what_php_will_miss() {
     }
 }
 
+#[test]
+fn check_warns_of_settings_in_the_root() {
+    let folder = TempDir::new("settings");
+    folder.file("index.php", "<?php");
+    let root = folder.path().to_str().expect("a path").to_owned();
+    let check = || Surus::run(&["check", "--listen", "0", &root]);
+    let (code, text) = check();
+    assert!(code == Some(0) && !text.contains(".user.ini"), "{text}");
+    folder.file(".user.ini", "memory_limit = 64M");
+    let (code, text) = check();
+    let warning = format!("{root}/.user.ini is not read: move its settings to [php]");
+    assert!(code == Some(0) && text.contains(&warning), "{text}");
+}
+
 /// As before an upgrade: its own ports and socket are not in the way.
 #[test]
 fn check_passes_beside_the_running_server() {

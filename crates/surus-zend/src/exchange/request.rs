@@ -108,6 +108,9 @@ pub struct Script {
 pub struct AppLimits {
     /// From the start of the request to its end; then it is cancelled, with 504 if no response has begun.
     pub request_timeout: Option<Duration>,
+    /// Cancel a request as soon as its client disconnects. Otherwise it continues until it sends output, which is PHP's own
+    /// behaviour.
+    pub cancel_on_disconnect: bool,
     /// The time for a version of the application to boot; then the boot is cancelled.
     pub boot_timeout: Option<Duration>,
     /// Log a PHP backtrace of a request that takes longer.
@@ -139,6 +142,7 @@ impl Default for AppLimits {
     fn default() -> Self {
         AppLimits {
             request_timeout: Some(Duration::from_secs(30)),
+            cancel_on_disconnect: true,
             boot_timeout: None,
             slow_log: None,
             preempt_after: Duration::from_millis(10),

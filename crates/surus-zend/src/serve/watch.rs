@@ -36,7 +36,7 @@ pub(crate) struct Watch<'a> {
     grace: Option<Instant>,
     asked_twice: bool,
     given_up: bool,
-    /// Whether to watch for a disconnect of the client: none was handled yet.
+    /// Whether to watch for a disconnect of the client: it cancels the request, and none was handled yet.
     client: bool,
 }
 
@@ -77,7 +77,7 @@ impl<'a> Watch<'a> {
             grace: None,
             asked_twice: false,
             given_up: false,
-            client: true,
+            client: limits.cancel_on_disconnect,
         }
     }
 

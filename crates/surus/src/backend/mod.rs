@@ -64,6 +64,7 @@ fn source_file(source: &Path) -> io::Result<PathBuf> {
 pub(crate) fn limits(app: &App) -> AppLimits {
     AppLimits {
         request_timeout: app.request_timeout,
+        cancel_on_disconnect: app.cancel_on_disconnect,
         boot_timeout: Some(app.boot_timeout),
         slow_log: app.slow_log,
         preempt_after: app.preempt_after,

@@ -145,6 +145,9 @@ table! {
         queue_timeout: Span,
         /// Time for the whole request, waiting included. Then it is cancelled and the client gets 504. 0 is no limit.
         request_timeout: Span,
+        /// Cancel a request whose client has disconnected, also while it waits. `false` is as under php-fpm: it continues until
+        /// it sends output.
+        cancel_on_disconnect: bool,
         /// Log a request that takes longer than this, with its PHP backtrace; 0 is never.
         slow_log: Span,
         /// Report calls that block the event loop for longer than this: `surus status` lists them by PHP function and line, and

@@ -68,6 +68,10 @@ fn text(bytes: impl Into<Vec<u8>>) -> CString {
 
 fn options(switches: &Switches) -> Options {
     let mut ini = SETTINGS.as_bytes().to_vec();
+    if !switches.no_ini && switches.ini_path.is_none() {
+        // The php.ini is that of the server, whose limit is for requests. Debian's php.ini of php-cli has none.
+        ini.extend_from_slice(b"memory_limit=-1\n");
+    }
     for define in &switches.defines {
         command_line::define(&mut ini, define);
     }

@@ -12,11 +12,15 @@ const BEGIN: &str = "<!-- keys -->\n";
 const END: &str = "<!-- /keys -->";
 
 /// Defaults that depend on what is served, or on the machine.
-const DEPENDS: [(&str, &str); 4] = [
+const DEPENDS: [(&str, &str); 5] = [
     ("mode", "by what is found"),
     ("script", "by what is found"),
     ("root", "by what is found"),
     ("spool_folder", "`$TMPDIR`, else `\"/tmp\"`"),
+    (
+        "cancel_on_disconnect",
+        "`true` in coroutine mode, else `false`",
+    ),
 ];
 
 /// How values of a type are written. A new type needs a row here.
