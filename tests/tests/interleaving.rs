@@ -241,6 +241,7 @@ scripts! {
     stat_cache
     stream_filter
     ticks
+    ticks_left
     time_zone
     tls_errors
     umask

@@ -4,6 +4,7 @@
 
 #include "base.h"
 #include "fiber/ini.h"
+#include "fiber/ticks.h"
 #include "fiber/values.h"
 #include "task/state.h"
 
@@ -26,6 +27,7 @@ struct surus_idle {
 	char *parts;
 	void *ini; /* what settings control */
 	php_stream_context *context; /* the application's default for streams, or NULL */
+	surus_ticks ticks; /* the application's tick functions */
 	struct surus_fiber_state *main; /* the boot's own state, while a fiber's is installed */
 	surus_task *installed;          /* whose values are in place; NULL: the boot's */
 };

@@ -5,6 +5,7 @@
 #include "fiber/internal.h"
 #include "fiber/parts.h"
 #include "fiber/state.h"
+#include "fiber/ticks.h"
 #include "fiber/values.h"
 #include "http/exceptions.h"
 #include "http/form_files.h"
@@ -104,14 +105,6 @@ static void end_autoload(void)
 	}
 }
 
-static void end_ticks(void)
-{
-	if (BG(user_tick_functions)) {
-		zend_llist_destroy(BG(user_tick_functions));
-		efree(BG(user_tick_functions));
-	}
-}
-
 static void end_all(surus_task *task, struct surus_idle *idle)
 {
 	/* Modules first: resetting settings must not affect a request that is still active in a module. */
@@ -132,7 +125,7 @@ static void end_all(surus_task *task, struct surus_idle *idle)
 	if (BG(putenv_ht).nTableMask != HT_MIN_MASK) {
 		zend_hash_destroy(&BG(putenv_ht));
 	}
-	end_ticks();
+	surus_ticks_end();
 	end_autoload();
 	free_if(EG(get_gc_buffer).start, false);
 }
@@ -146,7 +139,7 @@ static bool left_nothing(const surus_task *task, const struct surus_idle *idle)
 		&& Z_TYPE(SG(callback_func)) == IS_UNDEF && !info->auth_user && !info->auth_password && !info->auth_digest
 		&& !info->content_type_dup && !info->current_user && !task->built_superglobals && has_same_handlers(&idle->values)
 		&& !BG(CurrentStatFile) && !BG(CurrentLStatFile) && !BG(strtok_string) && !PG(last_error_message)
-		&& !PG(last_error_file) && BG(putenv_ht).nTableMask == HT_MIN_MASK && !BG(user_tick_functions) && !EG(in_autoload)
+		&& !PG(last_error_file) && BG(putenv_ht).nTableMask == HT_MIN_MASK && !PG(tick_functions).head && !EG(in_autoload)
 		&& !EG(get_gc_buffer).start && surus_parts_are(idle->parts)
 		&& !zend_hash_find_known_hash(&EG(symbol_table), surus_superglobal_names[SURUS_SUPERGLOBALS - 1]);
 }

@@ -11,6 +11,7 @@
 #include "fiber/internal.h"
 #include "fiber/parts.h"
 #include "fiber/superglobals.h"
+#include "fiber/ticks.h"
 #include "fiber/values.h"
 #include "isolate/isolate.h"
 #include "os/state.h"
@@ -172,6 +173,9 @@ void surus_fiber_begin(surus_task *task)
 	if (idle && idle->context) {
 		surus_file_copy_context(idle->context);
 	}
+	if (idle && idle->ticks.all.head) {
+		surus_ticks_copy(&idle->ticks);
+	}
 }
 
 void surus_fiber_state_free(surus_task *task)
@@ -253,6 +257,10 @@ void surus_fiber_take_idle(surus_isolate *isolate)
 	surus_values *v = &idle->values;
 	v->BG_user_shutdown_function_names = NULL;
 	v->BG_strtok_string = NULL;
+	idle->ticks = surus_ticks_of_boot();
+	v->BG_user_tick_functions = NULL;
+	v->PG_tick_functions.head = v->PG_tick_functions.tail = v->PG_tick_functions.traverse_ptr = NULL;
+	v->PG_tick_functions.count = 0;
 	zend_stack_init(&v->EG_user_error_handlers_error_reporting, sizeof(int));
 	zend_stack_init(&v->EG_user_error_handlers, sizeof(zval));
 	zend_stack_init(&v->EG_user_exception_handlers, sizeof(zval));

@@ -27,7 +27,7 @@
 	X(PG, connection_status) X(PG, ignore_user_abort) X(PG, header_is_being_sent) X(PG, http_globals)            \
 	X(PG, rfc1867_protected_variables) X(PG, activated_auto_globals) X(PG, last_error_type)                      \
 	X(PG, last_error_message) X(PG, last_error_file) X(PG, last_error_lineno) X(PG, in_user_include)             \
-	X(PG, in_error_log)                                                                                          \
+	X(PG, in_error_log) X(PG, tick_functions)                                                                                          \
 	X(BG, user_shutdown_function_names) X(BG, putenv_ht) X(BG, strtok_string) X(BG, strtok_last)                   \
 	X(BG, strtok_len) X(BG, ctype_string) X(BG, locale_changed) X(BG, user_compare_fci)        \
 	X(BG, user_compare_fci_cache) X(BG, user_tick_functions) X(BG, serialize_lock) X(BG, serialize)                \
