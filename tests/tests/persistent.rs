@@ -3,6 +3,8 @@
 
 #[path = "persistent/many.rs"]
 mod many;
+#[path = "persistent/options.rs"]
+mod options;
 #[path = "persistent/pool.rs"]
 mod pool;
 #[path = "persistent/unread.rs"]
@@ -32,8 +34,10 @@ struct Site {
 impl Site {
     fn new(mode: Mode, driver: &str) -> Self {
         let port = match driver {
-            "pdo_pgsql" | "pgsql" | "unread" | "many" => Postgres::shared().port(),
-            "redis" | "redis_many" | "stream" => Redis::shared().port(),
+            "pdo_pgsql" | "pgsql" | "unread" | "many" | "options_pdo_pgsql" | "options_pgsql" => {
+                Postgres::shared().port()
+            }
+            "redis" | "redis_many" | "stream" | "options_redis" => Redis::shared().port(),
             "memcached" => Memcached::shared().port(),
             _ => MariaDb::shared().port(),
         };
@@ -219,6 +223,14 @@ modes! {
     pdo_pgsql_that_cannot_be_cleaned_is_closed: |mode| check(mode, "pdo_pgsql", "slow", false, &clean_pdo_pgsql());
     pdo_pgsql_keeps_no_lock: |mode| locks_end(mode, "pdo_pgsql");
     pdo_pgsql_killed_is_replaced: |mode| killed_are_replaced(mode, "pdo_pgsql");
+    pdo_pgsql_has_its_options: |mode| options::check(mode, "options_pdo_pgsql", "");
+    pgsql_has_its_options: |mode| options::check(mode, "options_pgsql", "");
+    pdo_mysql_has_its_options: |mode| options::check(mode, "options_pdo_mysql", "");
+    mysqli_has_its_options: |mode| {
+        options::check(mode, "options_mysqli", "");
+        options::check(mode, "options_mysqli", "&own=1");
+    };
+    redis_has_its_options: |mode| options::check(mode, "options_redis", "");
     pgsql_is_clean: |mode| check(mode, "pgsql", "", true, &clean_pgsql());
     pgsql_has_no_transaction: |mode| check(mode, "pgsql", "begin", true, &clean_pgsql());
     pgsql_killed_is_replaced: |mode| killed_are_replaced(mode, "pgsql");

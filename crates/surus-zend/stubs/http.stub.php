@@ -362,8 +362,8 @@ namespace Surus\Internal {
     {
     }
 
-    /** MYSQLI_OPT_INT_AND_FLOAT_NATIVE, which mysqli can only set. */
-    function native_numbers(object $connection, ?bool $set = null): bool
+    /** Options of mysqli, which can only be set: each reset gives them the values that they have now. */
+    function note_options(object $connection): void
     {
     }
 

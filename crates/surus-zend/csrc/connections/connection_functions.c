@@ -44,21 +44,16 @@ static ZEND_FUNCTION(surus_reset_connection)
 	}
 }
 
-/* Surus\Internal\native_numbers(mysqli $connection, ?bool $set = null): bool */
-static ZEND_FUNCTION(surus_native_numbers)
+/* Surus\Internal\note_options(object $connection): void; options that cannot be read are as now after each reset. */
+static ZEND_FUNCTION(surus_note_options)
 {
 	zval *connection;
-	bool set, is_null = true;
-	ZEND_PARSE_PARAMETERS_START(1, 2)
+	ZEND_PARSE_PARAMETERS_START(1, 1)
 		Z_PARAM_OBJECT(connection)
-		Z_PARAM_OPTIONAL
-		Z_PARAM_BOOL_OR_NULL(set, is_null)
 	ZEND_PARSE_PARAMETERS_END();
-	bool *option = is_of(connection, "mysqli") ? surus_mysqli_native_numbers(Z_OBJ_P(connection)) : NULL;
-	if (option && !is_null) {
-		*option = set;
+	if (is_of(connection, "mysqli")) {
+		surus_mysqli_note(Z_OBJ_P(connection));
 	}
-	RETURN_BOOL(option && *option);
 }
 
 /* Surus\Internal\is_alive(object $connection): ?bool; null: only a query to the server can tell. */
@@ -120,9 +115,8 @@ static ZEND_FUNCTION(surus_call_ticket)
 ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_connection, 0, 1, _IS_BOOL, 1)
 	ZEND_ARG_TYPE_INFO(0, connection, IS_OBJECT, 0)
 ZEND_END_ARG_INFO()
-ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_native_numbers, 0, 1, _IS_BOOL, 0)
+ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_note, 0, 1, IS_VOID, 0)
 	ZEND_ARG_TYPE_INFO(0, connection, IS_OBJECT, 0)
-	ZEND_ARG_TYPE_INFO_WITH_DEFAULT_VALUE(0, set, _IS_BOOL, 1, "null")
 ZEND_END_ARG_INFO()
 ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_number, 0, 0, IS_LONG, 0)
 ZEND_END_ARG_INFO()
@@ -136,7 +130,7 @@ ZEND_END_ARG_INFO()
 
 const zend_function_entry surus_connection_functions[] = {
 	ZEND_NS_NAMED_FE("Surus\\Internal", reset_connection, ZEND_FN(surus_reset_connection), arginfo_connection)
-	ZEND_NS_NAMED_FE("Surus\\Internal", native_numbers, ZEND_FN(surus_native_numbers), arginfo_native_numbers)
+	ZEND_NS_NAMED_FE("Surus\\Internal", note_options, ZEND_FN(surus_note_options), arginfo_note)
 	ZEND_NS_NAMED_FE("Surus\\Internal", is_alive, ZEND_FN(surus_is_alive), arginfo_connection)
 	ZEND_NS_NAMED_FE("Surus\\Internal", request_number, ZEND_FN(surus_request_number), arginfo_number)
 	ZEND_NS_NAMED_FE("Surus\\Internal", ticket, ZEND_FN(surus_ticket), arginfo_number)

@@ -3,6 +3,7 @@
  * a request gets the connection; COM_RESET_CONNECTION releases the last user's locks before that. */
 #include "persistent/mysql.h"
 #include "persistent/kept.h"
+#include "persistent/mysql_options.h"
 #include "persistent/pool.h"
 
 #include "ext/mysqli/php_mysqli_structs.h"
@@ -123,6 +124,7 @@ bool surus_mysqlnd_reset(void *connection, const char *user, const char *passwor
 /* The same without database and character set, which are set when a request gets the connection. */
 static bool reset_session(MYSQLND_CONN_DATA *data)
 {
+	surus_mysqlnd_restore_options(data);
 	if (!is_idle(data)) {
 		return false;
 	}
@@ -139,6 +141,13 @@ static bool reset_session(MYSQLND_CONN_DATA *data)
 
 /* ---- mysqli ---- */
 
+static MYSQLND_CONN_DATA *data_of(zend_object *object)
+{
+	const MYSQLI_RESOURCE *resource = php_mysqli_fetch_object(object)->ptr;
+	MYSQLND *link = resource && resource->ptr && resource->status == MYSQLI_STATUS_VALID ? ((MY_MYSQL *)resource->ptr)->mysql : NULL;
+	return link && surus_is_mysqlnd(link) ? link->data : NULL;
+}
+
 #define CONSTRUCTORS(X)                             \
 	X(function, NULL, "mysqli_connect")             \
 	X(constructor, "mysqli", "__construct")         \
@@ -153,6 +162,7 @@ static uint32_t host_at(const zend_execute_data *execute_data)
 	return has_object ? 2 : 1;
 }
 
+/* What the application has set before a connection is opened belongs to the connection. */
 static void open_link(INTERNAL_FUNCTION_PARAMETERS, zif_handler real)
 {
 	uint32_t host = host_at(execute_data);
@@ -163,8 +173,13 @@ static void open_link(INTERNAL_FUNCTION_PARAMETERS, zif_handler real)
 		surus_pool_timeout("mysqli_sql_exception");
 		return;
 	}
+	/* The object that gets the connection; a constructor has it, too. */
+	const zval *object = host == 2 ? ZEND_CALL_ARG(execute_data, 1) : Z_TYPE(EX(This)) == IS_OBJECT ? &EX(This) : return_value;
 	real(INTERNAL_FUNCTION_PARAM_PASSTHRU);
 	surus_kept_use(SURUS_KEPT_MYSQLI, NULL);
+	if (pooled && Z_TYPE_P(object) == IS_OBJECT) {
+		surus_mysqli_note(Z_OBJ_P(object));
+	}
 	if (pooled) {
 		surus_pool_entered(&name, NULL);
 	}
@@ -196,17 +211,12 @@ bool surus_mysqlnd_is_alive(void *connection)
 	return stream && stream->readpos == stream->writepos && !surus_is_readable(descriptor_of(data));
 }
 
-static MYSQLND_CONN_DATA *data_of(zend_object *object)
-{
-	const MYSQLI_RESOURCE *resource = php_mysqli_fetch_object(object)->ptr;
-	MYSQLND *link = resource && resource->ptr && resource->status == MYSQLI_STATUS_VALID ? ((MY_MYSQL *)resource->ptr)->mysql : NULL;
-	return link && surus_is_mysqlnd(link) ? link->data : NULL;
-}
-
-bool *surus_mysqli_native_numbers(zend_object *object)
+void surus_mysqli_note(zend_object *object)
 {
 	MYSQLND_CONN_DATA *data = data_of(object);
-	return data && data->options ? &data->options->int_and_float_native : NULL;
+	if (data) {
+		surus_mysqlnd_note_options(data);
+	}
 }
 
 bool surus_mysqli_reset(zend_object *object)

@@ -7,8 +7,8 @@
 void surus_mysqli_start(void);
 void surus_mysqli_clean(surus_task *task);
 /* These two take an object of mysqli. */
-/* MYSQLI_OPT_INT_AND_FLOAT_NATIVE, which PHP code can set but not read; NULL: the object has none. */
-bool *surus_mysqli_native_numbers(zend_object *object);
+/* Notes the options that a reset restores. */
+void surus_mysqli_note(zend_object *object);
 bool surus_mysqli_reset(zend_object *object);
 /* False if the connection of mysqlnd is not idle, was closed, or has unread input. */
 bool surus_mysqlnd_is_alive(void *connection);

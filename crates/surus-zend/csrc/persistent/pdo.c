@@ -166,16 +166,17 @@ static void forget_attributes(pdo_dbh_t *dbh)
 	dbh->oracle_nulls = 0;
 	dbh->stringify = 0;
 	dbh->default_fetch_type = PDO_FETCH_BOTH;
+	dbh->error_mode = PDO_ERRMODE_EXCEPTION;
 	memcpy(dbh->error_code, PDO_ERR_NONE, sizeof PDO_ERR_NONE);
-	static const struct { const char *driver; zend_long attribute; bool value; } own[] = {
+	static const struct { const char *driver; zend_long attribute, value; } own[] = {
 		{"pgsql", PDO_ATTR_EMULATE_PREPARES, false}, {"pgsql", PDO_ATTR_DRIVER_SPECIFIC, false}, /* DISABLE_PREPARES */
 		{"mysql", PDO_ATTR_EMULATE_PREPARES, true}, {"mysql", PDO_ATTR_DRIVER_SPECIFIC, true}, /* USE_BUFFERED_QUERY */
-		{"mysql", PDO_ATTR_FETCH_TABLE_NAMES, false},
+		{"mysql", PDO_ATTR_FETCH_TABLE_NAMES, false}, {"mysql", PDO_ATTR_DEFAULT_STR_PARAM, PDO_PARAM_STR_CHAR},
 	};
 	for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
 		if (is_driver(dbh, own[i].driver) && dbh->methods->set_attribute) {
 			zval value;
-			ZVAL_BOOL(&value, own[i].value);
+			ZVAL_LONG(&value, own[i].value);
 			dbh->methods->set_attribute(dbh, own[i].attribute, &value);
 		}
 	}

@@ -11,6 +11,7 @@
 #include <netinet/tcp.h>
 #include <stddef.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 
 /* The beginning of phpredis' struct of a pool. */
 typedef struct { zend_llist streams; } pool;
@@ -90,6 +91,88 @@ bool surus_redis_waits_in_vain(int descriptor)
 	return counts && counters.data_segs_out == 0 && counters.notsent_bytes == 0 && counters.bytes_received == 0;
 }
 
+static int descriptor_of(php_stream *stream)
+{
+	php_socket_t descriptor = -1;
+	if (php_stream_cast(stream, PHP_STREAM_AS_FD_FOR_SELECT | PHP_STREAM_CAST_INTERNAL, (void *)&descriptor, 0) != SUCCESS) {
+		return -1;
+	}
+	return descriptor;
+}
+
+static surus_kept_list named_streams(void)
+{
+	surus_kept_list streams = surus_kept_of(php_file_le_pstream());
+	size_t all = streams.count;
+	streams.count = 0;
+	for (size_t i = 0; i < all; i++) {
+		if (zend_string_starts_with_literal(streams.entries[i].key, "phpredis")) {
+			streams.entries[streams.count++] = streams.entries[i];
+		}
+	}
+	return streams;
+}
+
+/* ---- time limits ----
+ *
+ * Redis::OPT_READ_TIMEOUT is an option of the stream, and phpredis sets it only when it connects. */
+
+/* An entry stays after its stream was closed; the next one at this address reuses it. */
+typedef struct limit {
+	struct limit *next;
+	const php_stream *stream;
+	ino_t socket;
+	struct timeval time;
+} limit;
+
+static limit *limits;
+
+static limit *limit_of(const php_stream *stream)
+{
+	limit *found = limits;
+	while (found && found->stream != stream) {
+		found = found->next;
+	}
+	return found;
+}
+
+static bool stat_of(php_stream *stream, struct stat *file)
+{
+	int descriptor = descriptor_of(stream);
+	return descriptor >= 0 && fstat(descriptor, file) == 0 && strstr(stream->ops->label, "_socket");
+}
+
+/* Notes the limit of each connection that was opened since. */
+static void note_limits(void)
+{
+	surus_kept_list streams = named_streams();
+	for (size_t i = 0; i < streams.count; i++) {
+		php_stream *stream = streams.entries[i].resource->ptr;
+		limit *known = limit_of(stream);
+		struct stat file;
+		if (!stat_of(stream, &file) || (known && known->socket == file.st_ino) || (!known && !(known = calloc(1, sizeof *known)))) {
+			continue;
+		}
+		if (!known->stream) {
+			known->stream = stream;
+			known->next = limits;
+			limits = known;
+		}
+		known->socket = file.st_ino;
+		known->time = ((php_netstream_data_t *)stream->abstract)->timeout;
+	}
+	surus_kept_free(&streams);
+}
+
+static void restore_limit(php_stream *stream)
+{
+	const limit *known = limit_of(stream);
+	struct stat file;
+	if (known && stat_of(stream, &file) && known->socket == file.st_ino) {
+		((php_netstream_data_t *)stream->abstract)->timeout = known->time;
+	}
+}
+
 /* phpredis distinguishes connections by host and port. */
 static void open_stream(INTERNAL_FUNCTION_PARAMETERS, zif_handler real)
 {
@@ -100,6 +183,7 @@ static void open_stream(INTERNAL_FUNCTION_PARAMETERS, zif_handler real)
 	}
 	real(INTERNAL_FUNCTION_PARAM_PASSTHRU);
 	surus_kept_use(SURUS_KEPT_REDIS, NULL);
+	note_limits();
 	surus_pool_entered(&name, NULL);
 }
 
@@ -125,15 +209,6 @@ void surus_redis_start(void)
 		real_pconnect = surus_replace("redis", "pconnect", around_pconnect);
 		real_popen = surus_replace("redis", "popen", around_popen);
 	}
-}
-
-static int descriptor_of(php_stream *stream)
-{
-	php_socket_t descriptor = -1;
-	if (php_stream_cast(stream, PHP_STREAM_AS_FD_FOR_SELECT | PHP_STREAM_CAST_INTERNAL, (void *)&descriptor, 0) != SUCCESS) {
-		return -1;
-	}
-	return descriptor;
 }
 
 /* Reads one line of an answer; returns its first character, 0 if there is none. */
@@ -168,11 +243,12 @@ static void clean(php_stream *stream)
 	surus_patience patience = surus_patience_begin(stream);
 	bool good = reset(stream);
 	surus_patience_end(&patience, stream);
-	if (!good) {
-		int descriptor = descriptor_of(stream);
-		if (descriptor >= 0) {
-			shutdown(descriptor, SHUT_RDWR);
-		}
+	int descriptor = descriptor_of(stream), off = 0;
+	if (!good && descriptor >= 0) {
+		shutdown(descriptor, SHUT_RDWR);
+	} else if (descriptor >= 0) {
+		restore_limit(stream);
+		setsockopt(descriptor, SOL_SOCKET, SO_KEEPALIVE, &off, sizeof off); /* Redis::OPT_TCP_KEEPALIVE */
 	}
 }
 
@@ -182,19 +258,6 @@ static void clean_all(surus_kept_list *streams)
 		clean(streams->entries[i].resource->ptr);
 	}
 	surus_kept_free(streams);
-}
-
-static surus_kept_list named_streams(void)
-{
-	surus_kept_list streams = surus_kept_of(php_file_le_pstream());
-	size_t all = streams.count;
-	streams.count = 0;
-	for (size_t i = 0; i < all; i++) {
-		if (zend_string_starts_with_literal(streams.entries[i].key, "phpredis")) {
-			streams.entries[streams.count++] = streams.entries[i];
-		}
-	}
-	return streams;
 }
 
 void surus_redis_clean(surus_task *task)

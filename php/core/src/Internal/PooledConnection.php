@@ -17,6 +17,7 @@ final class PooledConnection
     private const ATTRIBUTES = [
         \PDO::ATTR_ERRMODE, \PDO::ATTR_CASE, \PDO::ATTR_ORACLE_NULLS, \PDO::ATTR_STRINGIFY_FETCHES, \PDO::ATTR_DEFAULT_FETCH_MODE,
         \PDO::ATTR_EMULATE_PREPARES, \PDO::ATTR_AUTOCOMMIT, \PDO::ATTR_STATEMENT_CLASS,
+        \PDO::ATTR_FETCH_TABLE_NAMES, \PDO::ATTR_DEFAULT_STR_PARAM,
     ];
 
     /** Messages of servers and drivers for a lost connection. */
@@ -55,7 +56,7 @@ final class PooledConnection
             }
         } elseif ($handle instanceof \mysqli) {
             $this->initial['charset'] = $handle->character_set_name();
-            $this->initial['numbers'] = native_numbers($handle);
+            note_options($handle);
             $this->initial['place'] = self::placeOf($handle);
         } elseif ($handle instanceof \Redis) {
             $this->initial = [
@@ -166,8 +167,6 @@ final class PooledConnection
             return $this->resetPdo($handle);
         }
         if ($handle instanceof \mysqli) {
-            native_numbers($handle, $this->initial['numbers']);
-
             return reset_connection($handle) === true && $handle->set_charset($this->initial['charset'])
                 && $this->returnToPlace($handle);
         }
@@ -269,9 +268,14 @@ final class PooledConnection
             && (($database === 0 && $handle->getDbNum() === 0) || $handle->select($database));
     }
 
-    /** Drops notices and notifications that arrived for the last user. */
+    /** Drops notices and notifications that arrived for the last user, and what the client was told about messages. */
     private static function forgetMessages(\PgSql\Connection $handle): bool
     {
+        pg_set_error_verbosity($handle, PGSQL_ERRORS_DEFAULT);
+        if (function_exists('pg_set_error_context_visibility')) {
+            pg_set_error_context_visibility($handle, PGSQL_SHOW_CONTEXT_ERRORS); // PHP 8.3
+        }
+        pg_untrace($handle);
         pg_last_notice($handle, PGSQL_NOTICE_CLEAR);
         while (pg_get_notify($handle) !== false) {
             continue;
