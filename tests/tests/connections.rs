@@ -2,10 +2,14 @@
 //! for, however a request ends. docs/internals/reliability.md says what is promised.
 #![forbid(unsafe_code)]
 
+#[path = "connections/closed.rs"]
+mod closed;
 #[path = "connections/cut.rs"]
 mod cut;
 #[path = "connections/errno.rs"]
 mod errno;
+#[path = "connections/guarded.rs"]
+mod guarded;
 #[path = "connections/half.rs"]
 mod half;
 #[path = "connections/late.rs"]

@@ -205,6 +205,12 @@ bool surus_rs_pause(unsigned tries);
 bool surus_rs_nap_for_partner(unsigned tries);
 /* Wakes these pauses: this process has done something that a partner may wait for. */
 void surus_rs_wake_partners(void);
+/* The running task; NULL outside of tasks. */
+surus_task *surus_running_task(void);
+/* Logs that the running task closes a descriptor for which another one waits. Allocates nothing. */
+void surus_descriptor_closed(surus_task *waiter, int descriptor);
+/* The task of the wait with this number for a descriptor; NULL after the last one. */
+surus_task *surus_rs_waiter_of(int descriptor, size_t number);
 /* Whether it is a connection to a peer that answers: not a listening socket, datagram socket or socket pair. */
 bool surus_rs_is_conversation(int descriptor);
 /* Shuts such a connection down. */

@@ -206,6 +206,8 @@ extern "C" {
     pub(crate) fn surus_task_place(task: *mut Task, text: *mut c_char, size: usize) -> usize;
     pub(crate) fn surus_isolate_files(isolate: *mut Isolate, list: *mut c_void);
     pub(crate) fn surus_current_exchange() -> *mut c_void;
+    pub(crate) fn surus_running_task() -> *mut Task;
+    pub(crate) fn surus_descriptor_closed(waiter: *mut Task, descriptor: c_int);
     pub(crate) fn surus_can_park() -> bool;
     pub(crate) fn surus_select_is_refused() -> bool;
     pub(crate) fn surus_park_for_lock();

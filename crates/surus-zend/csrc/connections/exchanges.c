@@ -22,8 +22,8 @@ static int descriptor_of_socket(const void *handle)
 	return *(const int *)((const char *)object - object->handlers->offset);
 }
 
-/* -1 if it is not a socket; for other streams the cast might call PHP code. */
-static int descriptor_of_stream(php_stream *stream)
+/* For streams that are not sockets the cast might call PHP code. */
+int surus_descriptor_of_stream(php_stream *stream)
 {
 	php_socket_t descriptor = -1;
 	bool is_socket = strstr(stream->ops->label, "_socket") && stream->ops->cast;
@@ -124,7 +124,7 @@ const char *surus_stream_open(const surus_use *use, surus_step now)
 {
 	php_stream *stream = (php_stream *)use->handle;
 	(void)now;
-	return begun(descriptor_of_stream(stream), use->phase == SURUS_ASKED, stream->readpos != stream->writepos, is_encrypted(stream));
+	return begun(surus_descriptor_of_stream(stream), use->phase == SURUS_ASKED, stream->readpos != stream->writepos, is_encrypted(stream));
 }
 
 const char *surus_socket_open(const surus_use *use, surus_step now)
@@ -142,7 +142,7 @@ bool surus_socket_is_of_all(const void *handle)
 void surus_stream_close(const void *handle)
 {
 	php_stream *stream = (php_stream *)handle;
-	close_mixed(descriptor_of_stream(stream));
+	close_mixed(surus_descriptor_of_stream(stream));
 	stream->readpos = stream->writepos = 0;
 }
 
@@ -154,7 +154,7 @@ void surus_socket_close(const void *handle)
 /* The request that has written tries to read, and has not got an answer yet. */
 void surus_stream_wants(const void *handle)
 {
-	note_answering(descriptor_of_stream((php_stream *)handle));
+	note_answering(surus_descriptor_of_stream((php_stream *)handle));
 }
 
 void surus_socket_wants(const void *handle)
@@ -177,13 +177,13 @@ bool surus_stream_leave(surus_use *use, surus_phase phase, bool broken_off)
 	use->phase = phase;
 	if (is_there && broken_off && surus_stream_open(use, SURUS_READS)) {
 		php_stream *stream = (php_stream *)use->handle;
-		surus_rs_sever(descriptor_of_stream(stream));
+		surus_rs_sever(surus_descriptor_of_stream(stream));
 		stream->readpos = stream->writepos = 0;
 	} else if (is_there && broken_off) {
-		use->is_mixed |= is_to_come(descriptor_of_stream((php_stream *)use->handle), phase);
+		use->is_mixed |= is_to_come(surus_descriptor_of_stream((php_stream *)use->handle), phase);
 	}
 	/* The next request that gets a persistent one may write to it, but not read. */
-	use->is_mixed |= use->is_kept && phase == SURUS_ASKED && is_there && is_to_come(descriptor_of_stream((php_stream *)use->handle), phase);
+	use->is_mixed |= use->is_kept && phase == SURUS_ASKED && is_there && is_to_come(surus_descriptor_of_stream((php_stream *)use->handle), phase);
 	return use->is_mixed || (use->is_kept && phase == SURUS_ASKED);
 }
 

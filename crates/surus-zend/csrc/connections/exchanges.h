@@ -4,6 +4,8 @@
 #include "base.h"
 #include "connections/handle_kinds.h"
 
+/* -1 if it is not a socket. */
+int surus_descriptor_of_stream(php_stream *stream);
 const char *surus_stream_open(const surus_use *use, surus_step now);
 const char *surus_socket_open(const surus_use *use, surus_step now);
 void surus_stream_close(const void *handle);

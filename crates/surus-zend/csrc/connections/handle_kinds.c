@@ -263,7 +263,8 @@ static surus_handle_kind kinds[] = {
 	{.class = "solrclient"},
 	{.class = "oauth"},
 	{.class = "socket", .open = surus_socket_open, .leave = surus_socket_leave, .wants = surus_socket_wants, .close = surus_socket_close,
-		.is_of_all = surus_socket_is_of_all},
+		.is_of_all = surus_socket_is_of_all, .is_socket = true},
+	{.class = "splfileobject"},
 };
 
 surus_handle_kind surus_stream_kind
@@ -305,10 +306,14 @@ static const char *const modules[] = {"curl", "ftp", "ldap", "mysqli", "pgsql"};
 /* Functions that read from a stream or a socket or write to it, and functions that must not run while such a call
  * waits: PHP holds pointers to the stream's buffer meanwhile. */
 static const struct { const char *name; surus_step step; } line_functions[] = {
-	{"fclose", SURUS_CLOSES}, {"feof", SURUS_USES}, {"fgetc", SURUS_READS}, {"fgetcsv", SURUS_READS}, {"fgets", SURUS_READS},
-	{"fpassthru", SURUS_READS}, {"fprintf", SURUS_ASKS}, {"fputcsv", SURUS_ASKS}, {"fputs", SURUS_ASKS},
-	{"fread", SURUS_READS}, {"fscanf", SURUS_READS}, {"fwrite", SURUS_ASKS}, {"pclose", SURUS_CLOSES},
-	{"stream_get_contents", SURUS_READS}, {"stream_get_line", SURUS_READS}, {"stream_socket_recvfrom", SURUS_READS},
+	{"closedir", SURUS_CLOSES}, {"fclose", SURUS_CLOSES}, {"feof", SURUS_USES}, {"fflush", SURUS_USES}, {"fgetc", SURUS_READS},
+	{"fgetcsv", SURUS_READS}, {"fgets", SURUS_READS}, {"flock", SURUS_USES}, {"fpassthru", SURUS_READS},
+	{"fprintf", SURUS_ASKS}, {"fputcsv", SURUS_ASKS}, {"fputs", SURUS_ASKS}, {"fread", SURUS_READS}, {"fscanf", SURUS_READS},
+	{"fseek", SURUS_USES}, {"fstat", SURUS_USES}, {"ftruncate", SURUS_USES}, {"fwrite", SURUS_ASKS}, {"pclose", SURUS_CLOSES},
+	{"readdir", SURUS_USES}, {"rewind", SURUS_USES}, {"rewinddir", SURUS_USES}, {"stream_copy_to_stream", SURUS_READS},
+	{"stream_filter_append", SURUS_USES}, {"stream_filter_prepend", SURUS_USES}, {"stream_filter_remove", SURUS_USES},
+	{"stream_get_contents", SURUS_READS}, {"stream_get_line", SURUS_READS}, {"stream_set_read_buffer", SURUS_USES},
+	{"stream_socket_enable_crypto", SURUS_USES}, {"stream_socket_recvfrom", SURUS_READS},
 	{"stream_socket_sendto", SURUS_ASKS}, {"stream_socket_shutdown", SURUS_USES}, {"vfprintf", SURUS_ASKS},
 	{"socket_close", SURUS_CLOSES}, {"socket_read", SURUS_READS}, {"socket_recv", SURUS_READS},
 	{"socket_recvfrom", SURUS_READS}, {"socket_recvmsg", SURUS_READS}, {"socket_send", SURUS_ASKS},

@@ -38,6 +38,7 @@ typedef struct {
 	void (*close)(const void *handle);
 	/* Makes it usable again after a cancelled request. */
 	void (*mend)(zend_object *object);
+	bool is_socket;       /* of ext/sockets: its descriptor may also be a stream's */
 	bool makes_handlers;  /* its class writes the handlers of its objects for each new one */
 	zend_object *(*create)(zend_class_entry *class);
 } surus_handle_kind;

@@ -11,7 +11,10 @@
  * handle again, there are only comparisons (docs/internals/handles.md has the figures).
  */
 #include "connections/handles.h"
+#include "connections/driver_methods.h"
+#include "connections/exchanges.h"
 #include "connections/handle_endings.h"
+#include "connections/handle_frames.h"
 #include "connections/handle_kinds.h"
 #include "connections/handle_uses.h"
 #include "connections/in_use.h"
@@ -31,14 +34,7 @@ typedef struct {
 	surus_handle_kind *seen_kind;
 } guarded_function;
 
-/* The handle that a call uses. */
-typedef struct {
-	const void *handle;
-	zend_object *object;
-	surus_handle_kind *kind;
-	int number;
-	bool is_kept; /* a persistent stream: it outlives its request in all modes */
-} used;
+typedef surus_used_handle used;
 
 /* The index of our data in zend_internal_function.reserved. */
 static int slot = -1;
@@ -48,45 +44,7 @@ static inline guarded_function *guarded_of(const zend_function *function)
 	return function->internal_function.reserved[slot];
 }
 
-static bool find_resource(const zval *value, used *what)
-{
-	const zend_resource *resource = Z_RES_P(value);
-	what->is_kept = resource->type == php_file_le_pstream();
-	what->handle = resource->type == php_file_le_stream() || what->is_kept ? resource->ptr : NULL;
-	what->object = NULL;
-	what->kind = &surus_stream_kind;
-	what->number = (int)resource->handle;
-	return what->handle;
-}
-
-/* The handle that a frame uses; for functions without a wrapper, too. */
-static bool find_in_frame(const zend_execute_data *frame, used *what)
-{
-	*what = (used){0};
-	if (Z_TYPE(frame->This) == IS_OBJECT) {
-		what->object = Z_OBJ(frame->This);
-		what->kind = surus_handle_kind_of(what->object);
-		what->handle = what->kind ? surus_handle_of(what->kind, what->object) : NULL;
-		return what->handle;
-	}
-	uint32_t count = ZEND_CALL_NUM_ARGS(frame);
-	if (count && Z_TYPE_P(ZEND_CALL_ARG(frame, 1)) == IS_RESOURCE) {
-		return find_resource(ZEND_CALL_ARG(frame, 1), what);
-	}
-	for (uint32_t i = 1; i <= count && i <= 2; i++) {
-		zval *argument = ZEND_CALL_ARG(frame, i);
-		ZVAL_DEREF(argument);
-		what->object = Z_TYPE_P(argument) == IS_OBJECT ? Z_OBJ_P(argument) : NULL;
-		what->kind = what->object ? surus_handle_kind_of(what->object) : NULL;
-		if (what->kind) {
-			what->handle = surus_handle_of(what->kind, what->object);
-			return what->handle;
-		}
-	}
-	return false;
-}
-
-/* The same, faster, for a function with a wrapper. */
+/* The handle that a call of a function with a wrapper uses. */
 static inline bool find_used(guarded_function *function, const zend_execute_data *frame, used *what)
 {
 	const zval *first = ZEND_CALL_ARG(frame, 1);
@@ -99,13 +57,13 @@ static inline bool find_used(guarded_function *function, const zend_execute_data
 	} else if (!ZEND_CALL_NUM_ARGS(frame)) {
 		return false;
 	} else if (function->way == SURUS_BY_RESOURCE) {
-		return Z_TYPE_P(first) == IS_RESOURCE && find_resource(first, what);
+		return Z_TYPE_P(first) == IS_RESOURCE && surus_used_resource(first, what);
 	} else if (Z_TYPE_P(first) == IS_OBJECT && Z_OBJCE_P(first) == function->seen) {
 		what->object = Z_OBJ_P(first);
 		what->kind = function->seen_kind;
 	} else {
-		bool found = find_in_frame(frame, what);
-		if (found && Z_TYPE_P(first) == IS_OBJECT && Z_OBJ_P(first) == what->object && what->object->ce->type == ZEND_INTERNAL_CLASS) {
+		bool found = surus_used_in_frame(frame, what);
+		if (found && function->way == SURUS_BY_ARGUMENT && Z_TYPE_P(first) == IS_OBJECT && Z_OBJ_P(first) == what->object && what->object->ce->type == ZEND_INTERNAL_CLASS) {
 			function->seen = what->object->ce;
 			function->seen_kind = what->kind;
 		}
@@ -121,7 +79,7 @@ const zend_execute_data *surus_use_in(surus_task *task, const void *handle)
 {
 	for (const zend_execute_data *frame = task->frame; frame; frame = frame->prev_execute_data) {
 		used what;
-		if (frame->func && frame->func->type == ZEND_INTERNAL_FUNCTION && find_in_frame(frame, &what) && what.handle == handle) {
+		if (frame->func && frame->func->type == ZEND_INTERNAL_FUNCTION && surus_used_in_frame(frame, &what) && what.handle == handle) {
 			return frame;
 		}
 	}
@@ -356,6 +314,22 @@ static bool is_nobodys(surus_use *use, surus_step step)
 	return true;
 }
 
+/* Many requests may accept connections from one listening socket, and no row tells of them. PHP uses its stream again
+ * when they go on, so it must not be freed; other waits for the descriptor end with an error (blocking/closing.rs). */
+static bool is_waited_for(const surus_task *task, const used *what)
+{
+	int descriptor = what->object ? -1 : surus_descriptor_of_stream((php_stream *)what->handle);
+	surus_task *waiter = NULL;
+	for (size_t i = 0; descriptor >= 0 && (waiter = surus_rs_waiter_of(descriptor, i)); i++) {
+		const zend_execute_data *frame = waiter != task ? surus_use_in(waiter, what->handle) : NULL;
+		if (frame) {
+			surus_throw_in_use("A stream", waiter, frame, NULL);
+			return true;
+		}
+	}
+	return false;
+}
+
 /* Streams and sockets: only the application knows which calls belong together. In modes without guarded requests only
  * persistent streams are recorded, for the next request that gets them. */
 static zend_never_inline ZEND_NAMED_FUNCTION(guarded_line_new)
@@ -367,7 +341,7 @@ static zend_never_inline ZEND_NAMED_FUNCTION(guarded_line_new)
 	surus_use *use = NULL;
 	if (is_guarded(task) && find_used(function, execute_data, &what)) {
 		use = claim(task, &what, step);
-		if (UNEXPECTED(!use || is_nobodys(use, step))) {
+		if (UNEXPECTED(!use || is_nobodys(use, step) || (step == SURUS_CLOSES && is_waited_for(task, &what)))) {
 			RETURN_THROWS();
 		}
 	} else if (task && !task->fiber && function->way == SURUS_BY_RESOURCE && find_used(function, execute_data, &what) && what.is_kept) {
@@ -432,6 +406,7 @@ void surus_handles_start(void)
 	surus_uses_start();
 	slot = zend_get_resource_handle("Surus");
 	if (slot >= 0) {
+		surus_driver_methods_start();
 		surus_handle_functions(guard);
 		surus_iterators_start();
 	}

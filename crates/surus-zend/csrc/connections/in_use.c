@@ -1,6 +1,7 @@
 /* Surus\ConnectionInUse: two requests use one connection at a time. The message names both and the remedy. */
 #include "connections/in_use.h"
 #include "task/log.h"
+#include "task/place.h"
 #include "task/running.h"
 #include "task/state.h"
 
@@ -92,6 +93,27 @@ void surus_log_unended(surus_task *task, const zend_class_entry *class, const ch
 	surus_logf(4, "%s has ended and left %s open on a %s that other requests can use: it is ended", ZSTR_VAL(name),
 		begun, ZSTR_VAL(class->name));
 	zend_string_release(name);
+}
+
+/* "GET /orders in socket_accept() at /srv/app/Orders.php:41" */
+static void describe(const surus_task *task, const zend_execute_data *frame, char *text, size_t size)
+{
+	surus_request_info info;
+	char place[512] = "";
+	surus_rs_request_info(task->exchange, &info);
+	surus_place_of(frame, place, sizeof place);
+	snprintf(text, size, "%.*s %.*s in %s", (int)info.method.len, info.method.ptr, (int)info.path.len, info.path.ptr, place);
+}
+
+void surus_descriptor_closed(surus_task *waiter, int descriptor)
+{
+	char waits[1024], closes[1024] = "the server";
+	describe(waiter, waiter->frame, waits, sizeof waits);
+	if (surus_running) {
+		describe(surus_running, EG(current_execute_data), closes, sizeof closes);
+	}
+	surus_logf(4, "A descriptor (%d) is closed by %s, while another request waits for it: %s gets an error (EBADF)",
+		descriptor, closes, waits);
 }
 
 void surus_register_connection_in_use(void)

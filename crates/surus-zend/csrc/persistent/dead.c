@@ -14,19 +14,20 @@ typedef struct dead {
 
 static dead *first_dead;
 
-/* A driver's methods, and a copy in which check_liveness is replaced. */
+/* A driver's check, and a copy of its methods in which the check is replaced. */
 typedef struct {
-	const struct pdo_dbh_methods *own;
+	const pdo_driver_t *driver;
+	zend_result (*check)(pdo_dbh_t *handle);
 	struct pdo_dbh_methods asking;
 } methods;
 
 #define DRIVERS 8
 static methods drivers[DRIVERS];
 
-static methods *methods_of(const struct pdo_dbh_methods *some)
+static methods *methods_of(const pdo_driver_t *driver)
 {
 	for (size_t i = 0; i < DRIVERS; i++) {
-		if (!drivers[i].own || drivers[i].own == some || &drivers[i].asking == some) {
+		if (!drivers[i].driver || drivers[i].driver == driver) {
 			return &drivers[i];
 		}
 	}
@@ -36,7 +37,7 @@ static methods *methods_of(const struct pdo_dbh_methods *some)
 /* If it is dead, PDO drops it as soon as this returns. */
 static zend_result ask(pdo_dbh_t *handle)
 {
-	zend_result result = methods_of(handle->methods)->own->check_liveness(handle);
+	zend_result result = methods_of(handle->driver)->check(handle);
 	dead *one = result == FAILURE ? malloc(sizeof *one) : NULL;
 	if (one) {
 		*one = (dead){first_dead, surus_entered, handle};
@@ -47,12 +48,14 @@ static zend_result ask(pdo_dbh_t *handle)
 
 void surus_pdo_ask_through_us(pdo_dbh_t *handle)
 {
-	methods *known = handle->methods && handle->methods->check_liveness ? methods_of(handle->methods) : NULL;
-	if (!known || handle->methods == &known->asking) {
+	const struct pdo_dbh_methods *own = handle->methods;
+	methods *known = own && own->check_liveness && own->check_liveness != ask ? methods_of(handle->driver) : NULL;
+	if (!known) {
 		return;
 	}
-	known->own = handle->methods;
-	known->asking = *handle->methods;
+	known->driver = handle->driver;
+	known->check = own->check_liveness;
+	known->asking = *own;
 	known->asking.check_liveness = ask;
 	handle->methods = &known->asking;
 }

@@ -174,6 +174,11 @@ bool surus_is_over(void)
 	return task && task->cancel != SURUS_CANCEL_NONE && surus_must_end(task);
 }
 
+surus_task *surus_running_task(void)
+{
+	return surus_running;
+}
+
 void *surus_current_exchange(void)
 {
 	return surus_running ? surus_running->exchange : NULL;

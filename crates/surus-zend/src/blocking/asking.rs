@@ -87,17 +87,22 @@ impl Asking {
         // Unix datagram socket, the backlog of a Unix socket).
         let is_of_no_use = std::mem::replace(&mut self.in_vain, true) && self.is_ready();
         let (fd, read) = (self.fd, self.read);
+        let ready = ready_or_pause(std::iter::once((fd, read, !read)), left);
         let waited = park_on(async {
             if is_of_no_use {
                 pause(left).await;
                 return Waited::Ready;
             }
-            ready_or_pause(std::iter::once((fd, read, !read)), left).await
+            ready.await
         });
         match waited {
             Ok(Waited::Ready) => true,
             Ok(Waited::TimedOut) => {
                 set_errno(at_timeout);
+                false
+            }
+            Ok(Waited::Closed(_)) => {
+                set_errno(libc::EBADF);
                 false
             }
             Err(_) => {

@@ -6,11 +6,12 @@
 //! may always refuse and call the real function: a hook adds no failures of its own.
 //!
 //! Layout: [`park_on`] turns any future into a blocking call · `real` finds libc's functions · `ready` waits for
-//! descriptors · `asking` builds a blocking call from non-blocking calls · `sever` ends connections whose wait was
+//! descriptors · `closing` ends waits for a descriptor that is closed · `asking` builds a blocking call from non-blocking calls · `sever` ends connections whose wait was
 //! interrupted · the rest are the hooks by family. `csrc/os/*.c` have the hooks for process state.
 
 mod asking;
 mod children;
+mod closing;
 mod connect;
 mod descriptor;
 mod foreign_lock;

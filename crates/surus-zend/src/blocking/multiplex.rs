@@ -8,7 +8,7 @@ use std::{
 
 use super::{
     can_park, park_on,
-    ready::ready_or_pause,
+    ready::{ready_or_pause, Waited},
     real::{errno, real, set_errno},
     sever::{sever, sever_all},
 };
@@ -56,17 +56,21 @@ unsafe extern "C" fn poll(fds: *mut libc::pollfd, count: libc::nfds_t, timeout: 
                 }
             }
         }
-        let waited = park_on(async {
-            let wanted = set.iter().filter(|p| p.fd >= 0).map(|p| {
-                let write = p.events & (libc::POLLOUT | libc::POLLWRNORM) != 0;
-                (
-                    p.fd,
-                    p.events & (libc::POLLIN | libc::POLLPRI | libc::POLLRDNORM) != 0 || !write,
-                    write,
-                )
-            });
-            ready_or_pause(wanted, left).await
+        let wanted = set.iter().filter(|p| p.fd >= 0).map(|p| {
+            let write = p.events & (libc::POLLOUT | libc::POLLWRNORM) != 0;
+            (
+                p.fd,
+                p.events & (libc::POLLIN | libc::POLLPRI | libc::POLLRDNORM) != 0 || !write,
+                write,
+            )
         });
+        let waited = park_on(ready_or_pause(wanted, left));
+        if let Ok(Waited::Closed(fd)) = waited {
+            // The kernel is not asked again: the number may be another one's.
+            set_errno(before);
+            // SAFETY: poll takes `count` structures.
+            return unsafe { tell_closed(fds, count, fd) };
+        }
         if waited.is_err() {
             if sever_all(set.iter().map(|p| p.fd).filter(|fd| *fd >= 0)) {
                 // SAFETY: the caller's arguments; does not wait, and finds that the connection has ended.
@@ -80,6 +84,21 @@ unsafe extern "C" fn poll(fds: *mut libc::pollfd, count: libc::nfds_t, timeout: 
             return -1;
         }
     }
+}
+
+/// The result of poll where nothing is ready and one descriptor is closed.
+///
+/// # Safety
+/// `fds` has `count` structures.
+unsafe fn tell_closed(fds: *mut libc::pollfd, count: libc::nfds_t, closed: RawFd) -> c_int {
+    // SAFETY: the caller's promise; it is waited for, so there is at least one.
+    let set = unsafe { std::slice::from_raw_parts_mut(fds, count as usize) };
+    let mut found = 0;
+    for one in set {
+        one.revents = if one.fd == closed { libc::POLLNVAL } else { 0 };
+        found += c_int::from(one.fd == closed);
+    }
+    found
 }
 
 /// Fortified builds call this one.
@@ -190,6 +209,10 @@ unsafe extern "C" fn select(
             })
         };
         let waited = park_on(ready_or_pause(descriptors(), left));
+        if let Ok(Waited::Closed(_)) = waited {
+            set_errno(libc::EBADF);
+            return -1;
+        }
         if waited.is_err() {
             if sever_all(descriptors().map(|(fd, ..)| fd)) {
                 // SAFETY: the caller's sets, with the requested descriptors; does not wait, and finds that the

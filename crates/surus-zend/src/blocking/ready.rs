@@ -1,7 +1,7 @@
 //! Waiting for descriptors on the event loop.
 
 use std::{
-    future::poll_fn,
+    future::{poll_fn, Future},
     io,
     os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd},
     task::{Context, Poll},
@@ -10,6 +10,7 @@ use std::{
 
 use tokio::io::{unix::AsyncFd, Interest};
 
+use super::closing::{Readiness, Waiter, Watch};
 use crate::high;
 
 /// A descriptor of PHP, or a duplicate if the event loop already watches the original.
@@ -44,7 +45,7 @@ impl Registration {
             interest = Interest::READABLE | Interest::WRITABLE;
         }
         interest |= Interest::PRIORITY;
-        // SAFETY: PHP keeps the descriptor open while a call on it waits, and the registration ends with the wait.
+        // SAFETY: the descriptor is open, and the registration ends with the wait, or when the descriptor is closed.
         let watched = unsafe { AsyncFd::register_with_interest(Watched::Borrowed(fd), interest) };
         let fd = match watched {
             Ok(fd) => fd,
@@ -70,7 +71,9 @@ impl Registration {
         };
         Ok(Registration { fd, read, write })
     }
+}
 
+impl Readiness for Registration {
     fn poll(&self, cx: &mut Context<'_>) -> Poll<()> {
         // Each of read and write readiness has a waker of its own; errors and hang-ups make both ready.
         let read = (self.read || !self.write) && self.fd.poll_read_ready(cx).is_ready();
@@ -88,35 +91,45 @@ impl Registration {
 pub(crate) enum Waited {
     Ready,
     TimedOut,
+    /// Somebody has closed the descriptor: its number may be another one's now.
+    Closed(RawFd),
 }
 
 /// Waits until one of the descriptors is ready, `(descriptor, for reading, for writing)`. Fails if one cannot be
 /// watched (a regular file, a closed descriptor): then the caller polls the kernel itself.
 async fn any_ready(
-    descriptors: impl Iterator<Item = (RawFd, bool, bool)>,
+    waiter: Waiter,
+    descriptors: &[(RawFd, bool, bool)],
     timeout: Option<Duration>,
 ) -> io::Result<Waited> {
-    let registrations = descriptors
-        .map(|(fd, r, w)| Registration::new(fd, r, w))
+    let watches = descriptors
+        .iter()
+        .map(|&(fd, r, w)| {
+            let registration = Registration::new(fd, r, w)?;
+            Ok(Watch::new(fd, waiter, Box::new(registration)))
+        })
         .collect::<io::Result<Vec<_>>>()?;
     let ready = poll_fn(|cx| {
         let mut any = Poll::Pending;
-        for registration in &registrations {
-            if registration.poll(cx).is_ready() {
+        for watch in &watches {
+            if watch.poll(cx).is_ready() {
                 any = Poll::Ready(());
             }
         }
         any
     });
-    match timeout {
-        None => ready.await,
-        Some(timeout) => {
-            if tokio::time::timeout(timeout, ready).await.is_err() {
-                return Ok(Waited::TimedOut);
-            }
+    let waited = match timeout {
+        None => {
+            ready.await;
+            Waited::Ready
         }
-    }
-    Ok(Waited::Ready)
+        Some(timeout) => match tokio::time::timeout(timeout, ready).await {
+            Ok(()) => Waited::Ready,
+            Err(_) => Waited::TimedOut,
+        },
+    };
+    let closed = watches.iter().find_map(Watch::closed);
+    Ok(closed.map_or(waited, Waited::Closed))
 }
 
 /// The interval at which descriptors that the event loop cannot watch are polled.
@@ -127,21 +140,29 @@ pub(crate) async fn pause(left: Option<Duration>) {
     tokio::time::sleep(left.map_or(ASK_AGAIN, |left| left.min(ASK_AGAIN))).await;
 }
 
-/// [`any_ready`], or a pause if a descriptor cannot be watched: afterwards one may be ready.
-pub(crate) async fn ready_or_pause(
+/// [`any_ready`], or a pause if a descriptor cannot be watched: afterwards one may be ready. To be called before the
+/// task parks.
+pub(crate) fn ready_or_pause(
     descriptors: impl Iterator<Item = (RawFd, bool, bool)>,
     left: Option<Duration>,
-) -> Waited {
-    match any_ready(descriptors, left).await {
-        Ok(waited) => waited,
-        Err(_) => {
-            pause(left).await;
-            Waited::Ready
+) -> impl Future<Output = Waited> {
+    let descriptors: Vec<_> = descriptors.collect();
+    let waiter = Waiter::running();
+    async move {
+        match any_ready(waiter, &descriptors, left).await {
+            Ok(waited) => waited,
+            Err(_) => {
+                pause(left).await;
+                Waited::Ready
+            }
         }
     }
 }
 
-/// Waits until something can be read.
+/// Waits until something can be read from a descriptor of our own, which nobody else closes.
 pub(crate) async fn readable(fd: RawFd) {
-    ready_or_pause(std::iter::once((fd, true, false)), None).await;
+    match Registration::new(fd, true, false) {
+        Ok(registration) => poll_fn(|cx| registration.poll(cx)).await,
+        Err(_) => pause(None).await,
+    }
 }
