@@ -291,6 +291,18 @@ fn responses() {
     );
 }
 
+/// `header_register_callback()`: whatever a handler returns.
+#[test]
+fn a_header_callback_is_called_before_the_response() {
+    let server = server();
+    for what in ["text", "array", "status", "nothing", "response", "printed"] {
+        let answer = get(&server, &format!("/callback/{what}"), &[]);
+        assert_eq!(answer.header("x-called"), Some(what), "{}", answer.text());
+        let next = get(&server, "/response/text", &[]);
+        assert_eq!(next.header("x-called"), None);
+    }
+}
+
 #[test]
 fn cookies() {
     let server = server();

@@ -130,12 +130,17 @@ static void set_content_type(const char *type)
 	}
 }
 
-/* The common case writes directly to the exchange: nothing was printed, and no header was set. */
+/* Nothing was printed, no header was set, and no function is called before they are sent. */
+static bool is_plain(const surus_task *task)
+{
+	return !SG(headers_sent) && task->output && OG(active) == task->output && task->output->buffer.used == 0
+		&& zend_llist_count(&SG(sapi_headers).headers) == 0 && !has_content_type() && Z_TYPE(SG(callback_func)) == IS_UNDEF;
+}
+
+/* The common case writes directly to the exchange. */
 static void send_body(surus_task *task, zend_long status, const char *type, const char *body, size_t size)
 {
-	bool plain = !SG(headers_sent) && OG(active) == task->output && task->output && task->output->buffer.used == 0
-		&& zend_llist_count(&SG(sapi_headers).headers) == 0 && !has_content_type();
-	if (plain) {
+	if (is_plain(task)) {
 		if (type) {
 			surus_rs_content_type(task->exchange, (surus_str){type, strlen(type)});
 		}
@@ -245,8 +250,7 @@ static void add_response_header(zend_string *name, zval *value)
 /* Sends the head directly to the exchange if PHP has no headers set. */
 static bool send_response_head_plain(surus_task *task, const surus_response_view *view)
 {
-	if (SG(headers_sent) || zend_llist_count(&SG(sapi_headers).headers) || has_content_type() || OG(active) != task->output
-		|| !task->output || task->output->buffer.used) {
+	if (!is_plain(task)) {
 		return false;
 	}
 	bool typed = false;
