@@ -27,7 +27,7 @@ final class PackagesTest extends TestCase
             $count++;
             $source = (string) file_get_contents($file);
             self::assertMatchesRegularExpression('/^namespace ' . preg_quote(self::before($class), '/') . ';$/m', $source, $file);
-            if (!preg_match('/ (extends|implements) [^{]*(Twig|Psr)\b|^use (Twig|Psr\\\\Http)\\\\/m', $source)) {
+            if (!preg_match('/ (extends|implements) [^{]*(Twig|Psr)\b|^use (Twig|Psr\\\\Http|Symfony)\\\\/m', $source)) {
                 self::assertTrue(class_exists($class) || interface_exists($class) || trait_exists($class), "$class of $file");
             }
         }
@@ -42,6 +42,7 @@ final class PackagesTest extends TestCase
             $owners += array_fill_keys(array_keys(self::classes($other)), $other);
         }
         $manifest = self::manifest($package);
+        self::assertArrayHasKey('php', $manifest['require']);
         foreach (self::classes($package) as $file) {
             $source = php_strip_whitespace($file);
             preg_match_all('/(?:\buse |[^\w\\\\]\\\\)(Surus(?:\\\\[A-Z]\w*)+)/', $source, $uses);

@@ -6,7 +6,7 @@
 //! redis, memcached,
 //! ldap, slow
 //! dam                     a proxy that holds packets back
-//! wordpress               Debian's WordPress laid out in a folder of its own
+//! wordpress, apps         Debian's WordPress, and applications of frameworks, laid out in folders of their own
 //! http, browser, parallel clients: one exchange, a user with cookies, many at once
 //! http2                   a client that sends the frames it is told to
 //! process, watchdog,      child processes and folders that end with the test, however it ends
@@ -19,6 +19,7 @@
 //! (the shared databases) is stopped by the [`watchdog`], as is everything if the binary is killed.
 #![forbid(unsafe_code)]
 
+pub mod apps;
 pub mod browser;
 pub mod dam;
 pub mod http;

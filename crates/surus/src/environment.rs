@@ -1,5 +1,5 @@
 //! The environment that PHP sees, as under php-fpm: empty unless `clear_env = false`, plus the variables of `[env]` and
-//! the user that workers run as.
+//! the user that workers run as. In worker mode, Symfony's Runtime component is told which Runtime serves here.
 
 use std::env;
 use std::ffi::{CString, OsString};
@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 
 use nix::unistd::{Uid, User};
 
-use crate::config::{Config, Variable};
+use crate::config::{has_symfony_runtime, Config, Entry, Variable};
 
 /// The variables, each as `NAME=value`.
 pub(crate) fn of(config: &Config) -> Vec<CString> {
@@ -15,6 +15,11 @@ pub(crate) fn of(config: &Config) -> Vec<CString> {
         true => Vec::new(),
         false => env::vars_os().collect(),
     };
+    if let Some((name, value)) = runtime(config) {
+        if variables.iter().all(|(other, _)| other != name) {
+            variables.push((name.into(), value.into()));
+        }
+    }
     for (name, value) in who(config) {
         set(&mut variables, name.into(), value);
     }
@@ -35,6 +40,14 @@ pub(crate) fn of(config: &Config) -> Vec<CString> {
         CString::new(entry).unwrap_or_default()
     });
     entries.filter(|entry| !entry.is_empty()).collect()
+}
+
+/// The class that serves a Symfony application in worker mode.
+fn runtime(config: &Config) -> Option<(&'static str, &'static str)> {
+    let Entry::Worker { script } = &config.app.entry else {
+        return None;
+    };
+    has_symfony_runtime(script).then_some(("APP_RUNTIME", "Surus\\Runtime\\SymfonyRuntime"))
 }
 
 /// Variables about the user that PHP runs as. None for a user id without an account.

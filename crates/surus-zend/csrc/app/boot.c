@@ -191,6 +191,18 @@ void surus_application_free(struct surus_application *app)
 	efree(app);
 }
 
+/* Calls the script's exception handler. Those of frameworks make a page of the exception, which nobody would see: it is
+ * logged too. */
+static void tell_handler(void)
+{
+	zend_object *exception = EG(exception);
+	if (!zend_is_unwind_exit(exception) && !zend_is_graceful_exit(exception)) {
+		surus_log_exception(exception);
+		EG(exception) = exception;
+	}
+	zend_user_exception_handler();
+}
+
 /* Like zend_execute_scripts(), which would also write a trace for a Surus\BootError. */
 static bool execute(zend_file_handle *script, zval *value)
 {
@@ -204,7 +216,7 @@ static bool execute(zend_file_handle *script, zval *value)
 	zend_execute(code, value);
 	zend_exception_restore();
 	if (EG(exception) && Z_TYPE(EG(user_exception_handler)) != IS_UNDEF) {
-		zend_user_exception_handler();
+		tell_handler();
 	}
 	bool good = !EG(exception);
 	if (!good && !is_a(EG(exception)->ce, "surus\\booterror")) {

@@ -4,6 +4,7 @@ use std::fs::{self, File, FileType};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::shape::has_symfony_runtime;
 use super::units::Mode;
 use super::ConfigError;
 
@@ -63,8 +64,9 @@ pub(crate) fn script(script: &Path, mode: Option<Mode>) -> Found {
     }
 }
 
-/// A folder: app.php, else public/index.php or index.php. With `mode`, only the candidates of that mode.
-pub(crate) fn folder(folder: &Path, mode: Option<Mode>) -> Result<Found, ConfigError> {
+/// A folder: app.php, else public/index.php or index.php. With `mode`, only the candidates of that mode. Without, a
+/// Symfony application that leaves it to its Runtime how it is served boots once.
+pub(crate) fn folder(folder: &Path, wanted_mode: Option<Mode>) -> Result<Found, ConfigError> {
     let candidates = [
         (Mode::Coroutine, "app.php"),
         (Mode::Classic, "public/index.php"),
@@ -79,7 +81,7 @@ pub(crate) fn folder(folder: &Path, mode: Option<Mode>) -> Result<Found, ConfigE
     ];
     let wanted = || {
         let all = candidates.iter().chain(&workers);
-        all.filter(|(candidate, _)| match mode {
+        all.filter(|(candidate, _)| match wanted_mode {
             Some(mode) => mode == *candidate,
             None => *candidate != Mode::Worker,
         })
@@ -87,10 +89,13 @@ pub(crate) fn folder(folder: &Path, mode: Option<Mode>) -> Result<Found, ConfigE
     for (mode, name) in wanted() {
         let script = folder.join(name);
         if script.is_file() {
-            return Ok(Found {
-                mode: *mode,
-                script,
-            });
+            let boots_once = *mode == Mode::Classic && has_symfony_runtime(&script);
+            let may_choose = wanted_mode.is_none();
+            let mode = match boots_once && may_choose {
+                true => Mode::Worker,
+                false => *mode,
+            };
+            return Ok(Found { mode, script });
         }
     }
     let names: Vec<&str> = wanted().map(|(_, name)| *name).collect();

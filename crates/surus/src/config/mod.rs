@@ -1,7 +1,7 @@
 //! Resolves one configuration from flags, environment and surus.toml.
 //!
 //! `tables.rs` has the keys, `units.rs` and `list.rs` the syntax of values, `layers.rs` their sources, `file.rs` the
-//! file, `entry.rs` what is served, `discover.rs` the case without a configuration, `edge.rs` the edge's part,
+//! file, `entry.rs` what is served, `discover.rs` the case without a configuration, `shape.rs` frameworks, `edge.rs` the edge's part,
 //! `master.rs` the master's, `variables.rs` the table `[env]`. `wrong.rs` collects errors, `places.rs` knows where each
 //! key was set, `nearest.rs` and `hints.rs` suggest the right key for a wrong one, `sense.rs` finds values that
 //! contradict each other, `paths.rs` makes paths absolute, `printed.rs` prints.
@@ -23,6 +23,7 @@ mod paths;
 mod places;
 mod printed;
 mod sense;
+mod shape;
 mod tables;
 mod units;
 mod variables;
@@ -38,6 +39,7 @@ use list::Listen;
 use master::Master;
 use places::Places;
 use printed::{Printed, Sources};
+pub(crate) use shape::has_symfony_runtime;
 use surus_master::Address;
 use surus_zend::{IsolateLimits, Room};
 use tables::Isolates;

@@ -32,6 +32,23 @@ fn a_folder_is_served_by_what_is_in_it() {
 }
 
 #[test]
+fn a_symfony_application_boots_once() {
+    let loader = "<?php require_once dirname(__DIR__) . '/vendor/autoload_runtime.php';";
+    let folder = Folder::with(&[("public/index.php", loader)]);
+    let config = folder.serve("{}", &[]).unwrap();
+    let script = folder.path("public/index.php");
+    assert_eq!(config.app.entry, Entry::Worker { script });
+    assert_eq!(config.app.files, Some(folder.path("public")));
+    let config = folder.serve("{} --mode classic", &[]).unwrap();
+    assert_eq!(config.app.entry, classic(folder.path("public")));
+    let config = folder.serve("{}/public/index.php", &[]).unwrap();
+    assert_eq!(config.app.entry, classic(folder.path("public")));
+    let folder = Folder::with(&[("app.php", ""), ("public/index.php", loader)]);
+    let config = folder.serve("{}", &[]).unwrap();
+    assert_eq!(config.app.entry, coroutine(folder.path("app.php")));
+}
+
+#[test]
 fn a_mode_picks_among_what_is_there() {
     let folder = Folder::with(&[("app.php", ""), ("index.php", "")]);
     assert_eq!(
