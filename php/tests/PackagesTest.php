@@ -27,7 +27,7 @@ final class PackagesTest extends TestCase
             $count++;
             $source = (string) file_get_contents($file);
             self::assertMatchesRegularExpression('/^namespace ' . preg_quote(self::before($class), '/') . ';$/m', $source, $file);
-            if (!preg_match('/ (extends|implements) [^{]*(Twig|Psr)\b|^use (Twig|Psr\\\\Http|Symfony)\\\\/m', $source)) {
+            if (!preg_match('/ (extends|implements) [^{]*(Twig|Psr)\b|^use (Twig|Psr\\\\Http|Symfony|Illuminate)\\\\/m', $source)) {
                 self::assertTrue(class_exists($class) || interface_exists($class) || trait_exists($class), "$class of $file");
             }
         }

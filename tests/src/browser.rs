@@ -83,10 +83,22 @@ impl Browser {
         let local = location
             .strip_prefix(&format!("http://{}", self.address))
             .unwrap_or(location);
+        let local = if local.is_empty() { "/" } else { local };
         assert!(
             local.starts_with('/'),
             "a redirect to elsewhere: {location}"
         );
         local.split('#').next().unwrap_or_default().to_owned()
     }
+}
+
+/// The value that a page gives to the field of a form, whose name comes before it.
+///
+/// # Panics
+/// With the page, if there is no such field.
+pub fn field_of(page: &str, name: &str) -> String {
+    let field = page.split_once(&format!("name=\"{name}\""));
+    let value = field.and_then(|(_, rest)| rest.split_once("value=\""));
+    let value = value.and_then(|(_, rest)| rest.split_once('"'));
+    value.unwrap_or_else(|| panic!("{page}")).0.to_owned()
 }

@@ -132,8 +132,9 @@ void surus_task_cancel(surus_task *task, surus_cancel why);
 bool surus_task_is_ending(const surus_task *task);
 /* Abandons a pre-empted or yielded task: it must not be resumed again, as after SURUS_ABANDONED. */
 void surus_task_give_up(surus_task *task);
-/* Requests of this isolate come one at a time, and its script may serve them with Surus\\handle_request(). Before it boots. */
-void surus_isolate_serve_in_turn(surus_isolate *isolate);
+/* Requests of this isolate come one at a time, and its script may serve them with Surus\\handle_request(). Before it boots.
+ * `starter` is PHP code that runs in place of the script, and must stay; NULL: the script itself runs. */
+void surus_isolate_serve_in_turn(surus_isolate *isolate, const char *starter);
 /* Of a boot that is done: whether its script waits in Surus\\handle_request(). Requests are calls of what it has named there;
  * when one has ended, or the isolate has to end (`more` is false), the script is told, and resumed. */
 bool surus_task_waits(const surus_task *task);

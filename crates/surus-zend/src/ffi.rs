@@ -194,7 +194,7 @@ extern "C" {
     ) -> c_int;
     pub(crate) fn surus_resolver_tell(state: *mut c_void, host_error: c_int);
     pub(crate) fn surus_task_cancel(task: *mut Task, why: Cancel);
-    pub(crate) fn surus_isolate_serve_in_turn(isolate: *mut Isolate);
+    pub(crate) fn surus_isolate_serve_in_turn(isolate: *mut Isolate, starter: *const c_char);
     pub(crate) fn surus_task_waits(task: *const Task) -> bool;
     pub(crate) fn surus_task_tell(task: *mut Task, more: bool);
     pub(crate) fn surus_task_backtrace(task: *mut Task, title: *const c_char);

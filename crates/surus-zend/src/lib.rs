@@ -49,5 +49,5 @@ pub use serve::inspect::{in_flight, watched, InFlight};
 pub use serve::self_test::SelfTest;
 pub use serve::stalls::{detect_stalls, stalls, Stall, Stalls};
 pub use serve::task::{giving_up, has_given_up};
-pub use serve::worker::{PreparedIsolates, WorkerMode};
+pub use serve::worker::{BootScript, PreparedIsolates, WorkerMode};
 pub use shared::memory::shared_counters;

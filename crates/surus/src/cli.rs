@@ -62,7 +62,7 @@ pub(crate) enum Command {
 #[derive(Args, Debug, Default)]
 pub(crate) struct ServeArgs {
     /// A script or a folder. In a folder, the first of these is used: surus.toml, app.php (coroutine),
-    /// public/index.php, index.php (classic; worker for Symfony)
+    /// public/index.php, index.php (classic; worker for Symfony and Laravel)
     #[arg(default_value = ".")]
     pub(crate) path: PathBuf,
 

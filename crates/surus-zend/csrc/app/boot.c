@@ -203,10 +203,21 @@ static void tell_handler(void)
 	zend_user_exception_handler();
 }
 
-/* Like zend_execute_scripts(), which would also write a trace for a Surus\BootError. */
-static bool execute(zend_file_handle *script, zval *value)
+static zend_op_array *compile_script(zend_file_handle *script, const char *starter)
 {
-	zend_op_array *code = zend_compile_file(script, ZEND_REQUIRE);
+	if (!starter) {
+		return zend_compile_file(script, ZEND_REQUIRE);
+	}
+	zend_string *code = zend_string_init(starter, strlen(starter), false);
+	zend_op_array *compiled = zend_compile_string(code, "surus:starter", ZEND_COMPILE_POSITION_AFTER_OPEN_TAG);
+	zend_string_release(code);
+	return compiled;
+}
+
+/* Like zend_execute_scripts(), which would also write a trace for a Surus\BootError. */
+static bool execute(zend_file_handle *script, const char *starter, zval *value)
+{
+	zend_op_array *code = compile_script(script, starter);
 	if (script->opened_path) {
 		zend_hash_add_empty_element(&EG(included_files), script->opened_path);
 	}
@@ -281,7 +292,7 @@ surus_outcome surus_run_boot(surus_task *task)
 		zend_stream_init_filename(&script, info.script.ptr);
 		script.primary_script = true;
 		VCWD_CHDIR_FILE(info.script.ptr);
-		bool ran = execute(&script, &value) && Z_TYPE(value) != IS_UNDEF;
+		bool ran = execute(&script, isolate->starter, &value) && Z_TYPE(value) != IS_UNDEF;
 		zend_destroy_file_handle(&script);
 		php_output_end_all();
 		if (task->loop.ran) {

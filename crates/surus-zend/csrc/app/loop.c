@@ -19,9 +19,10 @@ void surus_engine_serve_in_turn(void)
 	has_frankenphp = true;
 }
 
-void surus_isolate_serve_in_turn(surus_isolate *isolate)
+void surus_isolate_serve_in_turn(surus_isolate *isolate, const char *starter)
 {
 	isolate->in_turn = true;
+	isolate->starter = starter;
 }
 
 bool surus_task_waits(const surus_task *task)

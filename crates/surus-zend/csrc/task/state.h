@@ -17,6 +17,7 @@ struct surus_isolate {
 	bool collector_left;  /* in the middle of its work, for good: cycles are not collected any more */
 	bool starting;        /* inside request startup: nothing may be thrown */
 	bool in_turn;         /* its requests come one at a time: app/loop.c */
+	const char *starter;  /* PHP code that boots in place of the script, or NULL */
 	zend_uchar shows_errors; /* app/boot.c: display_errors of requests, while it boots */
 	struct surus_application *application; /* app/application.c, once booted */
 	struct surus_idle *idle;               /* fiber/state.c, once booted */

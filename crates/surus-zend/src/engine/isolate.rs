@@ -2,7 +2,7 @@
 
 use std::{
     cell::{Cell, RefCell},
-    ffi::CString,
+    ffi::{CStr, CString},
     rc::Rc,
     task::{Context, Poll},
     time::{Duration, Instant},
@@ -79,10 +79,12 @@ impl Isolate {
         self.raw
     }
 
-    /// Its requests will come one at a time, in worker mode. Before it boots.
-    pub(crate) fn serve_in_turn(&self) {
-        // SAFETY: the isolate is alive.
-        unsafe { ffi::surus_isolate_serve_in_turn(self.raw) };
+    /// Its requests will come one at a time, in worker mode. Before it boots. `starter` is PHP code that runs in place of the
+    /// script.
+    pub(crate) fn serve_in_turn(&self, starter: Option<&'static CStr>) {
+        let starter = starter.map_or(std::ptr::null(), CStr::as_ptr);
+        // SAFETY: the isolate is alive; the code is for good.
+        unsafe { ffi::surus_isolate_serve_in_turn(self.raw, starter) };
     }
 
     pub(crate) fn mark_unclean(&self) {

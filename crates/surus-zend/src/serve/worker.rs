@@ -6,12 +6,7 @@
 mod booted;
 mod isolates;
 
-use std::{
-    cell::RefCell,
-    fmt,
-    path::{Path, PathBuf},
-    rc::Rc,
-};
+use std::{cell::RefCell, fmt, path::PathBuf, rc::Rc};
 
 use http::Response;
 
@@ -26,6 +21,7 @@ use crate::{
 };
 
 use booted::Booted;
+pub use isolates::BootScript;
 use isolates::{Counters, Isolates, Plan};
 
 /// An application in worker mode.
@@ -43,7 +39,7 @@ impl WorkerMode {
     /// Boots the script in the first isolates.
     pub async fn boot(
         engine: &Engine,
-        script: &Path,
+        script: &BootScript,
         config: ClassicConfig,
     ) -> Result<WorkerMode, BootError> {
         let counters = Rc::default();
@@ -58,13 +54,13 @@ impl WorkerMode {
 
     async fn start(
         engine: &Engine,
-        script: &Path,
+        script: &BootScript,
         config: &ClassicConfig,
         counters: &Rc<Counters>,
     ) -> Result<Rc<Isolates<Booted>>, BootError> {
         let plan = Plan {
             engine: *engine,
-            script: script.to_path_buf(),
+            script: script.clone(),
             config: config.clone(),
         };
         Isolates::start(plan, counters.clone()).await
@@ -82,7 +78,7 @@ impl WorkerMode {
     }
 
     /// Boots `script` while the current version serves. The future must be run to its end.
-    pub async fn prepare(&self, script: &Path) -> Result<PreparedIsolates, BootError> {
+    pub async fn prepare(&self, script: &BootScript) -> Result<PreparedIsolates, BootError> {
         let isolates = Self::start(&self.engine, script, &self.config, &self.counters).await?;
         Ok(PreparedIsolates(isolates))
     }

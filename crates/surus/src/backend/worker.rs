@@ -1,4 +1,5 @@
 use std::cell::RefCell;
+use std::ffi::CStr;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -9,10 +10,13 @@ use surus_edge::{
     plain, serve_file, take_head, Answer, Backend, CachedDisk, Connection, Reply, RequestBody,
     Site, Spool,
 };
-use surus_zend::{BootError, Engine, PreparedIsolates, ResponseBody, Script};
+use surus_zend::{BootError, BootScript, Engine, PreparedIsolates, ResponseBody, Script};
 
 use super::{isolates, request, request_with, source_file, unreadable, whole, Php, Streamed};
-use crate::config::App;
+use crate::config::{is_laravel, App};
+
+/// Serves a Laravel application by its folders: its front controller answers one request.
+const LARAVEL: &CStr = c"Surus\\Runtime\\LaravelRunner::serve($_SERVER['SCRIPT_FILENAME']);";
 
 /// An application that boots once in each of several isolates, each of which serves one request at a time.
 pub(crate) struct Worker {
@@ -53,6 +57,14 @@ impl Release {
             files,
         })
     }
+
+    fn boot_script(&self) -> BootScript {
+        let file = self.script.filename.clone();
+        BootScript {
+            starter: is_laravel(&file).then_some(LARAVEL),
+            file,
+        }
+    }
 }
 
 /// The result of preparing a reload.
@@ -69,8 +81,8 @@ enum Version {
 impl Worker {
     pub(crate) async fn boot(engine: &Engine, app: &App) -> Result<Self, BootError> {
         let worker = Self::empty(engine, app).map_err(|error| BootError(error.to_string()))?;
-        let file = worker.release.borrow().script.filename.clone();
-        let booted = surus_zend::WorkerMode::boot(engine, &file, isolates(app)).await?;
+        let script = worker.release.borrow().boot_script();
+        let booted = surus_zend::WorkerMode::boot(engine, &script, isolates(app)).await?;
         worker.app.replace(Some(Rc::new(booted)));
         Ok(worker)
     }
@@ -145,12 +157,12 @@ impl Php for Worker {
     async fn prepare(&self) -> Result<Next, String> {
         let release = Release::open(&self.settings).map_err(|error| error.to_string())?;
         let app = self.app.borrow().clone();
-        let file = &release.script.filename;
+        let script = release.boot_script();
         let version = match app {
-            Some(app) => app.prepare(file).await.map(Version::Next),
+            Some(app) => app.prepare(&script).await.map(Version::Next),
             None => {
                 let config = isolates(&self.settings);
-                let first = surus_zend::WorkerMode::boot(&self.engine, file, config);
+                let first = surus_zend::WorkerMode::boot(&self.engine, &script, config);
                 first.await.map(|first| Version::First(Rc::new(first)))
             }
         };

@@ -4,7 +4,7 @@ use std::fs::{self, File, FileType};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::shape::has_symfony_runtime;
+use super::shape::{has_symfony_runtime, is_laravel};
 use super::units::Mode;
 use super::ConfigError;
 
@@ -64,8 +64,8 @@ pub(crate) fn script(script: &Path, mode: Option<Mode>) -> Found {
     }
 }
 
-/// A folder: app.php, else public/index.php or index.php. With `mode`, only the candidates of that mode. Without, a
-/// Symfony application that leaves it to its Runtime how it is served boots once.
+/// A folder: app.php, else public/index.php or index.php. With `mode`, only the candidates of that mode. Without, an
+/// application of Symfony (that leaves it to its Runtime how it is served) or of Laravel boots once.
 pub(crate) fn folder(folder: &Path, wanted_mode: Option<Mode>) -> Result<Found, ConfigError> {
     let candidates = [
         (Mode::Coroutine, "app.php"),
@@ -89,9 +89,8 @@ pub(crate) fn folder(folder: &Path, wanted_mode: Option<Mode>) -> Result<Found, 
     for (mode, name) in wanted() {
         let script = folder.join(name);
         if script.is_file() {
-            let boots_once = *mode == Mode::Classic && has_symfony_runtime(&script);
-            let may_choose = wanted_mode.is_none();
-            let mode = match boots_once && may_choose {
+            let boots_once = has_symfony_runtime(&script) || is_laravel(&script);
+            let mode = match boots_once && wanted_mode.is_none() && *mode == Mode::Classic {
                 true => Mode::Worker,
                 false => *mode,
             };

@@ -39,7 +39,7 @@ use list::Listen;
 use master::Master;
 use places::Places;
 use printed::{Printed, Sources};
-pub(crate) use shape::has_symfony_runtime;
+pub(crate) use shape::{has_symfony_runtime, is_laravel};
 use surus_master::Address;
 use surus_zend::{IsolateLimits, Room};
 use tables::Isolates;

@@ -14,7 +14,8 @@ foreach (
 }
 
 spl_autoload_register(static function (string $class): void {
-    if (str_starts_with($class, 'App\\')) {
-        require dirname(__DIR__) . '/src/' . strtr(substr($class, 4), '\\', '/') . '.php';
+    $file = dirname(__DIR__) . '/src/' . strtr(substr($class, strlen('App\\')), '\\', '/') . '.php';
+    if (str_starts_with($class, 'App\\') && is_file($file)) {
+        require $file;
     }
 });

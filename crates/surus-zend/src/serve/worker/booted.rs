@@ -54,12 +54,12 @@ impl Looping {
 impl OneAtATime for Booted {
     async fn boot(plan: &Plan) -> Result<Self, BootError> {
         let limits = &plan.config.limits;
-        let exchange = Exchange::for_script(&plan.script, plan.engine.dev);
+        let exchange = Exchange::for_script(&plan.script.file, plan.engine.dev);
         let isolate = Isolate::new(limits.memory_limit.as_deref())?;
-        isolate.serve_in_turn();
+        isolate.serve_in_turn(plan.script.starter);
         let limit = limits.boot_timeout;
         let (version, task) =
-            Version::boot_in(isolate, limit, &plan.script, limits, &exchange).await?;
+            Version::boot_in(isolate, limit, &plan.script.file, limits, &exchange).await?;
         let script = task
             .waits_for_requests()
             .then_some(Looping { task, exchange });

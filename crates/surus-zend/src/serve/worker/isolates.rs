@@ -5,6 +5,7 @@
 
 use std::{
     cell::{Cell, RefCell},
+    ffi::CStr,
     future::{poll_fn, Future},
     path::PathBuf,
     pin::{pin, Pin},
@@ -36,10 +37,20 @@ use crate::{
 /// After a failed boot of a successor.
 const TRY_AGAIN: Duration = Duration::from_secs(10);
 
+/// The script of an application in worker mode.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BootScript {
+    /// Its absolute path.
+    pub file: PathBuf,
+    /// PHP code, without an opening tag, that runs in place of the file: it serves an application whose front controller
+    /// answers one request only.
+    pub starter: Option<&'static CStr>,
+}
+
 /// What to boot, and within which bounds.
 pub(crate) struct Plan {
     pub(crate) engine: Engine,
-    pub(crate) script: PathBuf,
+    pub(crate) script: BootScript,
     pub(crate) config: ClassicConfig,
 }
 

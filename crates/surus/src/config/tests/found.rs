@@ -49,6 +49,27 @@ fn a_symfony_application_boots_once() {
 }
 
 #[test]
+fn a_laravel_application_boots_once() {
+    let front = "<?php $app = require_once __DIR__.'/../bootstrap/app.php';";
+    let files = [
+        ("artisan", ""),
+        ("bootstrap/app.php", ""),
+        ("public/index.php", front),
+        ("vendor/autoload.php", ""),
+    ];
+    let folder = Folder::with(&files);
+    let config = folder.serve("{}", &[]).unwrap();
+    let script = folder.path("public/index.php");
+    assert_eq!(config.app.entry, Entry::Worker { script });
+    let config = folder.serve("{} --mode classic", &[]).unwrap();
+    assert_eq!(config.app.entry, classic(folder.path("public")));
+    // Without its dependencies it does not boot.
+    let folder = Folder::with(&files[..3]);
+    let config = folder.serve("{}", &[]).unwrap();
+    assert_eq!(config.app.entry, classic(folder.path("public")));
+}
+
+#[test]
 fn a_mode_picks_among_what_is_there() {
     let folder = Folder::with(&[("app.php", ""), ("index.php", "")]);
     assert_eq!(

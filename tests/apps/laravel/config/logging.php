@@ -1,0 +1,12 @@
+<?php
+
+return [
+    'default' => 'stderr',
+    'channels' => [
+        'stderr' => [
+            'driver' => 'monolog',
+            'handler' => Monolog\Handler\ErrorLogHandler::class,
+            'level' => 'warning',
+        ],
+    ],
+];
