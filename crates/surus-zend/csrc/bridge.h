@@ -88,6 +88,7 @@ typedef enum {
 	SURUS_RUN_CALL = 3,    /* call the application for one HTTP request */
 	SURUS_RUN_UNBOOT = 4,  /* request shutdown of a booted isolate */
 	SURUS_RUN_SCRIPT = 5,  /* as php-cli runs a script: see command_line.c */
+	SURUS_RUN_JOB = 7,     /* a piece of a request's work: see jobs.c */
 	SURUS_RUN_REFRESH = 6  /* forget files that have changed since $_GET['since']: see refresh.c */
 } surus_work;
 
@@ -112,7 +113,8 @@ typedef enum {
 	SURUS_CANCEL_NONE = 0,
 	SURUS_CANCEL_TIMEOUT = 1, /* the request's deadline */
 	SURUS_CANCEL_CLIENT = 2,  /* the client has left */
-	SURUS_CANCEL_SHUTDOWN = 3 /* the server ends */
+	SURUS_CANCEL_SHUTDOWN = 3, /* the server ends */
+	SURUS_CANCEL_JOB = 4      /* the request does not want this job any more */
 } surus_cancel;
 
 /* A stack of `stack_size` bytes (a guard page below) for PHP of `isolate`. */
@@ -130,6 +132,10 @@ void *surus_task_exchange(const surus_task *task);
 void surus_task_cancel(surus_task *task, surus_cancel why);
 /* False when it was not cancelled, or goes on in spite of it (ignore_user_abort). */
 bool surus_task_is_ending(const surus_task *task);
+/* Whether the task of a request that must end runs on, although a job of its own was pre-empted. */
+bool surus_task_overtakes(const surus_task *task, const surus_task *holder);
+/* Of a job that is done or abandoned: whether its request must end, too. Then the request's own task is to be resumed. */
+bool surus_job_dooms(const surus_task *job);
 /* Abandons a pre-empted or yielded task: it must not be resumed again, as after SURUS_ABANDONED. */
 void surus_task_give_up(surus_task *task);
 /* Requests of this isolate come one at a time, and its script may serve them with Surus\\handle_request(). Before it boots.
@@ -225,6 +231,19 @@ bool surus_redis_waits_in_vain(int descriptor);
 void surus_rs_stalled(void);
 /* The exchange of the running task; NULL when no task runs. */
 void *surus_current_exchange(void);
+
+/* Jobs of a request: tasks of its isolate that Rust resumes as it does the request's own. A new one, which begins when the
+ * running code waits. Returns its number; numbers begin at 1, and 0 is the request's own code. */
+uint64_t surus_rs_job_begin(void *exchange, surus_task *job);
+/* The job with this number waits until it is woken: SURUS_WOKEN, also when it was woken before it waited; SURUS_TIME_OVER
+ * after so many seconds, unless they are negative; SURUS_MUST_END when it was cancelled; SURUS_CANNOT_WAIT here. */
+typedef enum { SURUS_TIME_OVER = 0, SURUS_WOKEN = 1, SURUS_MUST_END = 2, SURUS_CANNOT_WAIT = 3 } surus_waited;
+int surus_rs_job_wait(void *exchange, uint64_t number, double seconds);
+void surus_rs_job_wake(void *exchange, uint64_t number);
+void surus_rs_job_cancel(void *exchange, uint64_t number);
+/* False: none is left. Else cancels them, the second time if it is `hard`, and waits until one has ended or the request
+ * was cancelled. */
+bool surus_rs_jobs_end(void *exchange, bool hard);
 
 /* Request data. `script` (NUL-terminated) is the file a classic request or boot runs. */
 typedef struct {

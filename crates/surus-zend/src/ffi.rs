@@ -97,6 +97,12 @@ pub(crate) const CANCEL_NONE: c_int = 0;
 pub(crate) const CANCEL_TIMEOUT: c_int = 1;
 pub(crate) const CANCEL_CLIENT: c_int = 2;
 pub(crate) const CANCEL_SHUTDOWN: c_int = 3;
+pub(crate) const CANCEL_JOB: c_int = 4;
+
+pub(crate) const TIME_OVER: c_int = 0;
+pub(crate) const WOKEN: c_int = 1;
+pub(crate) const MUST_END: c_int = 2;
+pub(crate) const CANNOT_WAIT: c_int = 3;
 
 #[repr(C)]
 pub(crate) struct IsolateStats {
@@ -193,6 +199,8 @@ extern "C" {
         host_error: *mut c_int,
     ) -> c_int;
     pub(crate) fn surus_resolver_tell(state: *mut c_void, host_error: c_int);
+    pub(crate) fn surus_task_overtakes(task: *const Task, holder: *const Task) -> bool;
+    pub(crate) fn surus_job_dooms(job: *const Task) -> bool;
     pub(crate) fn surus_task_cancel(task: *mut Task, why: Cancel);
     pub(crate) fn surus_isolate_serve_in_turn(isolate: *mut Isolate, starter: *const c_char);
     pub(crate) fn surus_task_waits(task: *const Task) -> bool;

@@ -2,7 +2,7 @@
 
 /**
  * What Surus adds to PHP natively; csrc/ implements it: http/request_class.c, http/response_class.c, app/functions.c,
- * app/internal_functions.c, app/in_process.c, app/loop.c, connections/in_use.c. Editors and analysers read this file; PHP does not.
+ * app/internal_functions.c, app/in_process.c, app/jobs.c, app/loop.c, connections/in_use.c. Editors and analysers read this file; PHP does not.
  */
 
 namespace Surus {
@@ -27,8 +27,115 @@ namespace Surus {
     }
 
     /**
-     * Two requests use one connection at a time, which would give one of them the other's answer. The message names both,
-     * and where each uses it: declare the connection scoped, or use a pool.
+     * Starts a task: the callable runs when the code that has started it waits, and while others wait. What it returns or
+     * throws is what {@see Task::await()} does. A task ends with the code that has started it: that of the request, or that
+     * of another task. At most 1000 tasks of a request run at a time.
+     *
+     * @template T
+     *
+     * @param callable(): T $job
+     *
+     * @throws \Error where no request is served, and after its end
+     *
+     * @return Task<T>
+     */
+    function async(callable $job): Task
+    {
+    }
+
+    /**
+     * Waits until the task has completed: the same as its method.
+     *
+     * @template T
+     *
+     * @param Task<T> $task
+     *
+     * @throws CancelledException if it was cancelled
+     *
+     * @return T what its callable has returned
+     */
+    function await(Task $task): mixed
+    {
+    }
+
+    /**
+     * Runs all of them at the same time, and waits for all. The first that fails ends it: the others are cancelled, waited
+     * for, and its exception is thrown. Tasks that were started before are not cancelled.
+     *
+     * @template K of array-key
+     * @template T
+     *
+     * @param iterable<K, (callable(): T)|Task<T>> $jobs
+     * @param int|null $concurrency how many run at a time at most; of a generator, no more are taken before; null for all
+     *
+     * @throws \ValueError if the concurrency is less than 1
+     *
+     * @return array<K, T> what they have returned, in the order of the jobs
+     */
+    function all(\Traversable|array $jobs, ?int $concurrency = null): array
+    {
+    }
+
+    /**
+     * Runs all of them at the same time until one has returned; the others are cancelled and waited for.
+     *
+     * @template T
+     *
+     * @param iterable<(callable(): T)|Task<T>> $jobs
+     *
+     * @throws CompositeException if all have failed
+     * @throws \ValueError if there are none
+     *
+     * @return T what the first one has returned
+     */
+    function any(\Traversable|array $jobs): mixed
+    {
+    }
+
+    /**
+     * Runs all of them at the same time until one has returned or thrown; the others are cancelled and waited for.
+     *
+     * @template T
+     *
+     * @param iterable<(callable(): T)|Task<T>> $jobs
+     *
+     * @throws \Throwable what the first one has thrown
+     * @throws \ValueError if there are none
+     *
+     * @return T what the first one has returned
+     */
+    function race(\Traversable|array $jobs): mixed
+    {
+    }
+
+    /**
+     * Calls it in a task, which is cancelled after this time.
+     *
+     * @template T
+     *
+     * @param float $seconds from 0 on
+     * @param callable(): T $job
+     *
+     * @throws TimeoutException if it was cancelled, once it has ended
+     *
+     * @return T what it has returned
+     */
+    function timeout(float $seconds, callable $job): mixed
+    {
+    }
+
+    /**
+     * Waits. Other tasks and requests run meanwhile, as with sleep().
+     *
+     * @param float $seconds from 0 on
+     */
+    function delay(float $seconds): void
+    {
+    }
+
+    /**
+     * Two requests, or two tasks of one, use one connection at a time, which would give one of them the other's answer. The
+     * message names both, and where each uses it: declare the connection scoped, or use a pool.
      */
     class ConnectionInUse extends \LogicException
     {
@@ -265,6 +372,47 @@ namespace Surus\Internal {
         public function request(string $method, string $target, string $head, string $body): array
         {
         }
+    }
+
+    /** @internal Begins a task: calls its run() on a stack of its own. The number of the task, which begins at 1. */
+    function job_start(\Surus\Task $task): int
+    {
+    }
+
+    /**
+     * @internal Waits until job_wake() is called with the number of the running task, also if it was called before.
+     *
+     * @param float|null $seconds how long at most
+     *
+     * @return bool false: the time is over
+     */
+    function job_wait(?float $seconds = null): bool
+    {
+    }
+
+    /** @internal Wakes the task with this number; 0 is the request's own code. */
+    function job_wake(int $number): void
+    {
+    }
+
+    /** @internal Cancels the task with this number, if it has not ended. */
+    function job_cancel(int $number): void
+    {
+    }
+
+    /** @internal The number of the running task; 0 is the request's own code. */
+    function job_number(): int
+    {
+    }
+
+    /** @internal The running task; null in the request's own code. */
+    function job_task(): ?\Surus\Task
+    {
+    }
+
+    /** @internal The exception, as if it had been made where the application has called the classes in the binary. */
+    function at_caller(\Throwable $exception): \Throwable
+    {
     }
 
     /** Whether a signature is right (RFC 7518, 3); numbers of keys are bytes, the highest first. */

@@ -503,6 +503,94 @@ function answer(string $case, string $id, int $microseconds): string
             $fiber->start();
             return 'went on';
 
+        case 'tasks':
+            $inner = static fn (): int => array_sum(Surus\all([
+                static fn (): int => [usleep($microseconds), 1][1],
+                static fn (): int => Surus\timeout(60, static fn (): int => [usleep($microseconds), 2][1]),
+            ], 1 + $microseconds % 2));
+            $fiber = static function () use ($inner): int {
+                $fiber = new Fiber($inner);
+                $fiber->start();
+                return $fiber->getReturn();
+            };
+            return 'tasks ' . max(Surus\all([$inner, $fiber, $inner]));
+
+        case 'cancelled_tasks':
+            $wait = static function () use ($microseconds, $id): void {
+                $holder = new ParksAtTheEnd(100);
+                try {
+                    usleep(1000 * $microseconds + 1_000_000);
+                } finally {
+                    gc_collect_cycles();
+                    usleep(100);
+                }
+            };
+            Surus\race([$wait, static fn () => usleep($microseconds), static fn () => Surus\all([$wait, $wait])]);
+            try {
+                Surus\timeout($microseconds / 1e6, static fn () => Surus\all([$wait, $wait]));
+            } catch (Surus\TimeoutException) {
+            }
+            return 'cancelled_tasks';
+
+        case 'tasks_left':
+            $list = new Counter($id);
+            foreach ([0, $microseconds, 60_000_000] as $time) {
+                Surus\async(static function () use ($time, $list): array {
+                    $fiber = new Fiber(static fn () => Fiber::suspend(usleep($time)));
+                    $fiber->start();
+                    return [$fiber, $list];
+                });
+            }
+            usleep($microseconds);
+            return 'tasks_left';
+
+        case 'exception_in_task':
+            Surus\all([
+                static fn () => usleep(60_000_000),
+                static fn () => [usleep($microseconds), throw new StressError($id)],
+            ]);
+            return 'went on';
+
+        case 'exit_in_task':
+            Surus\async(static function () use ($microseconds): never {
+                usleep($microseconds);
+                echo 'exit_in_task';
+                exit;
+            });
+            Surus\all([static fn () => usleep(60_000_000), static fn () => usleep(50_000_000)]);
+            return 'went on';
+
+        case 'endless_task':
+            Surus\all([
+                static function (): void {
+                    while (true) {
+                        usleep(1);
+                    }
+                },
+                static function (): void {
+                    for ($i = 0;; $i++) {
+                    }
+                },
+            ]);
+            return 'went on';
+
+        case 'fatal_in_task':
+            Surus\async(static function () use ($microseconds): void {
+                usleep($microseconds);
+                eval('class Counter {}');
+            });
+            Surus\all([static fn () => usleep(60_000_000), static fn () => usleep(50_000_000)]);
+            return 'went on';
+
+        case 'memory_in_task':
+            Surus\all([static fn () => usleep(60_000_000), static function () use ($id): void {
+                $list = [];
+                while (true) {
+                    $list[] = str_repeat($id, 5_000);
+                }
+            }]);
+            return 'went on';
+
         case 'fatal_in_shutdown':
             register_shutdown_function(static function (): void {
                 eval('class Counter {}');

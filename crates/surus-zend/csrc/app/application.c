@@ -1,5 +1,6 @@
 /* Coroutine applications: how one request is answered; app/boot.c boots them. */
 #include "app/application.h"
+#include "app/jobs.h"
 #include "connections/cleaning.h"
 #include "connections/handle_request_end.h"
 #include "fiber/state.h"
@@ -50,14 +51,14 @@ static zend_class_entry *autoload(zend_string *name, zend_string *lower_name)
 	return class;
 }
 
-/* The function of the frame below a handler. Its name is empty, not missing: C code that warns asks for it. */
-static zend_function call_function = {ZEND_INTERNAL_FUNCTION};
+/* Its name is empty, not missing: C code that warns asks for it. */
+zend_function surus_bottom_function = {ZEND_INTERNAL_FUNCTION};
 
 void surus_application_start(void)
 {
 	next_autoload = zend_autoload;
 	zend_autoload = autoload;
-	call_function.common.function_name = ZSTR_EMPTY_ALLOC();
+	surus_bottom_function.common.function_name = ZSTR_EMPTY_ALLOC();
 }
 
 void surus_mark_destructed(zend_objects_store *objects)
@@ -244,7 +245,7 @@ static bool call_planned(surus_task *task, const struct route *r, zval *request,
 
 void surus_call_handler(zval *request, zval *result)
 {
-	surus_task *task = surus_running;
+	surus_task *task = surus_request_of(surus_running);
 	if (!task || !task->fiber || !task->isolate->application) {
 		zend_throw_error(NULL, "There is no request whose handler could be called");
 		return;
@@ -274,7 +275,7 @@ static void call_route(surus_task *task, zval *request)
 /* After a fatal error. It was reported where it happened. What is left of the request goes with the isolate; until then
  * its other requests get the memory that they were promised, their cycles are collected, and they may wait: marks of
  * what the engine was in the middle of would forbid it. */
-static void note_fatal(surus_task *task)
+void surus_note_fatal(surus_task *task)
 {
 	task->isolate->had_fatal = true;
 	surus_memory_forgive(task->isolate);
@@ -291,7 +292,7 @@ surus_outcome surus_run_call(surus_task *task)
 		return SURUS_FATAL;
 	}
 	/* Without a frame below it an exception that leaves the handler would be a fatal error at once. */
-	zend_execute_data bottom = {.func = &call_function};
+	zend_execute_data bottom = {.func = &surus_bottom_function};
 	EG(current_execute_data) = &bottom;
 	SG(server_context) = task->exchange;
 	task->handler = route_of(task)->function;
@@ -317,12 +318,13 @@ surus_outcome surus_run_call(surus_task *task)
 	}
 	EG(current_execute_data) = &bottom;
 	if (outcome == SURUS_FATAL) {
-		note_fatal(task);
+		surus_note_fatal(task);
 		surus_output_mend(task);
 		if (!SG(headers_sent)) {
 			SG(sapi_headers).http_response_code = 500;
 		}
 	}
+	surus_jobs_end(task);
 	/* After a fatal error, too: that is where applications report it. Each of them is guarded. */
 	task->body_over = true;
 	if (BG(user_shutdown_function_names)) {
@@ -339,7 +341,7 @@ surus_outcome surus_run_call(surus_task *task)
 	zend_try {
 		surus_collect_descriptors();
 	} zend_catch {
-		note_fatal(task);
+		surus_note_fatal(task);
 	} zend_end_try();
 	surus_report_exception();
 	if (!task->isolate->booted) {
@@ -350,11 +352,11 @@ surus_outcome surus_run_call(surus_task *task)
 	}
 	/* One that was caught on the way: in a shutdown function, in an output callback, in the end of a module. */
 	if (!surus_fiber_reset(task)) {
-		note_fatal(task);
+		surus_note_fatal(task);
 	}
-	surus_handles_end(task, outcome != SURUS_OK || task->cancel != SURUS_CANCEL_NONE || task->isolate->had_fatal);
+	surus_handles_end(task, outcome != SURUS_OK || task->cancel != SURUS_CANCEL_NONE || task->cut || task->isolate->had_fatal);
 	if (!surus_persistent_end(task)) {
-		note_fatal(task);
+		surus_note_fatal(task);
 	}
 	EG(current_execute_data) = NULL;
 	if (task->isolate->had_fatal) {

@@ -48,4 +48,9 @@ surus_outcome surus_run_call(surus_task *task);
 /* Calls the handler of the running request's route with its planned arguments. */
 void surus_call_handler(zval *request, zval *result);
 
+/* After a fatal error in a request of a booted isolate, or in one of its jobs. */
+void surus_note_fatal(surus_task *task);
+/* The function of the frame below a handler, and below a job. */
+extern zend_function surus_bottom_function;
+
 #endif

@@ -1,6 +1,8 @@
 /* Classic requests: php-fpm's semantics. Startup, script and shutdown all run on the task's stack, so all may park. */
 #include "app/classic.h"
+#include "app/jobs.h"
 #include "connections/cleaning.h"
+#include "connections/handle_request_end.h"
 #include "http/form_files.h"
 #include "http/request_info.h"
 #include "http/response.h"
@@ -46,6 +48,11 @@ surus_outcome surus_run_classic(surus_task *task)
 		php_execute_script(&script);
 	} zend_end_try();
 	zend_destroy_file_handle(&script);
+	if (task->had_jobs) {
+		surus_jobs_end(task);
+		surus_handles_forget_jobs(task);
+		task->had_jobs = false;
+	}
 	int exit_status = EG(exit_status);
 
 	/* Fatal errors are caught in the script and in what runs after it; each leaves this mark. */

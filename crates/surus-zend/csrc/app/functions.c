@@ -76,7 +76,7 @@ static void add_header(HashTable *headers, surus_str name, surus_str value)
 ZEND_FUNCTION(getallheaders)
 {
 	ZEND_PARSE_PARAMETERS_NONE();
-	surus_task *task = surus_running;
+	surus_task *task = surus_request_of(surus_running);
 	if (!task || !task->exchange) {
 		RETURN_EMPTY_ARRAY();
 	}

@@ -141,7 +141,7 @@ ZEND_FUNCTION(parse_upload)
 	ZEND_PARSE_PARAMETERS_NONE();
 	array_init(return_value);
 	if (surus_running && surus_running->exchange) {
-		surus_superglobals_build_upload(surus_running);
+		surus_superglobals_build_upload(surus_request_of(surus_running));
 	}
 	static const int parts[] = {TRACK_VARS_POST, TRACK_VARS_FILES};
 	for (size_t i = 0; i < 2; i++) {

@@ -6,6 +6,7 @@
  * one is still usable before a request gets it. */
 #include "connections/cleaning.h"
 #include "connections/persistent_stream.h"
+#include "persistent/alone.h"
 #include "persistent/kept.h"
 #include "persistent/memcached.h"
 #include "persistent/mysql.h"
@@ -23,6 +24,7 @@ void surus_persistent_start(void)
 	surus_redis_start();
 	surus_streams_start();
 	surus_memcached_start();
+	surus_alone_start();
 }
 
 static void clean(surus_task *task)
@@ -50,7 +52,7 @@ static void clean(surus_task *task)
 
 bool surus_persistent_end(surus_task *task)
 {
-	volatile bool was_cut = task->cancel != SURUS_CANCEL_NONE && zend_hash_num_elements(&EG(persistent_list)) > 0;
+	volatile bool was_cut = (task->cancel != SURUS_CANCEL_NONE || task->cut) && zend_hash_num_elements(&EG(persistent_list)) > 0;
 	if (task->used.kinds == 0 && !was_cut) {
 		surus_pool_leave(task, true);
 		return true;

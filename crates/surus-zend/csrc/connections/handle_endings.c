@@ -87,7 +87,7 @@ void surus_free_waiting(surus_isolate *isolate)
 static void free_object(zend_object *object)
 {
 	surus_handle_kind *kind = surus_handle_kind_of(object);
-	surus_task *task = surus_running && surus_running->fiber ? surus_running : NULL;
+	surus_task *task = surus_running && surus_has_neighbours(surus_running) ? surus_running : NULL;
 	const void *handle = kind && kind->answers_to_free && task ? surus_handle_of(kind, object) : NULL;
 	surus_uses_forget_object(object);
 	if (!handle) {

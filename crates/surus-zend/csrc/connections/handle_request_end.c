@@ -94,6 +94,14 @@ void surus_handles_end(surus_task *task, bool broken_off)
 	surus_free_waiting(task->isolate);
 }
 
+void surus_handles_forget_jobs(surus_task *task)
+{
+	while (task->uses) {
+		surus_use_forget(task->uses);
+	}
+	surus_free_waiting(task->isolate);
+}
+
 void surus_handles_forget(surus_isolate *isolate)
 {
 	surus_uses_forget_isolate(isolate);

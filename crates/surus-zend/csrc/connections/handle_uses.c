@@ -106,6 +106,17 @@ void surus_use_pass(surus_use *use, surus_task *task)
 	}
 }
 
+void surus_uses_hand_over(surus_task *from, surus_task *to)
+{
+	while (from->uses) {
+		surus_use *use = from->uses;
+		surus_use_changes++;
+		leave(use, BY_TASK);
+		use->task = to;
+		join(use, &to->uses, BY_TASK);
+	}
+}
+
 void surus_use_forget(surus_use *use)
 {
 	surus_use_changes++;

@@ -34,6 +34,8 @@ void surus_uses_start(void);
 surus_use *surus_use_note(const void *handle, surus_task *task, zend_object *object, surus_handle_kind *kind);
 /* Gives the row to another task, or to none. */
 void surus_use_pass(surus_use *use, surus_task *task);
+/* Gives all rows of a job that has ended to its request: what it has begun goes on. */
+void surus_uses_hand_over(surus_task *from, surus_task *to);
 void surus_use_forget(surus_use *use);
 /* When the object is freed. */
 void surus_uses_forget_object(const zend_object *object);

@@ -86,7 +86,13 @@ const zend_execute_data *surus_use_in(surus_task *task, const void *handle)
 	return NULL;
 }
 
-/* True if no other request is using the handle; else it throws. */
+/* What a request has begun, all of its tasks may go on with, one after the other. */
+static bool is_of_same_request(surus_task *one, surus_task *other)
+{
+	return one && surus_request_of(one) == surus_request_of(other);
+}
+
+/* True if no other request is using the handle, and no other task of this one; else it throws. */
 static bool is_free(const surus_use *known, surus_task *task, const used *what, surus_step step)
 {
 	surus_handle_kind *kind = what->kind;
@@ -96,6 +102,9 @@ static bool is_free(const surus_use *known, surus_task *task, const used *what, 
 	}
 	const zend_execute_data *frame = known->task ? surus_use_in(known->task, what->handle) : NULL;
 	const char *begun = NULL;
+	if (is_of_same_request(known->task, task) && !frame) {
+		return true;
+	}
 	if (known->task && !frame && known->phase != SURUS_IDLE && kind->open) {
 		begun = kind->open(known, step);
 	}
@@ -133,7 +142,8 @@ static surus_use *take(surus_task *task, const used *what, surus_step step)
 	if (known && known->object && known->kind->end && !kind->end) {
 		surus_use_pass(known, task); /* and still by the object that ends what is begun */
 	} else if (!known || known->task != task || known->object != what->object) {
-		bool mixes = step == SURUS_ASKS && known && known->task && known->phase == SURUS_ASKED;
+		bool mixes = step == SURUS_ASKS && known && known->task && known->phase == SURUS_ASKED
+			&& !is_of_same_request(known->task, task);
 		bool is_mixed = kind->close && known && (known->is_mixed || mixes);
 		known = surus_use_note(what->handle, task, what->object, kind);
 		known->is_mixed = is_mixed;
@@ -147,7 +157,8 @@ static surus_use *take(surus_task *task, const used *what, surus_step step)
 static surus_use *take_apart(surus_task *task, const used *what, zend_object *object, surus_step step)
 {
 	const surus_use *known = surus_use_find(object);
-	const char *begun = known && known->task ? what->kind->open(known, step) : NULL;
+	bool is_others = known && known->task && !is_of_same_request(known->task, task);
+	const char *begun = is_others ? what->kind->open(known, step) : NULL;
 	if (begun) {
 		surus_throw_in_use(ZSTR_VAL(what->object->ce->name), known->task, NULL, begun);
 		return NULL;
@@ -234,7 +245,7 @@ static inline surus_use *claim(surus_task *task, const used *what, surus_step st
 
 static inline bool is_guarded(const surus_task *task)
 {
-	return task && task->fiber && !task->is_asking;
+	return task && surus_has_neighbours(task) && !task->is_asking;
 }
 
 bool surus_handle_claim(zend_object *object, surus_step step)
@@ -344,7 +355,7 @@ static zend_never_inline ZEND_NAMED_FUNCTION(guarded_line_new)
 		if (UNEXPECTED(!use || is_nobodys(use, step) || (step == SURUS_CLOSES && is_waited_for(task, &what)))) {
 			RETURN_THROWS();
 		}
-	} else if (task && !task->fiber && function->way == SURUS_BY_RESOURCE && find_used(function, execute_data, &what) && what.is_kept) {
+	} else if (task && !surus_has_neighbours(task) && function->way == SURUS_BY_RESOURCE && find_used(function, execute_data, &what) && what.is_kept) {
 		use = surus_use_find(what.handle);
 		use = use ? use : surus_use_note(what.handle, NULL, NULL, what.kind);
 		use->is_kept = true;

@@ -9,6 +9,7 @@
 
 static zend_class_entry *in_use_class;
 
+#define MEND_JOBS "A connection serves one task at a time: give each its own, or use a pool (docs/concurrency.md)"
 #define MEND "A connection serves one request at a time: declare it scoped, or use a pool (docs/guide/11-databases.md)"
 
 /* "GET /orders", without the query string, which may contain secrets. */
@@ -52,9 +53,10 @@ void surus_throw_in_use(const char *class, surus_task *task, const zend_execute_
 	} else {
 		zend_string *other = name_of(task), *other_place = place_of(use ? use : task->frame);
 		zend_string *other_call = use ? function_of(use) : zend_strpprintf(0, "%s", begun);
-		zend_throw_exception_ex(in_use_class, 0, "%s is in use by another request: %s %s %s %s, and %s wants %s %s. " MEND,
-			class, ZSTR_VAL(other), use ? "waits in" : "has begun", ZSTR_VAL(other_call),
-			ZSTR_VAL(other_place), ZSTR_VAL(user), ZSTR_VAL(call), ZSTR_VAL(place));
+		bool is_own = surus_running && task->exchange == surus_running->exchange;
+		zend_throw_exception_ex(in_use_class, 0, "%s is in use by another %s: %s %s %s %s, and %s wants %s %s. %s",
+			class, is_own ? "task of the request" : "request", ZSTR_VAL(other), use ? "waits in" : "has begun", ZSTR_VAL(other_call),
+			ZSTR_VAL(other_place), ZSTR_VAL(user), ZSTR_VAL(call), ZSTR_VAL(place), is_own ? MEND_JOBS : MEND);
 		zend_string_release(other);
 		zend_string_release(other_place);
 		zend_string_release(other_call);

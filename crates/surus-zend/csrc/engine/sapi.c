@@ -4,6 +4,7 @@
 #include "app/functions.h"
 #include "app/in_process.h"
 #include "app/internal_functions.h"
+#include "app/jobs.h"
 #include "app/loop.h"
 #include "connections/cleaning.h"
 #include "connections/connection_functions.h"
@@ -54,7 +55,8 @@ static void on_error(int type, zend_string *file, uint32_t line, zend_string *me
 	if (!(type & fatal) || handled || !surus_running) {
 		return;
 	}
-	if (surus_running->work != SURUS_RUN_CLASSIC && surus_running->work != SURUS_RUN_CALL) {
+	surus_work work = surus_request_of(surus_running)->work;
+	if (work != SURUS_RUN_CLASSIC && work != SURUS_RUN_CALL) {
 		return;
 	}
 	if (!SG(headers_sent) && SG(sapi_headers).http_response_code == 200 && zend_ini_long("display_errors", sizeof "display_errors" - 1, 1)) {
@@ -76,6 +78,9 @@ static PHP_MINIT_FUNCTION(surus)
 	if (zend_register_functions(NULL, surus_loop_functions, NULL, type) != SUCCESS) {
 		return FAILURE;
 	}
+	if (zend_register_functions(NULL, surus_job_functions, NULL, type) != SUCCESS) {
+		return FAILURE;
+	}
 	const zend_function_entry *frankenphp = surus_frankenphp_functions();
 	if (frankenphp) {
 		/* Where an extension has it already, PHP says so and goes on. */
@@ -90,7 +95,7 @@ static zend_module_entry surus_module = {
 
 static int sapi_activate_request(void)
 {
-	surus_task *task = surus_running;
+	surus_task *task = surus_request_of(surus_running);
 	if (task) {
 		surus_request_info info;
 		surus_rs_request_info(task->exchange, &info);
@@ -103,7 +108,7 @@ static int sapi_activate_request(void)
 
 static size_t sapi_ub_write(const char *data, size_t size)
 {
-	surus_task *task = surus_running;
+	surus_task *task = surus_request_of(surus_running);
 	if (!task) {
 		return size;
 	}
@@ -117,7 +122,7 @@ static size_t sapi_ub_write(const char *data, size_t size)
 
 static void sapi_flush_output(void *context)
 {
-	surus_task *task = surus_running;
+	surus_task *task = surus_request_of(surus_running);
 	if (!context || !task) {
 		return;
 	}
@@ -141,7 +146,7 @@ static bool is_status(const sapi_header_struct *header)
 
 static int sapi_send_all_headers(sapi_headers_struct *headers)
 {
-	surus_task *task = surus_running;
+	surus_task *task = surus_request_of(surus_running);
 	if (!task) {
 		return SAPI_HEADER_SENT_SUCCESSFULLY;
 	}
@@ -182,7 +187,7 @@ static int sapi_send_all_headers(sapi_headers_struct *headers)
 
 static size_t sapi_read_body(char *buffer, size_t size)
 {
-	surus_task *task = surus_running;
+	surus_task *task = surus_request_of(surus_running);
 	size_t have = 0;
 	/* The caller treats a short block as the end of the body. */
 	while (task && have < size) {
@@ -197,7 +202,7 @@ static size_t sapi_read_body(char *buffer, size_t size)
 
 static char *sapi_read_cookie_header(void)
 {
-	surus_task *task = surus_running;
+	surus_task *task = surus_request_of(surus_running);
 	if (!task) {
 		return NULL;
 	}
@@ -218,7 +223,7 @@ static void register_variable(surus_str name, surus_str value, zval *track)
 
 static void sapi_register_variables(zval *track)
 {
-	surus_task *task = surus_running;
+	surus_task *task = surus_request_of(surus_running);
 	if (!task) {
 		return;
 	}

@@ -4,10 +4,12 @@
 #include "app/application.h"
 #include "app/boot.h"
 #include "app/classic.h"
+#include "app/jobs.h"
 #include "app/refresh.h"
 #include "connections/handle_request_end.h"
 #include "engine/command_line.h"
 #include "fiber/state.h"
+#include "fiber/strand.h"
 #include "http/form_files.h"
 #include "isolate/isolate.h"
 #include "task/cancel.h"
@@ -38,6 +40,10 @@ static void task_main(void *argument)
 			case SURUS_RUN_SCRIPT:
 				task->outcome = surus_run_script(task);
 				break;
+			case SURUS_RUN_JOB:
+				task->outcome = surus_run_job(task);
+				surus_cancel_forget(task);
+				break;
 			case SURUS_RUN_REFRESH:
 				task->outcome = surus_run_refresh(task);
 				break;
@@ -60,9 +66,10 @@ surus_task *surus_task_new(surus_isolate *isolate, size_t stack_size)
 
 void surus_task_free(surus_task *task)
 {
-	if (task->fiber) {
+	if (task->fiber && !task->request) {
 		surus_fiber_state_free(task);
 	}
+	free(task->strand);
 	surus_stack_unmap(&task->stack);
 	free(task->locks);
 	surus_forget_uploads(task);
@@ -87,14 +94,23 @@ void surus_task_assign(surus_task *task, surus_work work, void *exchange)
 	task->tick_limit = 0;
 	task->used.kinds = task->used.count = 0;
 	task->pool_count = 0;
+	task->had_jobs = task->cut = false;
+	task->jobs = 0;
+	task->doom = SURUS_DOOM_NONE;
 	task->loop = (struct surus_loop){0};
 }
 
 surus_event surus_task_resume(surus_task *task)
 {
 	surus_isolate_enter(task->isolate);
-	surus_fiber_install(task);
+	surus_fiber_install(surus_request_of(task));
+	if (task->request) {
+		surus_job_enter(task);
+	}
 	surus_task_switch_to(task);
+	if (task->request) {
+		surus_job_leave(task);
+	}
 	if (surus_is_abandoned(task)) {
 		surus_handles_give_up(task);
 		surus_clear_marks(task->isolate);
@@ -119,6 +135,9 @@ void surus_task_give_up(surus_task *task)
 {
 	surus_handles_give_up(task);
 	task->event = SURUS_ABANDONED;
+	if (task->request) {
+		surus_job_lost(task);
+	}
 	surus_task_end_locks(task);
 }
 

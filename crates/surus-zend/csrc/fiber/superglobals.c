@@ -70,7 +70,7 @@ void surus_superglobals_scan(surus_isolate *isolate)
 
 static zend_op_array *scanned(zend_op_array *code)
 {
-	surus_task *task = surus_running;
+	surus_task *task = surus_request_of(surus_running);
 	if (code && task && task->work != SURUS_RUN_CLASSIC) {
 		task->isolate->superglobals |= scan_op_array(code);
 		surus_superglobals_scan(task->isolate);
@@ -174,7 +174,7 @@ static void build(surus_task *task, uint32_t wanted)
 /* For C code that needs a superglobal which no PHP code mentions: ob_gzhandler(), SoapServer, getopt(). */
 static bool make_when_asked(zend_string *name)
 {
-	surus_task *task = surus_running;
+	surus_task *task = surus_request_of(surus_running);
 	for (size_t n = 0; n < BUILT; n++) {
 		if (!zend_string_equals_cstr(name, names[n], strlen(names[n]))) {
 			continue;

@@ -45,7 +45,7 @@ void surus_forget_uploads(surus_task *task)
 
 static int on_form(unsigned int event, void *data, void **extra)
 {
-	surus_task *task = surus_running;
+	surus_task *task = surus_request_of(surus_running);
 	if (event == MULTIPART_EVENT_START && task && parser_is_plain) {
 		surus_rs_mark_files(task->exchange);
 	}
@@ -82,7 +82,7 @@ static bool is_form(void)
 
 void surus_adopt_body(void)
 {
-	surus_task *task = surus_running;
+	surus_task *task = surus_request_of(surus_running);
 	bool too_large = SG(post_max_size) > 0 && SG(request_info).content_length > SG(post_max_size);
 	if (!task || task->work != SURUS_RUN_CLASSIC || SG(request_info).request_body || SG(request_info).post_entry || SG(post_read) || too_large || is_form()) {
 		return;

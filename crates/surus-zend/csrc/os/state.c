@@ -183,7 +183,7 @@ void surus_os_forget_text(struct surus_os_state *state)
 
 struct surus_os_state *surus_task_own_os_state(void)
 {
-	surus_task *task = surus_running;
+	surus_task *task = surus_request_of(surus_running);
 	if (!task->fiber) {
 		return task->isolate->os;
 	}

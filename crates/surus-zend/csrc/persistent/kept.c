@@ -60,7 +60,7 @@ void surus_patience_end(const surus_patience *patience, php_stream *stream)
 
 void surus_kept_use(unsigned kind, const void *handle)
 {
-	surus_task *task = surus_running;
+	surus_task *task = surus_request_of(surus_running);
 	if (!task || task->script || zend_hash_num_elements(&EG(persistent_list)) == 0) {
 		return;
 	}
@@ -140,7 +140,7 @@ void surus_kept_close(const surus_kept *kept)
 
 static HashTable *list_of_isolate(void)
 {
-	surus_task *task = surus_running;
+	surus_task *task = surus_request_of(surus_running);
 	return task && task->isolate->connections ? task->isolate->connections : &EG(persistent_list);
 }
 

@@ -139,7 +139,7 @@ static ZEND_NAMED_FUNCTION(around_construct)
 	real_construct(INTERNAL_FUNCTION_PARAM_PASSTHRU);
 	if (Z_TYPE_P(ZEND_THIS) == IS_OBJECT) {
 		void *client = client_of(Z_OBJ_P(ZEND_THIS));
-		if (client && surus_running && is_kept(client) && !surus_kept_was_used(surus_running, client) && load()) {
+		if (client && surus_running && is_kept(client) && !surus_kept_was_used(surus_request_of(surus_running), client) && load()) {
 			close_ended(client);
 		}
 		surus_kept_use(SURUS_KEPT_MEMCACHED, client);

@@ -1,6 +1,7 @@
 /* Persistent connections of PDO. PostgreSQL and MySQL are reset; connections of drivers without a reset are closed,
  * except SQLite's databases in memory, which are persistent because of their contents. */
 #include "persistent/pdo.h"
+#include "persistent/alone.h"
 #include "persistent/dead.h"
 #include "persistent/kept.h"
 #include "persistent/mysql.h"
@@ -56,8 +57,17 @@ static const zval *persistent_option(const zend_execute_data *execute_data)
 	if (ZEND_NUM_ARGS() < 4 || Z_TYPE_P(ZEND_CALL_ARG(execute_data, 4)) != IS_ARRAY) {
 		return NULL;
 	}
-	zval *wanted = zend_hash_index_find(Z_ARRVAL_P(ZEND_CALL_ARG(execute_data, 4)), PDO_ATTR_PERSISTENT);
-	return wanted && zend_is_true(wanted) ? wanted : NULL;
+	zval *options = ZEND_CALL_ARG(execute_data, 4);
+	zval *wanted = zend_hash_index_find(Z_ARRVAL_P(options), PDO_ATTR_PERSISTENT);
+	if (!wanted || !zend_is_true(wanted)) {
+		return NULL;
+	}
+	if (!surus_may_keep()) {
+		SEPARATE_ARRAY(options);
+		zend_hash_index_del(Z_ARRVAL_P(options), PDO_ATTR_PERSISTENT);
+		return NULL;
+	}
+	return wanted;
 }
 
 /* For those that can be cleaned: PDO distinguishes them by source, user, password and the value of the option. */

@@ -61,7 +61,7 @@ static time_t now(void)
 
 static surus_task *user(void)
 {
-	surus_task *task = surus_running;
+	surus_task *task = surus_request_of(surus_running);
 	return task && task->fiber && task->isolate->connections ? task : NULL;
 }
 
@@ -265,6 +265,9 @@ bool surus_pool_enter(const surus_pool_name *name)
 		return true; /* nothing can wait here: one more */
 	} else if (!wait_for_place(of)) {
 		return false;
+	} else if (has_place(task, of) || task->pool_count == SURUS_HELD_POOLS) {
+		give_place(of); /* another job of the request has got one meanwhile */
+		return true;
 	}
 	task->pools[task->pool_count++] = of;
 	if (of->idle && !zend_hash_exists(&EG(persistent_list), of->key)) {

@@ -35,7 +35,7 @@ static void throw_end(surus_task *task)
 	zend_object *end = zend_create_unwind_exit();
 	if (task->ending) {
 		OBJ_RELEASE(task->ending);
-	} else {
+	} else if (!task->request) {
 		/* A user handler must not be called with an object that is not a Throwable. */
 		zval handler;
 		ZVAL_COPY_VALUE(&handler, &EG(user_exception_handler));
@@ -70,8 +70,30 @@ void surus_cancel_start(void)
 	}
 }
 
+/* A job of the request has ended it. What it waits for is over; exit() goes on here, a fatal error when the VM looks for
+ * interrupts. */
+static void meet_doom(surus_task *task)
+{
+	const zend_execute_data *frame = EG(current_execute_data);
+	if (task->doom != SURUS_DOOM_EXIT || !frame || !frame->func || CG(in_compilation)) {
+		return;
+	}
+	task->doom = SURUS_DOOM_MET;
+	if (EG(exception)) {
+		zend_clear_exception();
+	}
+	zend_throw_unwind_exit();
+}
+
 bool surus_must_end(surus_task *task)
 {
+	if (task->doom == SURUS_DOOM_EXIT || task->doom == SURUS_DOOM_FATAL) {
+		meet_doom(task);
+		return true;
+	}
+	if (task->doom == SURUS_DOOM_MET && EG(exception) && zend_is_unwind_exit(EG(exception))) {
+		return true;
+	}
 	if (task->cancel == SURUS_CANCEL_NONE) {
 		return false;
 	}
@@ -113,6 +135,9 @@ bool surus_must_end(surus_task *task)
 void surus_client_left(surus_task *task)
 {
 	PG(connection_status) |= PHP_CONNECTION_ABORTED;
+	if (task != surus_running) {
+		return; /* a job has printed: its request learns it by itself */
+	}
 	if (task->cancel == SURUS_CANCEL_NONE && !PG(ignore_user_abort)) {
 		task->cancel = SURUS_CANCEL_CLIENT;
 	}

@@ -32,7 +32,7 @@ static void on_tick(int signal)
 	if (!task) {
 		return;
 	}
-	task->ticks++;
+	surus_request_of(task)->ticks++;
 	zend_atomic_bool_store_ex(&EG(vm_interrupt), true);
 }
 
@@ -76,8 +76,9 @@ static void on_interrupt(zend_execute_data *frame)
 	if (EG(exception)) {
 		return;
 	}
-	if (task->tick_limit && task->ticks > task->tick_limit) {
-		task->tick_limit = 0; /* shutdown functions have no limit, as ever */
+	surus_task *request = surus_request_of(task);
+	if (request->tick_limit && request->ticks > request->tick_limit) {
+		request->tick_limit = 0; /* shutdown functions have no limit, as ever */
 		zend_timeout();
 	}
 	if (task->switches || surus_ticks - task->resumed_at >= TICKS_PER_SLICE) {
@@ -87,14 +88,21 @@ static void on_interrupt(zend_execute_data *frame)
 		task->switches--; /* engine/command_line.c asks for the next one */
 	}
 	bool ends = surus_must_end(task);
+	if (task->doom == SURUS_DOOM_FATAL) {
+		task->doom = SURUS_DOOM_MET;
+		if (!SG(headers_sent) && SG(sapi_headers).http_response_code == 200) {
+			SG(sapi_headers).http_response_code = 500;
+		}
+		zend_bailout();
+	}
 	if (ends && EG(exception)) {
 		forget_next_argument();
 	} else if (ends && task->hard_cancel
-		&& (!task->was_stopped || task->ticks - task->stopped_at >= TICKS_PER_SLICE)) {
+		&& (!task->was_stopped || request->ticks - task->stopped_at >= TICKS_PER_SLICE)) {
 		/* Code that runs after it, like the next shutdown function, has a time slice: its first tick may come at
 		 * once. */
 		task->was_stopped = true;
-		task->stopped_at = task->ticks;
+		task->stopped_at = request->ticks;
 		zend_error_noreturn(E_ERROR, "The request was ended: it did not finish in time after it had been cancelled");
 	}
 }
@@ -112,7 +120,7 @@ void zend_set_timeout(zend_long seconds, bool reset_signals)
 {
 	(void)reset_signals;
 	EG(timeout_seconds) = seconds;
-	surus_task *task = surus_running;
+	surus_task *task = surus_request_of(surus_running);
 	if (task) {
 		task->stopped_at -= task->ticks; /* the slice after a stop goes on */
 		task->ticks = 0;
@@ -124,7 +132,7 @@ void zend_set_timeout(zend_long seconds, bool reset_signals)
 void zend_unset_timeout(void)
 {
 	if (surus_running) {
-		surus_running->tick_limit = 0;
+		surus_request_of(surus_running)->tick_limit = 0;
 	}
 }
 

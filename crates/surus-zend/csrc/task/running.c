@@ -104,7 +104,7 @@ static bool is_collecting(const surus_task *task)
 static bool may_leave(const surus_task *task)
 {
 	/* Fibers share the compiler's state: one that is compiling finishes first. */
-	bool shares = task->fiber && !task->isolate->in_turn;
+	bool shares = (task->fiber && !task->isolate->in_turn) || surus_has_jobs(task);
 	return may_stop(task) && !(shares && (is_compiling() || is_collecting(task)));
 }
 
@@ -125,7 +125,7 @@ static void leave_for(surus_event event)
 {
 	surus_task *task = surus_running;
 	unsigned blocked = 0;
-	while (task->fiber && zend_fiber_switch_blocked()) {
+	while (surus_has_neighbours(task) && zend_fiber_switch_blocked()) {
 		zend_fiber_switch_unblock();
 		blocked++;
 	}
@@ -149,7 +149,7 @@ static surus_cancel refuse(surus_task *task)
 	if (++task->refused >= MANY_REFUSALS) {
 		surus_yield(SURUS_YIELDED);
 	}
-	return task->cancel;
+	return task->cancel != SURUS_CANCEL_NONE ? task->cancel : SURUS_CANCEL_JOB; /* that has ended the request */
 }
 
 surus_cancel surus_park(void)
@@ -171,7 +171,7 @@ void surus_park_for_lock(void)
 bool surus_is_over(void)
 {
 	surus_task *task = surus_running;
-	return task && task->cancel != SURUS_CANCEL_NONE && surus_must_end(task);
+	return task && (task->cancel != SURUS_CANCEL_NONE || task->doom != SURUS_DOOM_NONE) && surus_must_end(task);
 }
 
 surus_task *surus_running_task(void)

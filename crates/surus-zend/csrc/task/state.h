@@ -46,6 +46,14 @@ struct surus_loop {
 /* Databases of which one request may use pooled connections. */
 #define SURUS_HELD_POOLS 8
 
+/* task/cancel.c: a job has ended its request. */
+typedef enum {
+	SURUS_DOOM_NONE = 0,
+	SURUS_DOOM_EXIT,  /* by exit() */
+	SURUS_DOOM_FATAL, /* by a fatal error */
+	SURUS_DOOM_MET    /* and the request's own code is being left */
+} surus_doom;
+
 struct surus_task {
 	surus_stack stack;
 	void *sp;
@@ -83,6 +91,14 @@ struct surus_task {
 	surus_used used;                 /* connections/cleaning.c */
 	struct surus_pool *pools[SURUS_HELD_POOLS]; /* persistent/pool.c: in which it has a place */
 	unsigned pool_count;
+	surus_task *request;             /* app/jobs.c, of a job: the task of its request; NULL: this is the request's */
+	struct surus_strand *strand;     /* fiber/strand.c, of a job */
+	zend_object *job;                /* of a job: the object whose code it runs, until it has ended */
+	uint64_t number;                 /* of a job; 0: the request's own code */
+	uint32_t jobs;                   /* of a request: those that have not ended, */
+	bool had_jobs;                   /* whether there was one, */
+	bool cut;                        /* whether one was cancelled, */
+	surus_doom doom;                 /* and whether one of them ends it */
 	struct surus_use *uses;          /* connections/handles.c */
 	char **uploads; /* http/form_files.c: names of the files that PHP has made for it, until its end */
 	uint32_t upload_count;
@@ -92,6 +108,23 @@ struct surus_task {
 static inline bool surus_is_abandoned(const surus_task *task)
 {
 	return task->event == SURUS_ABANDONED || task->event == SURUS_EXHAUSTED;
+}
+
+/* The task of the request that a job is part of; of any other task, itself. */
+static inline surus_task *surus_request_of(surus_task *task)
+{
+	return task && task->request ? task->request : task;
+}
+
+static inline bool surus_has_jobs(const surus_task *task)
+{
+	return (task->request ? task->request : task)->had_jobs;
+}
+
+/* Whether other code of its isolate may run while it waits. */
+static inline bool surus_has_neighbours(const surus_task *task)
+{
+	return task->fiber || surus_has_jobs(task);
 }
 
 #endif

@@ -117,3 +117,22 @@ pub(crate) fn park_on<F: Future>(future: F) -> Result<F::Output, Cancelled> {
         _ => Err(Cancelled),
     }
 }
+
+/// Parks the current PHP stack until `future` is ready or the request was cancelled, for a wait that cannot fail: the
+/// caller checks again. It has checked that the task may park.
+pub(crate) fn park_always(future: impl Future<Output = ()>) {
+    let mut waiting = pin!(future);
+    let mut waiting = pin!(async { waiting.as_mut().await });
+    let pointer: *mut Waiting<'_> = std::ptr::from_mut(unsafe {
+        // SAFETY: the future is not moved; only a pinned reference is made from the pointer.
+        waiting.as_mut().get_unchecked_mut()
+    });
+    // SAFETY: only the lifetime changes. The future lives on the parked stack until the task is resumed.
+    PARKED.set(Some(unsafe {
+        std::mem::transmute::<*mut Waiting<'_>, *mut Waiting<'static>>(pointer)
+    }));
+    // SAFETY: the caller has checked that the task may park. A parked task is always resumed before its stack is freed
+    // (`Task::drive_watched`): what the future has registered goes when it is dropped below.
+    unsafe { ffi::surus_park_for_lock() };
+    PARKED.set(None);
+}

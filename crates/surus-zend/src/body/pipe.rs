@@ -71,7 +71,8 @@ pub struct Pipe {
     /// Sent after the last byte.
     trailers: RefCell<Option<Box<HeaderMap>>>,
     reader: RefCell<Option<Waker>>,
-    writer: RefCell<Option<Waker>>,
+    /// Jobs of one request may write at the same time.
+    writers: RefCell<Vec<Waker>>,
     spill: RefCell<Spill>,
     progress: Progress,
     this: Weak<Pipe>,
@@ -206,7 +207,11 @@ impl Pipe {
     /// Ready when there is room, or nobody reads any more.
     pub fn poll_space(&self, cx: &mut Context<'_>) -> Poll<()> {
         if self.is_full() {
-            *self.writer.borrow_mut() = Some(cx.waker().clone());
+            let mut writers = self.writers.borrow_mut();
+            if !writers.iter().any(|it| it.will_wake(cx.waker())) {
+                writers.push(cx.waker().clone());
+            }
+            drop(writers);
             self.listed.set(true);
             relief::hold(&self.this);
             if self.is_full() {
@@ -233,9 +238,16 @@ impl Pipe {
         wake(&self.reader);
     }
 
-    /// Wakes the writer: there may be room.
+    /// Wakes the writers: there may be room.
     pub(crate) fn go_on(&self) {
-        wake(&self.writer);
+        self.wake_writers();
+    }
+
+    fn wake_writers(&self) {
+        if !self.writers.borrow().is_empty() {
+            let writers = self.writers.take();
+            writers.into_iter().for_each(Waker::wake);
+        }
     }
 
     /// The end of the response.
@@ -279,7 +291,7 @@ impl Pipe {
         if let Some(bytes) = self.next(if is_short { SMALL_PIECE } else { usize::MAX }) {
             self.waiting.set(self.waiting.get() - bytes.len());
             self.progress.took(bytes.len());
-            wake(&self.writer);
+            self.wake_writers();
             return Poll::Ready(Some(Ok(bytes)));
         }
         if self.closed.get() {
@@ -324,7 +336,7 @@ impl Pipe {
         if let Some(on_abort) = on_abort {
             on_abort();
         }
-        wake(&self.writer);
+        self.wake_writers();
     }
 }
 

@@ -12,7 +12,7 @@ use super::exchange;
 use crate::{
     blocking::{can_park, park_on},
     body::hand_over,
-    exchange::collect,
+    exchange::{collect, Exchange},
     ffi::Str,
 };
 
@@ -25,6 +25,27 @@ unsafe fn room<'a>(buffer: *mut c_char, size: usize) -> &'a mut [u8] {
     unsafe { std::slice::from_raw_parts_mut(buffer.cast(), size) }
 }
 
+/// One job of a request reads its body at a time: PHP keeps what was read, in this order.
+struct ReadingTurn<'a>(&'a Exchange);
+
+impl<'a> ReadingTurn<'a> {
+    /// `None`: the request must end.
+    fn wait(exchange: &'a Exchange) -> Option<Self> {
+        while exchange.is_being_read.get() {
+            park_on(exchange.was_read.notified()).ok()?;
+        }
+        exchange.is_being_read.set(true);
+        Some(ReadingTurn(exchange))
+    }
+}
+
+impl Drop for ReadingTurn<'_> {
+    fn drop(&mut self) {
+        self.0.is_being_read.set(false);
+        self.0.was_read.notify_one();
+    }
+}
+
 #[no_mangle]
 unsafe extern "C" fn surus_rs_read_body(
     raw: *mut c_void,
@@ -33,6 +54,9 @@ unsafe extern "C" fn surus_rs_read_body(
 ) -> usize {
     // SAFETY: C passes the running task's exchange, and a buffer with room for `size` bytes.
     let (exchange, buffer) = unsafe { (exchange(raw), room(buffer, size)) };
+    let Some(_turn) = ReadingTurn::wait(exchange) else {
+        return 0;
+    };
     if exchange.is_at_block() {
         let _ = park_on(yield_now());
     }
@@ -52,7 +76,9 @@ unsafe extern "C" fn surus_rs_collect_body(raw: *mut c_void) {
     // SAFETY: as above.
     let exchange = unsafe { exchange(raw) };
     if can_park() {
-        let _ = park_on(collect(exchange));
+        if let Some(_turn) = ReadingTurn::wait(exchange) {
+            let _ = park_on(collect(exchange));
+        }
     }
 }
 

@@ -108,6 +108,13 @@ impl Isolate {
         }
     }
 
+    /// Whether `task` ends a request of which a job was pre-empted: nothing else would end that job.
+    pub(crate) fn lets_overtake(&self, task: *mut ffi::Task) -> bool {
+        let holder = self.holder.get();
+        // SAFETY: both tasks are alive: a holder releases the isolate before it is freed.
+        !holder.is_null() && unsafe { ffi::surus_task_overtakes(task, holder) }
+    }
+
     /// Lets `task`, which was pre-empted, hold the isolate; unless another task holds it and `task` only runs to end.
     pub(crate) fn hold(&self, task: *mut ffi::Task) {
         if self.holder.get().is_null() {

@@ -11,6 +11,7 @@ mod body;
 mod collected;
 pub(crate) mod fields;
 pub(crate) mod inputs;
+pub(crate) mod jobs;
 pub(crate) mod request;
 mod response;
 pub(crate) mod routing;
@@ -25,10 +26,12 @@ use std::{
 };
 
 use bytes::Bytes;
+use tokio::sync::Notify;
 
 use crate::{
     exchange::{
         inputs::Inputs,
+        jobs::Jobs,
         request::{Request, RequestBody, Script},
         server_variables::{CStrings, ServerVariables},
     },
@@ -76,6 +79,15 @@ pub(crate) struct Exchange {
     waiter: RefCell<Option<Waker>>,
     /// The driver, while PHP is parked.
     pub(crate) driver: RefCell<Option<Waker>>,
+    /// Of requests that have had one.
+    pub(crate) jobs: OnceCell<Rc<Jobs>>,
+    /// A job reads the body; and another one may.
+    pub(crate) is_being_read: Cell<bool>,
+    pub(crate) was_read: Notify,
+    /// Whether others may run where one of its jobs was pre-empted.
+    pub(crate) preempts: Cell<bool>,
+    /// The driver must resume PHP, whatever it waits for.
+    interrupted: Cell<bool>,
 }
 
 impl Exchange {
@@ -126,6 +138,11 @@ impl Exchange {
             client_left,
             waiter,
             driver,
+            jobs,
+            is_being_read,
+            was_read: _,
+            preempts,
+            interrupted,
         } = self;
         request.uri = http::Uri::default();
         request.interim = None;
@@ -144,6 +161,10 @@ impl Exchange {
         client_left.set(false);
         *waiter.get_mut() = None;
         *driver.get_mut() = None;
+        jobs.take();
+        is_being_read.set(false);
+        preempts.set(false);
+        interrupted.set(false);
     }
 
     /// The exchange of a script that runs without a request: at boot and from the command line.
@@ -163,7 +184,7 @@ impl Exchange {
     }
 
     /// Another owner of this exchange.
-    fn shared(&self) -> Rc<Exchange> {
+    pub(crate) fn shared(&self) -> Rc<Exchange> {
         // SAFETY: an exchange is made in an `Rc` only, by `new`; the caller's reference keeps it alive meanwhile.
         unsafe {
             Rc::increment_strong_count(self);
@@ -209,6 +230,21 @@ impl Exchange {
         self.client_left.get()
     }
 
+    /// Lets the driver resume PHP at once: one of its jobs has ended the request.
+    pub(crate) fn interrupt(&self) {
+        self.interrupted.set(true);
+        wake(&self.driver);
+    }
+
+    pub(crate) fn is_interrupted(&self) -> bool {
+        self.interrupted.get()
+    }
+
+    /// Whether it was interrupted since it was asked last.
+    pub(crate) fn take_interruption(&self) -> bool {
+        self.interrupted.replace(false)
+    }
+
     /// The exchange behind a pointer that C hands back.
     ///
     /// # Safety
@@ -245,6 +281,11 @@ impl Default for Exchange {
             client_left: Cell::new(false),
             waiter: RefCell::default(),
             driver: RefCell::default(),
+            jobs: OnceCell::new(),
+            is_being_read: Cell::new(false),
+            was_read: Notify::new(),
+            preempts: Cell::new(false),
+            interrupted: Cell::new(false),
         }
     }
 }

@@ -1,7 +1,9 @@
 //! A stack that runs PHP in an isolate, driven as a future.
 
 use std::{
+    cell::Cell,
     ffi::CString,
+    future::poll_fn,
     rc::Rc,
     sync::atomic::{AtomicBool, Ordering},
 };
@@ -16,15 +18,23 @@ use crate::{
     },
     exchange::{request::AppLimits, Exchange},
     ffi,
-    serve::{inspect::Driven, stalls::Run, turns::Ticket, watch::Watch},
+    serve::{inspect::Driven, jobs::end_abandoned, stalls::Run, turns::Ticket, watch::Watch},
 };
 
 /// How often C code may repeat a refused call in [`Task::finish_now`], which cannot wait.
 const MAX_YIELDS: usize = 1000;
 
+thread_local! {
+    /// The isolate of the task that was resumed last.
+    static RUNNING: Cell<*const Isolate> = const { Cell::new(std::ptr::null()) };
+}
+
 pub(crate) struct Task {
     raw: *mut ffi::Task,
     isolate: Rc<Isolate>,
+    begun: Cell<bool>,
+    /// A piece of a request's work, whose task is another one.
+    is_job: bool,
 }
 
 /// How the work of a task has ended.
@@ -61,7 +71,33 @@ impl Task {
         Ok(Task {
             raw,
             isolate: isolate.clone(),
+            begun: Cell::new(false),
+            is_job: false,
         })
+    }
+
+    /// Owns a job that C has made.
+    ///
+    /// # Safety
+    /// `raw` is a new task of the isolate of the task that runs now.
+    pub(crate) unsafe fn of_running_isolate(raw: *mut ffi::Task) -> Task {
+        let isolate = RUNNING.get();
+        // SAFETY: the running task holds a reference; a pointer of `Rc::as_ptr`.
+        let isolate = unsafe {
+            Rc::increment_strong_count(isolate);
+            Rc::from_raw(isolate)
+        };
+        Task {
+            raw,
+            isolate,
+            begun: Cell::new(false),
+            is_job: true,
+        }
+    }
+
+    /// Whether it was resumed.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.begun.get()
     }
 
     pub(crate) fn raw(&self) -> *mut ffi::Task {
@@ -86,6 +122,8 @@ impl Task {
     /// Runs PHP until it parks, is pre-empted or done. On the event loop's stack only.
     pub(crate) fn resume(&self) -> Turn {
         let event = {
+            RUNNING.set(Rc::as_ptr(&self.isolate));
+            self.begun.set(true);
             let run = Run::begin();
             // SAFETY: never called from a PHP stack: nothing that runs there has a Task.
             let event = unsafe { ffi::surus_task_resume(self.raw) };
@@ -118,6 +156,7 @@ impl Task {
             tracing::error!("{reason}: what ran cannot go on");
             self.isolate.mark_unclean();
             note_given_up();
+            self.leave_jobs();
             return Turn::Done(Outcome::Abandoned);
         }
         // SAFETY: the task is alive.
@@ -127,6 +166,21 @@ impl Task {
             ffi::EXCEPTION => Outcome::Exception,
             _ => Outcome::Ok,
         })
+    }
+
+    /// It was abandoned: its jobs that have not begun never do.
+    fn leave_jobs(&self) {
+        if self.is_job {
+            return;
+        }
+        // SAFETY: the task is alive, and so is its exchange, which its driver holds.
+        let exchange = unsafe {
+            let raw = ffi::surus_task_exchange(self.raw);
+            (!raw.is_null()).then(|| Exchange::from_raw(raw))
+        };
+        if let Some(jobs) = exchange.and_then(|exchange| exchange.jobs.get()) {
+            jobs.abandoned.set(true);
+        }
     }
 
     /// Of a boot that is done: whether its script waits for requests.
@@ -149,7 +203,7 @@ impl Task {
             return Outcome::Cancelled;
         }
         let turn = self.resume();
-        self.drive_watched(limits, &mut watch, turn).await
+        self.drive_to_end(limits, &mut watch, turn).await
     }
 
     /// Runs the assigned work to its end now. Its waits are interrupted.
@@ -180,7 +234,15 @@ impl Task {
         turn: Turn,
     ) -> Outcome {
         let mut watch = Watch::new(exchange, limits);
-        self.drive_watched(limits, &mut watch, turn).await
+        self.drive_to_end(limits, &mut watch, turn).await
+    }
+
+    async fn drive_to_end(&self, limits: &AppLimits, watch: &mut Watch<'_>, turn: Turn) -> Outcome {
+        let outcome = self.drive_watched(limits, watch, turn).await;
+        if outcome == Outcome::Abandoned {
+            end_abandoned(watch.exchange()).await;
+        }
+        outcome
     }
 
     async fn drive_watched(
@@ -231,7 +293,7 @@ impl Task {
     /// Waits until no other fiber holds the isolate or has waited for it longer. False if the request was cancelled
     /// meanwhile: then it runs to its end although another fiber holds the isolate.
     async fn wait_for_turn(&self, watch: &mut Watch<'_>) -> bool {
-        if !self.is_blocked() {
+        if !self.is_blocked() || self.isolate.lets_overtake(self.raw) {
             return true;
         }
         let waiting = Waiting::begin(&self.isolate);
@@ -245,13 +307,22 @@ impl Task {
         }
     }
 
+    /// Waits until no other task holds the isolate or has waited for it longer.
+    pub(crate) async fn wait_until_free(&self) {
+        if self.is_blocked() {
+            let waiting = Waiting::begin(&self.isolate);
+            poll_fn(|cx| waiting.poll(cx)).await;
+        }
+    }
+
     /// Abandons its stack.
-    fn give_up(&self) -> Outcome {
+    pub(crate) fn give_up(&self) -> Outcome {
         // SAFETY: pre-empted or yielded: nothing that lives on the stack is known to the event loop.
         unsafe { ffi::surus_task_give_up(self.raw) };
         self.isolate.release(self.raw);
         self.isolate.mark_unclean();
         note_given_up();
+        self.leave_jobs();
         Outcome::Abandoned
     }
 

@@ -69,6 +69,7 @@ fn slow(request: &Request) -> String {
 impl<'a> Watch<'a> {
     pub(crate) fn new(exchange: &'a Exchange, limits: &AppLimits) -> Self {
         let started = exchange.started();
+        exchange.preempts.set(limits.preempt_fibers);
         Watch {
             exchange,
             timeout: limits.request_timeout,
@@ -100,7 +101,7 @@ impl<'a> Watch<'a> {
                 return Poll::Ready(true);
             }
             let alarmed = next.is_some() && alarm.as_mut().poll(cx).is_ready();
-            if alarmed || self.poll_client(cx).is_ready() {
+            if alarmed || self.poll_exchange(cx).is_ready() {
                 return Poll::Ready(false);
             }
             Poll::Pending
@@ -120,11 +121,11 @@ impl<'a> Watch<'a> {
             .min()
     }
 
-    fn poll_client(&self, cx: &mut Context<'_>) -> Poll<()> {
-        if !self.client {
+    fn poll_exchange(&self, cx: &mut Context<'_>) -> Poll<()> {
+        if !self.client && self.exchange.jobs.get().is_none() {
             return Poll::Pending;
         }
-        if self.exchange.has_client_left() {
+        if (self.client && self.exchange.has_client_left()) || self.exchange.is_interrupted() {
             return Poll::Ready(());
         }
         let mut driver = self.exchange.driver.borrow_mut();
@@ -144,7 +145,7 @@ impl<'a> Watch<'a> {
         let client = self.check_client(task, now);
         let deadline = self.check_deadline(task, now);
         let grace = self.check_grace(task, now);
-        client || deadline || grace
+        self.exchange.take_interruption() || client || deadline || grace
     }
 
     fn check_slow(&mut self, task: &Task, now: Instant) {

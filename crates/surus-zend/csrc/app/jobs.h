@@ -1,0 +1,19 @@
+/* Jobs: pieces of one request's work that wait at the same time. Surus\Task has one each. */
+#ifndef SURUS_APP_JOBS_H
+#define SURUS_APP_JOBS_H
+
+#include "base.h"
+
+extern const zend_function_entry surus_job_functions[];
+
+/* What a job's task does. */
+surus_outcome surus_run_job(surus_task *job);
+/* Before and after it runs, in its isolate. */
+void surus_job_enter(surus_task *job);
+void surus_job_leave(surus_task *job);
+/* It was given up: so is its request. */
+void surus_job_lost(surus_task *job);
+/* The code of the request has ended: cancels the jobs that have not, and waits for them. */
+void surus_jobs_end(surus_task *task);
+
+#endif

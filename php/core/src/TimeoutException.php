@@ -1,0 +1,10 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Surus;
+
+/** What Surus\timeout() ran was not done in time, and was cancelled. */
+final class TimeoutException extends \RuntimeException
+{
+}
