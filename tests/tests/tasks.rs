@@ -8,6 +8,7 @@ use std::time::Duration;
 use serde_json::{json, Value};
 use surus_tests::fixture;
 use surus_tests::http::{encode, Connection, Request, Response};
+use surus_tests::parallel::together;
 use surus_tests::postgres::Postgres;
 use surus_tests::surus::Surus;
 use surus_tests::waiting::wait_for;
@@ -201,6 +202,19 @@ fn a_task_that_does_not_end_is_ended() {
     for server in &servers {
         server.wait_for_in_flight(0);
         assert_eq!(ask(server, "compute"), json!(["begins", "ends", "other"]));
+    }
+}
+
+/// One of each request's tasks never waits: it keeps all others from running, those of its own request too.
+#[test]
+fn tasks_that_compute_for_ever_end_with_their_requests() {
+    for mode in &MODES[..3] {
+        let server = serve(*mode, &["request_timeout=300ms"]);
+        let (answers, _) = together(4, |_| get(&server, "endless").status);
+        assert_eq!(answers, [504; 4], "{mode:?}");
+        server.wait_for_in_flight(0);
+        let log = server.log();
+        assert!(!log.contains("did not end in time"), "{mode:?}: {log}");
     }
 }
 

@@ -134,6 +134,8 @@ void surus_task_cancel(surus_task *task, surus_cancel why);
 bool surus_task_is_ending(const surus_task *task);
 /* Whether the task of a request that must end runs on, although a job of its own was pre-empted. */
 bool surus_task_overtakes(const surus_task *task, const surus_task *holder);
+/* Whether the request of a job must end. */
+bool surus_job_is_unwanted(const surus_task *job);
 /* Of a job that is done or abandoned: whether its request must end, too. Then the request's own task is to be resumed. */
 bool surus_job_dooms(const surus_task *job);
 /* Abandons a pre-empted or yielded task: it must not be resumed again, as after SURUS_ABANDONED. */

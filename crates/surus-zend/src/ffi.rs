@@ -200,6 +200,7 @@ extern "C" {
     ) -> c_int;
     pub(crate) fn surus_resolver_tell(state: *mut c_void, host_error: c_int);
     pub(crate) fn surus_task_overtakes(task: *const Task, holder: *const Task) -> bool;
+    pub(crate) fn surus_job_is_unwanted(job: *const Task) -> bool;
     pub(crate) fn surus_job_dooms(job: *const Task) -> bool;
     pub(crate) fn surus_task_cancel(task: *mut Task, why: Cancel);
     pub(crate) fn surus_isolate_serve_in_turn(isolate: *mut Isolate, starter: *const c_char);

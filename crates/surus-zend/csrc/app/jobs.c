@@ -133,9 +133,14 @@ void surus_job_lost(surus_task *job)
 	job->request->jobs--;
 }
 
+bool surus_job_is_unwanted(const surus_task *job)
+{
+	return job->request->cancel != SURUS_CANCEL_NONE || job->request->doom != SURUS_DOOM_NONE;
+}
+
 bool surus_task_overtakes(const surus_task *task, const surus_task *holder)
 {
-	return holder->request == task && (task->cancel != SURUS_CANCEL_NONE || task->doom != SURUS_DOOM_NONE);
+	return holder->request == task && surus_job_is_unwanted(holder);
 }
 
 bool surus_job_dooms(const surus_task *job)

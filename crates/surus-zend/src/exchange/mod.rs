@@ -233,6 +233,11 @@ impl Exchange {
     /// Lets the driver resume PHP at once: one of its jobs has ended the request.
     pub(crate) fn interrupt(&self) {
         self.interrupted.set(true);
+        self.wake_driver();
+    }
+
+    /// Lets the driver look again whether it may go on.
+    pub(crate) fn wake_driver(&self) {
         wake(&self.driver);
     }
 

@@ -28,7 +28,12 @@ async fn drive(task: &Task, job: &Job, jobs: &Jobs, exchange: &Exchange) {
     let mut ticket = None;
     let mut yields = 0;
     loop {
-        task.wait_until_free().await;
+        // One that was cancelled runs to its end although another task holds the isolate, as a request does.
+        tokio::select! {
+            biased;
+            () = task.wait_until_free() => {}
+            () = job.cancelled.notified() => {}
+        }
         if jobs.abandoned.get() && !task.has_begun() {
             return;
         }
@@ -54,6 +59,10 @@ async fn drive(task: &Task, job: &Job, jobs: &Jobs, exchange: &Exchange) {
                 }
                 if exchange.preempts.get() {
                     task.isolate().release(task.raw());
+                }
+                // SAFETY: the task is alive, and so is its request.
+                if unsafe { ffi::surus_job_is_unwanted(task.raw()) } {
+                    exchange.wake_driver();
                 }
                 let mut next = Ticket::take();
                 poll_fn(|cx| next.poll_first(cx)).await;

@@ -6,6 +6,7 @@ use std::{
     future::poll_fn,
     rc::Rc,
     sync::atomic::{AtomicBool, Ordering},
+    task::{Context, Poll},
 };
 
 use tokio::sync::Notify;
@@ -298,7 +299,13 @@ impl Task {
         }
         let waiting = Waiting::begin(&self.isolate);
         loop {
-            if watch.wait(|cx| waiting.poll(cx)).await {
+            let mut poll = |cx: &mut Context<'_>| {
+                if self.isolate.lets_overtake(self.raw) {
+                    return Poll::Ready(());
+                }
+                waiting.poll(cx)
+            };
+            if watch.wait(&mut poll).await {
                 return true;
             }
             if watch.check(self) {
