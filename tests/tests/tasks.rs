@@ -44,6 +44,20 @@ fn ask(server: &Surus, case: &str) -> Value {
 fn expected() -> Vec<(&'static str, Value)> {
     let squares: serde_json::Map<_, _> = (0..12).map(|i| (format!("k{i}"), json!(i * i))).collect();
     let state = json!([[1, 1, 1], [[1, 2, 3], [3, 2, 1]], ["setstate"]]);
+    let channel = json!([
+        [
+            0,
+            1,
+            2,
+            3,
+            4,
+            5,
+            "Nothing can be sent: the channel is closed"
+        ],
+        [0, 1, 2, 3, 4, 5],
+        210
+    ]);
+    let held = "A task waits for a mutex that it holds";
     let cancelled = "The task was cancelled 0";
     let composite = "2 tasks have failed: x: RuntimeException: one; y: RuntimeException: two";
     vec![
@@ -82,6 +96,13 @@ fn expected() -> Vec<(&'static str, Value)> {
         ),
         ("output", json!(["abcd", true])),
         ("state", state),
+        ("channel", channel),
+        ("semaphore", json!([2, "next", "both free"])),
+        ("mutex", json!([5, held, 0])),
+        (
+            "wait_group",
+            json!([3, "More was done than was added to the wait group"]),
+        ),
         ("handed_over", json!([7])),
         ("pool", json!([2, 6])),
         ("compute", json!(["begins", "ends", "other"])),
@@ -249,6 +270,23 @@ fn mistakes_have_clear_messages() {
         error.contains("Tasks are for code that serves a request"),
         "{error}"
     );
+}
+
+/// A static property keeps them for the next request of a coroutine application.
+#[test]
+fn tasks_are_for_their_own_request() {
+    let server = serve(MODES[1], &[]);
+    thread::scope(|scope| {
+        let first = scope.spawn(|| ask(&server, "foreign"));
+        server.wait_for_in_flight(1);
+        let task = "This is a task of another request";
+        let semaphore = "A Surus\\Semaphore is for the tasks of the request that has made it: make one in each request";
+        assert_eq!(
+            ask(&server, "foreign"),
+            json!([task, task, task, semaphore])
+        );
+        assert_eq!(first.join().expect("an answer"), json!([]));
+    });
 }
 
 #[test]

@@ -12,6 +12,7 @@ use function Surus\Internal\job_number;
 use function Surus\Internal\job_start;
 use function Surus\Internal\job_task;
 use function Surus\Internal\report;
+use function Surus\Internal\request_number;
 
 /**
  * A piece of a request's work that runs while others wait: see Surus\async().
@@ -21,6 +22,8 @@ use function Surus\Internal\report;
 final class Task
 {
     private int $number = 0;
+
+    private readonly int $request;
 
     private bool $complete = false;
 
@@ -43,6 +46,14 @@ final class Task
 
     private function __construct(private ?\Closure $job)
     {
+        $this->request = request_number();
+    }
+
+    private function check(): void
+    {
+        if ($this->request !== request_number()) {
+            throw at_caller(new \LogicException('This is a task of another request'));
+        }
     }
 
     /**
@@ -89,6 +100,7 @@ final class Task
     public function cancel(): void
     {
         if (!$this->complete) {
+            $this->check();
             job_cancel($this->number);
         }
     }
@@ -115,6 +127,7 @@ final class Task
         if ($this->complete) {
             return true;
         }
+        $this->check();
         if ($this->number === job_number()) {
             throw at_caller(new \LogicException('A task awaits itself'));
         }
@@ -133,6 +146,7 @@ final class Task
         if ($this->complete) {
             $arrivals->note($key);
         } else {
+            $this->check();
             $this->watchers[\spl_object_id($arrivals)] = [$arrivals, $key];
         }
     }
