@@ -8,6 +8,8 @@ mod cancelled;
 mod computing;
 #[path = "deadlines/left.rs"]
 mod left;
+#[path = "deadlines/streams.rs"]
+mod streams;
 #[path = "deadlines/unwilling.rs"]
 mod unwilling;
 #[path = "deadlines/without_client.rs"]

@@ -308,6 +308,8 @@ bool surus_rs_add_trailer(void *exchange, surus_str name, surus_str value);
 void surus_rs_note_left_out(void *exchange, surus_str name, surus_str place);
 bool surus_rs_write(void *exchange, const char *data, size_t size);
 bool surus_rs_flush(void *exchange);
+/* The handler's iterable is sent from now on: as long as it goes on, it is bounded by the time without output only. */
+void surus_rs_open_stream(void *exchange);
 /* fastcgi_finish_request: the response is complete, PHP goes on. */
 void surus_rs_finish(void *exchange);
 
@@ -318,8 +320,9 @@ void surus_rs_cut_off(void *exchange);
 
 /* At boot: one route of the application. `methods` is separated by commas or is "*"; `headers` has a line for each
  * condition; `about` is a description for people, `origin` the file and line where the route is declared.
+ * `timeout` is the time for a request in seconds: 0 is no limit, negative that of the application.
  * Without a pattern the route answers requests that match no other: `methods` is "404" or "405". */
-typedef struct { surus_str methods, pattern, host, headers, about, origin; int64_t index; } surus_route;
+typedef struct { surus_str methods, pattern, host, headers, about, origin; int64_t index; double timeout; } surus_route;
 void surus_rs_add_route(void *exchange, const surus_route *route);
 /* Whether errors are shown to clients. */
 bool surus_rs_is_dev(void *exchange);

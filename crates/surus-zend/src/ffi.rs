@@ -270,6 +270,7 @@ pub(crate) struct Route {
     pub(crate) about: Str,
     pub(crate) origin: Str,
     pub(crate) index: i64,
+    pub(crate) timeout: f64,
 }
 
 /// `surus_input`: the cells of validated input, and the memory of their texts.

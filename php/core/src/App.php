@@ -325,8 +325,8 @@ final class App
     public function declared(?Internal\Inherited $from = null): \Generator
     {
         $inherited = $from === null
-            ? new Internal\Inherited('', '', $this->host, [])
-            : $from->below($this->prefix, $this->namePrefix, $this->host, $this->middleware);
+            ? new Internal\Inherited('', '', $this->host, [], $this->timeout)
+            : $from->below($this->prefix, $this->namePrefix, $this->host, $this->middleware, $this->timeout);
         foreach ($this->items as $item) {
             if ($item instanceof self) {
                 yield from $item->declared($inherited);

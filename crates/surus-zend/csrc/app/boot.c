@@ -93,6 +93,7 @@ static bool take_route(struct surus_application *app, void *exchange, zval *from
 		.about = surus_text_of(property(from, "about")),
 		.origin = surus_text_of(property(from, "origin")),
 		.index = (int64_t)app->count,
+		.timeout = zval_get_double(property(from, "timeout")),
 	};
 	struct route *r = &app->routes[app->count];
 	take_callable(&r->handler, property(from, "handler"));

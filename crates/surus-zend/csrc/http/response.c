@@ -415,6 +415,7 @@ static void send_item(surus_task *task, zval *item)
 /* An iterable of strings: one flush per item. */
 static void send_stream(surus_task *task, zval *items)
 {
+	surus_rs_open_stream(task->exchange);
 	if (Z_TYPE_P(items) == IS_ARRAY) {
 		zval *item;
 		ZEND_HASH_FOREACH_VAL(Z_ARRVAL_P(items), item) {

@@ -6,7 +6,7 @@ use super::{exchange, store};
 use crate::{
     engine::php_classes,
     ffi::{Route, Str, Taken},
-    router::{self, Declared},
+    router::{self, Declared, TimeLimit},
     shared::rate,
 };
 
@@ -24,6 +24,7 @@ unsafe extern "C" fn surus_rs_add_route(raw: *mut c_void, route: *const Route) {
             about: text(route.about),
             origin: text(route.origin),
             index: route.index,
+            time_limit: TimeLimit::from_seconds(route.timeout),
         });
     }
 }

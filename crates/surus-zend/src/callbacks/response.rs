@@ -94,6 +94,12 @@ unsafe extern "C" fn surus_rs_flush(raw: *mut c_void) -> bool {
 }
 
 #[no_mangle]
+unsafe extern "C" fn surus_rs_open_stream(raw: *mut c_void) {
+    // SAFETY: as above.
+    unsafe { exchange(raw) }.open_stream();
+}
+
+#[no_mangle]
 unsafe extern "C" fn surus_rs_finish(raw: *mut c_void) {
     // SAFETY: as above.
     unsafe { exchange(raw).finish() };

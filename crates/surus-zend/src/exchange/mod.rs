@@ -16,13 +16,14 @@ pub(crate) mod request;
 mod response;
 pub(crate) mod routing;
 pub(crate) mod server_variables;
+mod times;
 
 use std::{
     cell::{Cell, OnceCell, RefCell},
     path::Path,
     rc::Rc,
     task::Waker,
-    time::{Duration, Instant},
+    time::Instant,
 };
 
 use bytes::Bytes;
@@ -41,12 +42,11 @@ use crate::{
 
 pub(crate) use body::BodyError;
 use response::Response;
+pub(crate) use times::Stream;
+use times::Times;
 
 /// The most exchanges that are kept for reuse: about as many as there are usually concurrent requests.
 const MAX_IDLE: usize = 64;
-
-/// The longest tick of the coarse clock on any kernel.
-const COARSE_TICK: Duration = Duration::from_millis(10);
 
 pub(crate) use collected::collect;
 
@@ -63,8 +63,7 @@ pub(crate) struct Exchange {
     pub(crate) routes: RefCell<Vec<Declared>>,
     /// The inputs of its route; empty for most.
     pub(crate) inputs: OnceCell<Box<Inputs>>,
-    /// The start, on the coarse clock.
-    started: Cell<Duration>,
+    pub(crate) times: Times,
     pub(crate) dev: bool,
     /// It has no client: what is printed is kept for the log.
     is_scripts: bool,
@@ -99,7 +98,7 @@ impl Exchange {
         fresh.script = script;
         fresh.dev = dev;
         fresh.is_scripts = false;
-        fresh.started.set(coarse_now());
+        fresh.times.begin();
         exchange
     }
 
@@ -126,7 +125,7 @@ impl Exchange {
             parameters,
             routes,
             inputs,
-            started: _,
+            times: _,
             dev: _,
             is_scripts: _,
             strings,
@@ -198,15 +197,13 @@ impl Exchange {
 
     /// Its time begins anew: a script does what it does between two requests.
     pub(crate) fn begin_again(&self) {
-        self.started.set(coarse_now());
+        self.times.begin();
         self.client_left.set(false);
     }
 
-    /// When the request came, or up to one tick of the coarse clock later: a deadline is never early.
+    /// As [`Times::started`].
     pub(crate) fn started(&self) -> Instant {
-        let now = Instant::now();
-        let past = coarse_now().saturating_sub(self.started.get() + COARSE_TICK);
-        now.checked_sub(past).unwrap_or(now)
+        self.times.started()
     }
 
     pub(crate) fn strings(&self) -> &CStrings {
@@ -274,7 +271,7 @@ impl Default for Exchange {
             parameters: RefCell::default(),
             routes: RefCell::default(),
             inputs: OnceCell::new(),
-            started: Cell::default(),
+            times: Times::default(),
             dev: false,
             is_scripts: false,
             strings: OnceCell::new(),
@@ -293,18 +290,6 @@ impl Default for Exchange {
             interrupted: Cell::new(false),
         }
     }
-}
-
-/// Time on a clock that ticks every few milliseconds and costs next to nothing to read.
-fn coarse_now() -> Duration {
-    let mut now = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
-    // With libc: rustix reads the vDSO itself, which does not exist under valgrind.
-    // SAFETY: the clock exists on every Linux, and `now` is writable.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC_COARSE, &mut now) };
-    Duration::new(now.tv_sec.unsigned_abs(), now.tv_nsec as u32)
 }
 
 fn wake(slot: &RefCell<Option<Waker>>) {

@@ -108,6 +108,11 @@ pub struct Script {
 pub struct AppLimits {
     /// From the start of the request to its end; then it is cancelled, with 504 if no response has begun.
     pub request_timeout: Option<Duration>,
+    /// The longest time without output of a handler's iterable; then it is cancelled and its response cut off. Event
+    /// streams have `heartbeat` instead.
+    pub stream_timeout: Option<Duration>,
+    /// The longest time without output of an event stream; then its client is sent a comment.
+    pub heartbeat: Option<Duration>,
     /// Cancel a request as soon as its client disconnects. Otherwise it continues until it sends output, which is PHP's own
     /// behaviour.
     pub cancel_on_disconnect: bool,
@@ -142,6 +147,8 @@ impl Default for AppLimits {
     fn default() -> Self {
         AppLimits {
             request_timeout: Some(Duration::from_secs(30)),
+            stream_timeout: Some(Duration::from_secs(60)),
+            heartbeat: Some(Duration::from_secs(15)),
             cancel_on_disconnect: true,
             boot_timeout: None,
             slow_log: None,

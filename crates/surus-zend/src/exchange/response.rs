@@ -10,7 +10,7 @@ use std::{
 use bytes::Bytes;
 use http::{header, HeaderMap, HeaderValue, StatusCode};
 
-use super::{wake, Exchange};
+use super::{wake, Exchange, Stream};
 use crate::{
     body::{
         pipe::{Pace, Pipe, SMALL_PIECE},
@@ -143,7 +143,10 @@ impl Exchange {
                     self.start_streaming();
                 }
             }
-            State::Streaming(pipe) => pipe.push_slice(bytes),
+            State::Streaming(pipe) => {
+                self.times.note_output(bytes);
+                pipe.push_slice(bytes);
+            }
             State::Closed => {}
         }
         true
@@ -168,12 +171,40 @@ impl Exchange {
         });
         // Unused capacity would not be counted.
         response.buffer.shrink_to_fit();
+        if response.has_events() {
+            self.times.set_stream(Stream::Events);
+        }
+        self.times.note_output(&response.buffer);
         pipe.push(Bytes::from(std::mem::take(&mut response.buffer)));
         response.state = State::Streaming(pipe.clone());
         let reply = response.reply(ResponseBody::stream(pipe, None));
         response.ready = Some(reply);
         drop(response);
         wake(&self.waiter);
+    }
+
+    /// The iterable of a handler is sent from now on.
+    pub(crate) fn open_stream(&self) {
+        self.times.set_stream(Stream::Items);
+    }
+
+    /// How the response is streamed that is being sent.
+    pub(crate) fn stream(&self) -> Stream {
+        match self.response.borrow().state {
+            State::Streaming(_) => self.times.stream(),
+            _ => Stream::Bounded,
+        }
+    }
+
+    /// Sends a comment to the client of a silent event stream, unless it is in the middle of an event, or its client
+    /// has not read what was sent before. This tells whether the client is still there.
+    pub(crate) fn beat(&self) {
+        if let State::Streaming(pipe) = &self.response.borrow().state {
+            if self.times.is_between_events() && pipe.backlog() == 0 {
+                pipe.push_slice(b":\n\n");
+            }
+        }
+        self.times.note_output(b"");
     }
 
     /// Sends a trailer field, which makes the response a stream. PHP has named it in `Trailer` before.
@@ -218,7 +249,10 @@ impl Exchange {
         let mut response = self.response.borrow_mut();
         match std::mem::replace(&mut response.state, State::Closed) {
             State::Collecting => response.ready = Some(response.whole()),
-            State::Streaming(pipe) => pipe.close(),
+            State::Streaming(pipe) => {
+                self.times.note_output(b"");
+                pipe.close();
+            }
             State::Closed => {}
         }
         drop(response);
@@ -319,6 +353,13 @@ impl Response {
         *buffer = Vec::new();
         *state = State::Collecting;
         *ready = None;
+    }
+
+    /// Server-sent events that can be read here: not if PHP has compressed them.
+    fn has_events(&self) -> bool {
+        let kind = self.headers.get(header::CONTENT_TYPE);
+        kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"))
+            && !self.headers.contains_key(header::CONTENT_ENCODING)
     }
 
     /// The complete response, with the collected bytes as its body.

@@ -24,7 +24,14 @@ pub(crate) fn find_route(
         headers: &request.headers,
     });
     let (index, parameters, allow) = match found {
-        Match::Found { index, parameters } => (index, parameters, None),
+        Match::Found {
+            index,
+            time_limit,
+            parameters,
+        } => {
+            exchange.times.set_limit(time_limit);
+            (index, parameters, None)
+        }
         Match::NotAllowed {
             allow,
             index: Some(index),

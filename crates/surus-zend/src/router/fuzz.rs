@@ -3,7 +3,7 @@
 
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
 
-use super::{path, Declared, Match, Router, Target};
+use super::{path, Declared, Match, Router, Target, TimeLimit};
 
 const PATTERNS: [&str; 12] = [
     "/",
@@ -39,6 +39,7 @@ fn declared(index: usize, pattern: &str, host: &str, headers: &str) -> Declared 
         about: String::new(),
         origin: format!("fuzz:{index}"),
         index: i64::try_from(index).unwrap_or(0),
+        time_limit: TimeLimit::Configured,
     }
 }
 

@@ -10,6 +10,7 @@ pub(crate) mod fuzz;
 mod matcher;
 mod path;
 mod pattern;
+mod time_limit;
 
 use std::{borrow::Cow, rc::Rc};
 
@@ -20,6 +21,7 @@ use rustc_hash::FxHashMap;
 use condition::Condition;
 use matcher::Matcher;
 use pattern::Segment;
+pub(crate) use time_limit::TimeLimit;
 
 /// A route as the application declares it.
 #[derive(Debug, Clone, Default)]
@@ -36,6 +38,7 @@ pub(crate) struct Declared {
     /// File and line, for errors.
     pub(crate) origin: String,
     pub(crate) index: i64,
+    pub(crate) time_limit: TimeLimit,
 }
 
 /// The parts of a request that are matched.
@@ -52,6 +55,7 @@ pub(crate) struct Target<'a> {
 pub(crate) enum Match {
     Found {
         index: i64,
+        time_limit: TimeLimit,
         /// A value is empty where an optional part was left out.
         parameters: Vec<(Rc<str>, Vec<u8>)>,
     },
@@ -74,6 +78,7 @@ pub(crate) enum Match {
 struct Endpoint {
     methods: Vec<String>,
     index: i64,
+    time_limit: TimeLimit,
     names: Rc<[Rc<str>]>,
     condition: Option<Rc<Condition>>,
 }
@@ -160,6 +165,7 @@ impl Router {
             let endpoint = || Endpoint {
                 methods: route.methods.split(',').map(str::to_owned).collect(),
                 index: route.index,
+                time_limit: route.time_limit,
                 names: names.clone(),
                 condition: condition.clone(),
             };
@@ -204,6 +210,7 @@ impl Router {
         match self.not_found {
             Some(index) => Match::Found {
                 index,
+                time_limit: TimeLimit::Configured,
                 parameters: Vec::new(),
             },
             None => Match::NotFound,
@@ -369,6 +376,7 @@ fn found(end: &Endpoint, values: &[Cow<'_, str>], host: Vec<String>) -> Match {
     }
     Match::Found {
         index: end.index,
+        time_limit: end.time_limit,
         parameters,
     }
 }

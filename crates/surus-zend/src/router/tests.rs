@@ -25,7 +25,9 @@ fn find(router: &Router, method: Method, path: &str) -> Match {
 
 fn get(router: &Router, path: &str) -> Option<(i64, Vec<String>)> {
     match find(router, Method::GET, path) {
-        Match::Found { index, parameters } => {
+        Match::Found {
+            index, parameters, ..
+        } => {
             let text = |v: Vec<u8>| String::from_utf8(v).unwrap();
             Some((
                 index,
@@ -160,13 +162,12 @@ fn slashes_at_the_end() {
 #[test]
 fn conditions_and_answers_of_last_resort() {
     let declare = |methods: &str, pattern: &str, host: &str, headers: &str, index| Declared {
-        origin: String::new(),
         methods: methods.into(),
         pattern: pattern.into(),
         host: host.into(),
         headers: headers.into(),
-        about: String::new(),
         index,
+        ..Declared::default()
     };
     let router = Router::new(&[
         declare("GET", "/{page?}", "", "", 0),
@@ -189,7 +190,9 @@ fn conditions_and_answers_of_last_resort() {
         })
     };
     let index = |found| match found {
-        Match::Found { index, parameters } => (index, parameters.len()),
+        Match::Found {
+            index, parameters, ..
+        } => (index, parameters.len()),
         Match::NotAllowed { index, .. } => (index.unwrap(), 99),
         _ => panic!("{found:?}"),
     };

@@ -4,6 +4,9 @@
 //! `finally` blocks, shutdown functions and destructors. Then it cannot park any more, and PHP code that still runs is
 //! a fatal error. If it still runs after another [`UNWIND_TIME`] (C code that tries the same call for ever), it is
 //! given up together with its isolate.
+//!
+//! A response that is streamed ([`Stream`]) has no time limit as a whole, but one for its silence. A slow client's time is
+//! bounded by the edge. What runs after a stream has the request's time limit again.
 
 use std::{
     future::{poll_fn, Future},
@@ -16,7 +19,7 @@ use crate::{
     exchange::{
         answers::plain_answer,
         request::{AppLimits, Request},
-        Exchange,
+        Exchange, Stream,
     },
     ffi,
     serve::task::Task,
@@ -31,6 +34,11 @@ pub(crate) struct Watch<'a> {
     exchange: &'a Exchange,
     timeout: Option<Duration>,
     deadline: Option<Instant>,
+    stream_timeout: Option<Duration>,
+    heartbeat: Option<Duration>,
+    /// The deadline has passed, and is checked again at this time.
+    look_again: Option<Instant>,
+    timed_out: bool,
     slow: Option<Instant>,
     /// When a cancelled request must have ended.
     grace: Option<Instant>,
@@ -70,10 +78,15 @@ impl<'a> Watch<'a> {
     pub(crate) fn new(exchange: &'a Exchange, limits: &AppLimits) -> Self {
         let started = exchange.started();
         exchange.preempts.set(limits.preempt_fibers);
+        let timeout = exchange.times.limit(limits.request_timeout);
         Watch {
             exchange,
-            timeout: limits.request_timeout,
-            deadline: limits.request_timeout.map(|t| started + t),
+            timeout,
+            deadline: timeout.and_then(|t| started.checked_add(t)),
+            stream_timeout: limits.stream_timeout,
+            heartbeat: limits.heartbeat,
+            look_again: None,
+            timed_out: false,
             slow: limits.slow_log.map(|t| started + t),
             grace: None,
             asked_twice: false,
@@ -115,10 +128,43 @@ impl<'a> Watch<'a> {
     }
 
     fn next(&self) -> Option<Instant> {
-        [self.deadline, self.slow, self.grace]
+        [self.deadline(), self.beat_at(), self.slow, self.grace]
             .into_iter()
             .flatten()
             .min()
+    }
+
+    /// When the request must end, as things are.
+    fn deadline(&self) -> Option<Instant> {
+        if self.timed_out || self.look_again.is_some() {
+            return self.look_again;
+        }
+        let silent_since = self.exchange.times.last_output();
+        let (Some(since), limit) = (silent_since, self.time_left_by_stream()) else {
+            return self.deadline;
+        };
+        limit.and_then(|limit| since.checked_add(limit))
+    }
+
+    /// After the last output of a stream.
+    fn time_left_by_stream(&self) -> Option<Duration> {
+        match self.exchange.stream() {
+            // It has ended.
+            Stream::Bounded => self.timeout,
+            // It waits for its client, not for itself.
+            _ if self.exchange.is_full() => None,
+            Stream::Events if self.heartbeat.is_some() => None,
+            Stream::Items | Stream::Events => self.stream_timeout,
+        }
+    }
+
+    /// When a silent event stream sends a comment.
+    fn beat_at(&self) -> Option<Instant> {
+        if self.timed_out || self.exchange.stream() != Stream::Events {
+            return None;
+        }
+        let since = self.exchange.times.last_output()?;
+        since.checked_add(self.heartbeat?)
     }
 
     fn poll_exchange(&self, cx: &mut Context<'_>) -> Poll<()> {
@@ -142,6 +188,9 @@ impl<'a> Watch<'a> {
     pub(crate) fn check(&mut self, task: &Task) -> bool {
         let now = Instant::now();
         self.check_slow(task, now);
+        if self.beat_at().is_some_and(|at| at <= now) {
+            self.exchange.beat();
+        }
         let client = self.check_client(task, now);
         let deadline = self.check_deadline(task, now);
         let grace = self.check_grace(task, now);
@@ -151,6 +200,9 @@ impl<'a> Watch<'a> {
     fn check_slow(&mut self, task: &Task, now: Instant) {
         if self.slow.is_some_and(|at| at <= now) {
             self.slow = None;
+            if self.exchange.stream() != Stream::Bounded {
+                return;
+            }
             let so_far = self.exchange.started().elapsed();
             task.backtrace(&format!("{} for {so_far:?}", slow(&self.exchange.request)));
         }
@@ -176,20 +228,26 @@ impl<'a> Watch<'a> {
     }
 
     fn check_deadline(&mut self, task: &Task, now: Instant) -> bool {
-        if self.deadline.is_none_or(|at| at > now) {
+        if self.deadline().is_none_or(|at| at > now) {
             return false;
         }
         if task.is_ending() {
-            self.deadline = Some(now + LOOK_AGAIN);
+            self.look_again = Some(now + LOOK_AGAIN);
             return false;
         }
-        self.deadline = None;
+        self.look_again = None;
+        self.timed_out = true;
         self.grace = Some(now + UNWIND_TIME);
         let request = &self.exchange.request;
         if request.is_nobodys() {
             tracing::warn!(timeout = ?self.timeout, "a boot takes too long: it is ended");
         } else {
-            tracing::warn!(method = %request.method, uri = %request.uri, timeout = ?self.timeout, "request timed out");
+            let is_stream = self.exchange.stream() != Stream::Bounded;
+            let (name, timeout) = match is_stream {
+                true => ("a silent stream", self.stream_timeout),
+                false => ("request", self.timeout),
+            };
+            tracing::warn!(method = %request.method, uri = %request.uri, ?timeout, "{name} timed out");
         }
         task.cancel(ffi::CANCEL_TIMEOUT);
         self.exchange.answer_instead(|| plain_answer(504));

@@ -64,6 +64,8 @@ fn source_file(source: &Path) -> io::Result<PathBuf> {
 pub(crate) fn limits(app: &App) -> AppLimits {
     AppLimits {
         request_timeout: app.request_timeout,
+        stream_timeout: app.stream_timeout,
+        heartbeat: app.heartbeat,
         cancel_on_disconnect: app.cancel_on_disconnect,
         boot_timeout: Some(app.boot_timeout),
         slow_log: app.slow_log,

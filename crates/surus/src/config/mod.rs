@@ -93,6 +93,8 @@ pub(crate) struct App {
     pub(crate) max_queue: usize,
     pub(crate) queue_timeout: Duration,
     pub(crate) request_timeout: Option<Duration>,
+    pub(crate) stream_timeout: Option<Duration>,
+    pub(crate) heartbeat: Option<Duration>,
     pub(crate) cancel_on_disconnect: bool,
     /// From `[server]`: how long a new version may take to boot.
     pub(crate) boot_timeout: Duration,
@@ -276,6 +278,8 @@ fn finish(
     let max_queue = fill(&mut app.max_queue, 1024);
     let queue_timeout = fill(&mut app.queue_timeout, Span(Duration::from_secs(10))).0;
     let request_timeout = fill(&mut app.request_timeout, Span(Duration::from_secs(30))).limit();
+    let stream_timeout = fill(&mut app.stream_timeout, Span(Duration::from_secs(60))).limit();
+    let heartbeat = fill(&mut app.heartbeat, Span(Duration::from_secs(15))).limit();
     let cancel_on_disconnect = fill(&mut app.cancel_on_disconnect, is_coroutine);
     let slow_log = fill(&mut app.slow_log, Span(Duration::ZERO)).limit();
     let five = Span(Duration::from_millis(5));
@@ -319,6 +323,8 @@ fn finish(
             max_queue,
             queue_timeout,
             request_timeout,
+            stream_timeout,
+            heartbeat,
             cancel_on_disconnect,
             boot_timeout,
             slow_log,

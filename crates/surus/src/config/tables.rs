@@ -145,6 +145,12 @@ table! {
         queue_timeout: Span,
         /// Time for the whole request, waiting included. Then it is cancelled and the client gets 504. 0 is no limit.
         request_timeout: Span,
+        /// Time that the items of a handler's iterable may be silent while they are sent, in place of `request_timeout`; then
+        /// the response is cut off. 0 is no limit. An event stream has `heartbeat` instead.
+        stream_timeout: Span,
+        /// Time that an event stream (`text/event-stream`) may be silent; then its client is sent a comment, which tells
+        /// whether it is still there. Such a stream has no time limit. With 0 it has `stream_timeout`, and no comments.
+        heartbeat: Span,
         /// Cancel a request whose client has disconnected, also while it waits. `false` is as under php-fpm: it continues until
         /// it sends output.
         cancel_on_disconnect: bool,

@@ -11,6 +11,7 @@ final class Group
     /**
      * @param list<callable|object|string> $use middleware
      * @param list<callable|object|string> $middleware more middleware, after these
+     * @param ?float $timeout seconds; 0 is no limit, null the configured one
      */
     public function __construct(
         public readonly string $prefix = '',
@@ -18,6 +19,7 @@ final class Group
         public readonly array $use = [],
         public readonly string $host = '',
         public readonly array $middleware = [],
+        public readonly ?float $timeout = null,
     ) {
     }
 }

@@ -11,9 +11,10 @@ final class Patch extends Route
     /**
      * @param list<callable|object|string> $use middleware
      * @param list<callable|object|string> $middleware more middleware, after these
+     * @param ?float $timeout seconds; 0 is no limit, null the configured one
      */
-    public function __construct(string $path, string $name = '', array $use = [], string $host = '', array $middleware = [])
+    public function __construct(string $path, string $name = '', array $use = [], string $host = '', array $middleware = [], ?float $timeout = null)
     {
-        parent::__construct('PATCH', $path, $name, $use, $host, $middleware);
+        parent::__construct('PATCH', $path, $name, $use, $host, $middleware, $timeout);
     }
 }

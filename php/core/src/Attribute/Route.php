@@ -12,6 +12,7 @@ class Route
      * @param string|list<string> $methods "*" for all
      * @param list<callable|object|string> $use middleware
      * @param list<callable|object|string> $middleware more middleware, after these
+     * @param ?float $timeout seconds; 0 is no limit, null the configured one
      */
     public function __construct(
         public readonly string|array $methods,
@@ -20,6 +21,7 @@ class Route
         public readonly array $use = [],
         public readonly string $host = '',
         public readonly array $middleware = [],
+        public readonly ?float $timeout = null,
     ) {
     }
 }

@@ -144,7 +144,7 @@ final class Boot
 
     private function single(string $methods, mixed $handler, string $origin): Declared
     {
-        return new Declared([$methods], new Pattern(''), $handler, '', '', [], [], $origin);
+        return new Declared([$methods], new Pattern(''), $handler, '', '', [], [], null, $origin);
     }
 
     /** @param list<callable|object|string> $inner middleware of groups and the route */
@@ -164,6 +164,7 @@ final class Boot
             pipeline: $pipeline,
             target: $plan->target,
             about: $route->about($this->middleware),
+            timeout: $route->timeout ?? -1.0,
             isGuarded: $pipeline !== null || $this->errors->hasInput(),
             origin: $route->origin,
         );

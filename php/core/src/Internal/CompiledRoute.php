@@ -20,6 +20,7 @@ final class CompiledRoute
      * @param ?\Closure $pipeline middleware and the handler, called with the request instead of the handler
      * @param array{class-string, string}|null $target the method of the application, if it is not the handler itself
      * @param string $about a description for people: its name and handler
+     * @param float $timeout seconds; 0 is no limit, negative the configured one
      * @param bool $isGuarded PHP runs for refused input, too
      * @param string $origin file and line where it is declared
      */
@@ -33,6 +34,7 @@ final class CompiledRoute
         public readonly ?\Closure $pipeline,
         public readonly ?array $target,
         public readonly string $about,
+        public readonly float $timeout,
         public readonly bool $isGuarded,
         public readonly string $origin,
     ) {

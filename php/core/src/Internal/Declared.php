@@ -17,6 +17,7 @@ final class Declared
      * @param list<string> $methods
      * @param list<string> $headers lines
      * @param list<callable|object|string> $middleware of groups and the route
+     * @param ?float $timeout seconds; 0 is no limit, null the configured one
      * @param string $origin file and line
      * @param bool $isOwn whether the application has declared it; otherwise it was added for another route
      */
@@ -28,6 +29,7 @@ final class Declared
         public readonly string $host,
         public readonly array $headers,
         public readonly array $middleware,
+        public readonly ?float $timeout,
         public readonly string $origin,
         public readonly bool $isOwn = true,
     ) {

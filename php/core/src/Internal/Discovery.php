@@ -52,9 +52,9 @@ final class Discovery
                 if (!$method->isPublic()) {
                     throw new BootError(Origin::of($method) . ": $class::{$method->getName()}() has a route, but is not public");
                 }
-                $group ??= $app->mount($common->prefix, new App())->name($common->name)->host($common->host)->use(...$common->use, ...$common->middleware);
+                $group ??= $app->mount($common->prefix, new App())->name($common->name)->host($common->host)->timeout($common->timeout)->use(...$common->use, ...$common->middleware);
                 $group->mapAt(Origin::of($method), $route->methods, $route->path, [$class, $method->getName()])
-                    ->name($route->name)->host($route->host)->use(...$route->use, ...$route->middleware);
+                    ->name($route->name)->host($route->host)->timeout($route->timeout)->use(...$route->use, ...$route->middleware);
             }
         }
     }

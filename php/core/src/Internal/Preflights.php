@@ -45,7 +45,7 @@ final class Preflights
             }
             $methods = array_values(array_unique($methods));
             $handler = static fn (Request $request): Response => $policy->preflight($request, $methods);
-            yield new Declared(['OPTIONS'], $route->pattern, $handler, '', $route->host, [], [], $route->origin, false);
+            yield new Declared(['OPTIONS'], $route->pattern, $handler, '', $route->host, [], [], null, $route->origin, false);
         }
     }
 }

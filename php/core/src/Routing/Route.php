@@ -80,6 +80,7 @@ final class Route
             $this->host === '' ? $from->host : $this->host,
             $this->headers,
             [...$from->middleware, ...$this->middleware],
+            $this->timeout ?? $from->timeout,
             $this->origin,
         );
     }

@@ -1,0 +1,117 @@
+//! The times of one exchange: its start, the limit of its route, and the output of a response that is streamed.
+//!
+//! Kept on a coarse clock, which ticks every few milliseconds and costs next to nothing to read.
+
+use std::{
+    cell::Cell,
+    time::{Duration, Instant},
+};
+
+use crate::router::TimeLimit;
+
+/// The longest tick of the coarse clock on any kernel.
+const COARSE_TICK: Duration = Duration::from_millis(10);
+
+/// How a response is streamed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Stream {
+    /// As any other response: the time for the whole request bounds it.
+    #[default]
+    Bounded,
+    /// The items of a handler's iterable: the time without output bounds it.
+    Items,
+    /// Server-sent events: comments keep it alive while there are none.
+    Events,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Times {
+    started: Cell<Duration>,
+    limit: Cell<TimeLimit>,
+    stream: Cell<Stream>,
+    /// Of a stream; zero if nothing was sent.
+    last_output: Cell<Duration>,
+    /// The output so far ends with a whole event.
+    between_events: Cell<bool>,
+}
+
+impl Times {
+    /// The next request begins.
+    pub(super) fn begin(&self) {
+        let Times {
+            started,
+            limit,
+            stream,
+            last_output,
+            between_events,
+        } = self;
+        started.set(coarse_now());
+        limit.set(TimeLimit::Configured);
+        stream.set(Stream::Bounded);
+        last_output.set(Duration::ZERO);
+        between_events.set(true);
+    }
+
+    pub(super) fn set_limit(&self, limit: TimeLimit) {
+        self.limit.set(limit);
+    }
+
+    /// The time for the request, up to the first bytes of a stream.
+    pub(crate) fn limit(&self, configured: Option<Duration>) -> Option<Duration> {
+        match self.limit.get() {
+            TimeLimit::Configured => configured,
+            TimeLimit::Own(limit) => limit,
+        }
+    }
+
+    /// When the request came, or up to one tick of the coarse clock later: a deadline is never early.
+    pub(crate) fn started(&self) -> Instant {
+        instant(self.started.get())
+    }
+
+    pub(super) fn set_stream(&self, stream: Stream) {
+        self.stream.set(stream);
+    }
+
+    pub(super) fn stream(&self) -> Stream {
+        self.stream.get()
+    }
+
+    /// A stream sends these bytes, or ends.
+    pub(super) fn note_output(&self, bytes: &[u8]) {
+        if self.stream.get() == Stream::Bounded {
+            return;
+        }
+        self.last_output.set(coarse_now());
+        if !bytes.is_empty() {
+            self.between_events.set(bytes.ends_with(b"\n\n"));
+        }
+    }
+
+    pub(super) fn is_between_events(&self) -> bool {
+        self.between_events.get()
+    }
+
+    /// When a stream has sent something for the last time; `None` if it was none.
+    pub(crate) fn last_output(&self) -> Option<Instant> {
+        let at = self.last_output.get();
+        (!at.is_zero()).then(|| instant(at))
+    }
+}
+
+fn instant(coarse: Duration) -> Instant {
+    let now = Instant::now();
+    let past = coarse_now().saturating_sub(coarse + COARSE_TICK);
+    now.checked_sub(past).unwrap_or(now)
+}
+
+fn coarse_now() -> Duration {
+    let mut now = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // With libc: rustix reads the vDSO itself, which does not exist under valgrind.
+    // SAFETY: the clock exists on every Linux, and `now` is writable.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC_COARSE, &mut now) };
+    Duration::new(now.tv_sec.unsigned_abs(), now.tv_nsec as u32)
+}
