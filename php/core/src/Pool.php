@@ -9,7 +9,6 @@ use Surus\Internal\PoolPlace;
 use Surus\Internal\PooledConnection;
 
 use function Surus\Internal\call_ticket;
-use function Surus\Internal\request_number;
 use function Surus\Internal\ticket;
 use function Surus\Internal\wait_for_call;
 
@@ -38,7 +37,7 @@ final class Pool
     /** The number of connections in use, free, or being opened. */
     private int $open = 0;
 
-    /** @var array<int, int> number of connections by request */
+    /** @var array<string, int> number of connections by request and task */
     private array $held = [];
 
     /**
@@ -103,7 +102,7 @@ final class Pool
     /** @return PooledConnection<T> */
     private function take(): PooledConnection
     {
-        $request = request_number();
+        $holder = PoolLease::holder();
         // Below there may be waits: the room for a connection is reserved first.
         $connection = null;
         if ($this->line->isEmpty() && $this->free !== []) {
@@ -111,7 +110,7 @@ final class Pool
         } elseif ($this->line->isEmpty() && $this->open < $this->max) {
             $this->open++;
         } else {
-            $connection = $this->wait($request);
+            $connection = $this->wait($holder);
         }
         $isTaken = false;
         try {
@@ -119,7 +118,7 @@ final class Pool
                 $connection?->close();
                 $connection = new PooledConnection(($this->connect)(), $this->reset);
             }
-            $this->held[$request] = ($this->held[$request] ?? 0) + 1;
+            $this->held[$holder] = ($this->held[$holder] ?? 0) + 1;
             $isTaken = true;
 
             return $connection;
@@ -131,9 +130,9 @@ final class Pool
     }
 
     /** @return ?PooledConnection<T> null: there is room for another one */
-    private function wait(int $request): ?PooledConnection
+    private function wait(string $holder): ?PooledConnection
     {
-        if (($this->held[$request] ?? 0) >= $this->max) {
+        if (($this->held[$holder] ?? 0) >= $this->max) {
             throw new PoolTimeout("This request has all {$this->max} connections of the pool itself: use() within use() takes another one");
         }
         $place = new PoolPlace(ticket());
@@ -160,10 +159,10 @@ final class Pool
     }
 
     /** @param PooledConnection<T> $connection */
-    private function give(PooledConnection $connection, int $request, bool $isClean): void
+    private function give(PooledConnection $connection, string $holder, bool $isClean): void
     {
-        if (--$this->held[$request] === 0) {
-            unset($this->held[$request]);
+        if (--$this->held[$holder] === 0) {
+            unset($this->held[$holder]);
         }
         $isKept = false;
         try {

@@ -14,17 +14,25 @@ final class PoolLease
 {
     public readonly PooledConnection $connection;
     public bool $isClean = false;
-    private readonly int $request;
+    private readonly string $holder;
     private bool $hasEnded = false;
 
     /**
      * @param \Closure(): PooledConnection $take
-     * @param \Closure(PooledConnection, int, bool): void $give
+     * @param \Closure(PooledConnection, string, bool): void $give
      */
     public function __construct(\Closure $take, private readonly \Closure $give)
     {
-        $this->request = request_number();
+        $this->holder = self::holder();
         $this->connection = $take();
+    }
+
+    /** The running request, and its task: each waits until another one gives a connection back. */
+    public static function holder(): string
+    {
+        $task = job_task();
+
+        return request_number() . ' ' . ($task === null ? '' : spl_object_id($task));
     }
 
     public function __destruct()
@@ -38,7 +46,7 @@ final class PoolLease
     {
         if (!$this->hasEnded) {
             $this->hasEnded = true;
-            ($this->give)($this->connection, $this->request, $this->isClean);
+            ($this->give)($this->connection, $this->holder, $this->isClean);
         }
     }
 }
