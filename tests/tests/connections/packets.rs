@@ -2,7 +2,7 @@
 //! it, and no connection stays open.
 
 use std::fs;
-use std::io::Read;
+use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -173,5 +173,47 @@ fn an_answer_that_nobody_has_asked_for_is_not_waited_for() {
         let said = response.expect(200).text();
         assert_eq!(said, "RedisException", "{}", mode.name());
         assert!(begun.elapsed() < CLOSED, "{:?}", begun.elapsed());
+    }
+}
+
+/// phpredis reads the first byte of a status, then its line; if that does not come, it would use a value that it has not set.
+#[test]
+fn a_status_is_read_as_a_whole_or_not_at_all() {
+    for mode in Mode::ALL {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let port = listener.local_addr().expect("its address").port();
+        thread::spawn(move || {
+            // In parts, with an end, without one, and a first byte alone.
+            let answers: [&[&str]; 4] = [&["+RE", "SET\r\n"], &["-ERR no\r\n"], &["+RE"], &["+"]];
+            for (mut stream, answer) in listener.incoming().flatten().zip(answers) {
+                let _ = stream.read(&mut [0; 1024]);
+                for part in answer {
+                    let _ = stream.write_all(part.as_bytes());
+                    thread::sleep(Duration::from_millis(30));
+                }
+            }
+        });
+        let folder = TempDir::new("status");
+        let ask = format!(
+            "$said = []; for ($i = 0; $i < 4; $i++) {{
+                $redis = new Redis(); $redis->connect('127.0.0.1', {port}, 5, null, 0, 5);
+                $redis->setOption(Redis::OPT_MAX_RETRIES, 0);
+                try {{ $said[] = var_export($redis->rawCommand('RESET'), true); }}
+                catch (RedisException $e) {{ $said[] = $e->getMessage(); }}
+            }}
+            $said = implode(', ', $said);"
+        );
+        folder.file("index.php", &format!("<?php {ask} echo $said;"));
+        let handler = format!("<?php return function () {{ {ask} return $said; }};");
+        folder.file("app.php", &handler);
+        let server = Surus::serve(&mode.script(folder.path())).mode(mode).start();
+        let response = Request::get("/").send(server.address());
+        let lost = "socket error on read socket";
+        assert_eq!(
+            response.expect(200).text(),
+            format!("true, false, {lost}, {lost}"),
+            "{}",
+            mode.name()
+        );
     }
 }

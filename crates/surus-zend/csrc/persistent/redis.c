@@ -100,6 +100,16 @@ static int descriptor_of(php_stream *stream)
 	return descriptor;
 }
 
+void surus_redis_break_off(php_stream *stream)
+{
+	stream->readpos = stream->writepos = 0;
+	int descriptor = descriptor_of(stream);
+	if (descriptor >= 0) {
+		shutdown(descriptor, SHUT_RDWR);
+	}
+	stream->eof = 1;
+}
+
 static surus_kept_list named_streams(void)
 {
 	surus_kept_list streams = surus_kept_of(php_file_le_pstream());
