@@ -95,6 +95,7 @@ static void free_object(zend_object *object)
 		return;
 	}
 	surus_use *use = surus_use_find(handle);
+	bool is_for_this = !use;
 	use = use ? use : surus_use_note(handle, task, NULL, kind);
 	bool is_outer = !use->freeing;
 	use->freeing = is_outer ? task : use->freeing;
@@ -107,7 +108,8 @@ static void free_object(zend_object *object)
 	use = surus_use_find(handle);
 	if (use && is_outer) {
 		use->freeing = NULL;
-		if (!use->task && !use->object) {
+		/* The request may have ended before: nothing else would forget a row that was made here. */
+		if (!use->object && (!use->task || (is_for_this && use->task == task))) {
 			surus_use_forget(use);
 		}
 	}

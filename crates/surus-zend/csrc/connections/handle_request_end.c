@@ -88,17 +88,13 @@ void surus_handles_end(surus_task *task, bool broken_off)
 			surus_use_forget(use);
 		}
 	}
-	while (task->uses) {
-		surus_use_forget(task->uses);
-	}
+	surus_handles_forget_task(task);
 	surus_free_waiting(task->isolate);
 }
 
 void surus_handles_forget_jobs(surus_task *task)
 {
-	while (task->uses) {
-		surus_use_forget(task->uses);
-	}
+	surus_handles_forget_task(task);
 	surus_free_waiting(task->isolate);
 }
 
@@ -106,6 +102,13 @@ void surus_handles_forget(surus_isolate *isolate)
 {
 	surus_uses_forget_isolate(isolate);
 	surus_forget_waiting(isolate);
+}
+
+void surus_handles_forget_task(surus_task *task)
+{
+	while (task->uses) {
+		surus_use_forget(task->uses);
+	}
 }
 
 void surus_handles_give_up(surus_task *task)

@@ -8,6 +8,8 @@
 void surus_handles_end(surus_task *task, bool broken_off);
 /* The request goes on alone: what its jobs have begun is its own, and is guarded no more. */
 void surus_handles_forget_jobs(surus_task *task);
+/* The task is freed: no row may point to it. */
+void surus_handles_forget_task(surus_task *task);
 /* The task was abandoned: the connections that it was using are not used again. */
 void surus_handles_give_up(surus_task *task);
 /* The isolate is freed, with all of its objects. */

@@ -69,6 +69,7 @@ void surus_task_free(surus_task *task)
 	if (task->fiber && !task->request) {
 		surus_fiber_state_free(task);
 	}
+	surus_handles_forget_task(task);
 	free(task->strand);
 	surus_stack_unmap(&task->stack);
 	free(task->locks);
