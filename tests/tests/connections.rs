@@ -18,6 +18,8 @@ mod late;
 mod multiplexed;
 #[path = "connections/packets.rs"]
 mod packets;
+#[path = "connections/phpredis.rs"]
+mod phpredis;
 #[path = "connections/shared.rs"]
 mod shared;
 

@@ -227,8 +227,6 @@ void surus_rs_sever(int descriptor);
 /* Whether the current operation of the running task was interrupted by its cancellation: nothing new may be started
  * before its code goes on in a `finally`. */
 bool surus_is_over(void);
-/* Whether phpredis waits on this connection for a reply to a command that it has not sent there. */
-bool surus_redis_waits_in_vain(int descriptor);
 /* After surus_stall_note. */
 void surus_rs_stalled(void);
 /* The exchange of the running task; NULL when no task runs. */

@@ -222,7 +222,6 @@ extern "C" {
     pub(crate) fn surus_park_for_lock();
     pub(crate) fn surus_park() -> Cancel;
     pub(crate) fn surus_is_over() -> bool;
-    pub(crate) fn surus_redis_waits_in_vain(descriptor: c_int) -> bool;
 }
 
 /// `surus_in_process_request`: the request of a script to its application.

@@ -2,16 +2,13 @@
 //! it, and no connection stays open.
 
 use std::fs;
-use std::io::{Read, Write};
-use std::net::TcpListener;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use surus_tests::dam::{Dam, Then};
 use surus_tests::http::Request;
 use surus_tests::mariadb::MariaDb;
 use surus_tests::surus::{Mode, Surus};
-use surus_tests::temp::TempDir;
 use surus_tests::waiting::{wait_for, wait_up_to};
 
 use super::{begin, server};
@@ -141,79 +138,3 @@ macro_rules! clients {
 
 // The last packets of a persistent connection are the answer to what makes it clean: the server has 2 s for it.
 clients! { plain_pdo_mysql plain_pdo_mysql_prepared pdo_mysql_prepared mysqli_statement }
-
-/// phpredis connects again where it reads, and waits for the answer to what it has not sent there.
-#[test]
-fn an_answer_that_nobody_has_asked_for_is_not_waited_for() {
-    for mode in Mode::ALL {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-        let port = listener.local_addr().expect("its address").port();
-        thread::spawn(move || {
-            let mut open = Vec::new();
-            for (number, mut stream) in listener.incoming().flatten().enumerate() {
-                // The first one is closed in place of an answer, the others stay.
-                if number == 0 {
-                    let _ = stream.read(&mut [0; 1024]);
-                } else {
-                    open.push(stream);
-                }
-            }
-        });
-        let folder = TempDir::new("redis");
-        let ask = format!(
-            "$redis = new Redis(); $redis->connect('127.0.0.1', {port});
-            try {{ $said = $redis->echo('word'); }} catch (RedisException $e) {{ $said = get_class($e); }}"
-        );
-        folder.file("index.php", &format!("<?php {ask} echo $said;"));
-        let handler = format!("<?php return function () {{ {ask} return $said; }};");
-        folder.file("app.php", &handler);
-        let server = Surus::serve(&mode.script(folder.path())).mode(mode).start();
-        let begun = Instant::now();
-        let response = Request::get("/").send(server.address());
-        let said = response.expect(200).text();
-        assert_eq!(said, "RedisException", "{}", mode.name());
-        assert!(begun.elapsed() < CLOSED, "{:?}", begun.elapsed());
-    }
-}
-
-/// phpredis reads the first byte of a status, then its line; if that does not come, it would use a value that it has not set.
-#[test]
-fn a_status_is_read_as_a_whole_or_not_at_all() {
-    for mode in Mode::ALL {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-        let port = listener.local_addr().expect("its address").port();
-        thread::spawn(move || {
-            // In parts, with an end, without one, and a first byte alone.
-            let answers: [&[&str]; 4] = [&["+RE", "SET\r\n"], &["-ERR no\r\n"], &["+RE"], &["+"]];
-            for (mut stream, answer) in listener.incoming().flatten().zip(answers) {
-                let _ = stream.read(&mut [0; 1024]);
-                for part in answer {
-                    let _ = stream.write_all(part.as_bytes());
-                    thread::sleep(Duration::from_millis(30));
-                }
-            }
-        });
-        let folder = TempDir::new("status");
-        let ask = format!(
-            "$said = []; for ($i = 0; $i < 4; $i++) {{
-                $redis = new Redis(); $redis->connect('127.0.0.1', {port}, 5, null, 0, 5);
-                $redis->setOption(Redis::OPT_MAX_RETRIES, 0);
-                try {{ $said[] = var_export($redis->rawCommand('RESET'), true); }}
-                catch (RedisException $e) {{ $said[] = $e->getMessage(); }}
-            }}
-            $said = implode(', ', $said);"
-        );
-        folder.file("index.php", &format!("<?php {ask} echo $said;"));
-        let handler = format!("<?php return function () {{ {ask} return $said; }};");
-        folder.file("app.php", &handler);
-        let server = Surus::serve(&mode.script(folder.path())).mode(mode).start();
-        let response = Request::get("/").send(server.address());
-        let lost = "socket error on read socket";
-        assert_eq!(
-            response.expect(200).text(),
-            format!("true, false, {lost}, {lost}"),
-            "{}",
-            mode.name()
-        );
-    }
-}

@@ -12,6 +12,7 @@
 #include "connections/soap_client.h"
 #include "connections/in_use.h"
 #include "connections/mysqlnd_wiped.h"
+#include "connections/redis_talk.h"
 #include "engine/restrictions.h"
 #include "fiber/superglobals.h"
 #include "http/form_files.h"
@@ -325,6 +326,7 @@ int surus_engine_start(const char *ini, char *error, size_t error_size)
 		surus_soap_client_start();
 	}
 	surus_mysqlnd_start();
+	surus_redis_talk_start();
 	surus_superglobals_start();
 	surus_form_files_start();
 	surus_application_start();

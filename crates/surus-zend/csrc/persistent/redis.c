@@ -7,8 +7,6 @@
 
 #include "main/php_network.h"
 
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stddef.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -61,35 +59,6 @@ static surus_pool_kind kind = {0, parts_of};
 	}
 CONSTRUCTORS(AROUND)
 #undef AROUND
-
-/* Linux's tcp_info up to tcpi_data_segs_out; libc's ends before that. */
-typedef struct {
-	unsigned char before[104];
-	uint64_t pacing_rate, max_pacing_rate, bytes_acked, bytes_received;
-	uint32_t segs_out, segs_in, notsent_bytes, min_rtt, data_segs_in, data_segs_out;
-} tcp_counters;
-
-/* Before phpredis reads an answer, it checks whether its connection has ended. If so, it connects again and waits there
- * for the answer to a command that it has sent on the old connection (redis_check_eof() in redis_sock_gets()): for
- * ever, or for default_socket_timeout. */
-bool surus_redis_waits_in_vain(int descriptor)
-{
-	const zend_execute_data *frame = EG(current_execute_data);
-	const zend_function *function = frame ? frame->func : NULL;
-	if (!function || function->type != ZEND_INTERNAL_FUNCTION || !function->internal_function.module) {
-		return false;
-	}
-	const char *module = function->internal_function.module->name;
-	if (strcmp(module, "redis") != 0 && strcmp(module, "session") != 0) {
-		return false;
-	}
-	tcp_counters counters = {0};
-	socklen_t size = sizeof counters;
-	int error = errno;
-	bool counts = getsockopt(descriptor, IPPROTO_TCP, TCP_INFO, &counters, &size) == 0 && size == sizeof counters;
-	errno = error;
-	return counts && counters.data_segs_out == 0 && counters.notsent_bytes == 0 && counters.bytes_received == 0;
-}
 
 static int descriptor_of(php_stream *stream)
 {

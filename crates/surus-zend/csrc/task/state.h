@@ -43,6 +43,14 @@ struct surus_loop {
 	bool over;  /* no request will come any more */
 };
 
+/* connections/redis_talk.c: what phpredis has said on the connection on which it spoke last. */
+typedef struct {
+	const php_stream *stream;
+	bool asked;             /* a command was its last act there */
+	unsigned introductions; /* commands with which it begins a connection; 0 after another one */
+	unsigned answers;       /* lines that it has read since */
+} surus_redis_talk;
+
 /* Databases of which one request may use pooled connections. */
 #define SURUS_HELD_POOLS 8
 
@@ -89,6 +97,7 @@ struct surus_task {
 	const void *wanted;              /* the one that it waits for */
 	surus_task *next_holder, *next_waiter;
 	surus_used used;                 /* connections/cleaning.c */
+	surus_redis_talk redis_talk;
 	struct surus_pool *pools[SURUS_HELD_POOLS]; /* persistent/pool.c: in which it has a place */
 	unsigned pool_count;
 	surus_task *request;             /* app/jobs.c, of a job: the task of its request; NULL: this is the request's */

@@ -10,7 +10,7 @@ use super::{
     can_park, park_on,
     ready::{ready_or_pause, Waited},
     real::{errno, real, set_errno},
-    sever::{sever, sever_all},
+    sever::sever_all,
 };
 use crate::ffi;
 
@@ -47,15 +47,6 @@ unsafe extern "C" fn poll(fds: *mut libc::pollfd, count: libc::nfds_t, timeout: 
             // SAFETY: poll takes `count` structures.
             unsafe { std::slice::from_raw_parts(fds, count as usize) }
         };
-        if let [one] = set {
-            // SAFETY: reads the engine's state.
-            if one.events & libc::POLLIN != 0 && unsafe { ffi::surus_redis_waits_in_vain(one.fd) } {
-                // The driver then reads the end of the connection.
-                if sever(one.fd) {
-                    continue;
-                }
-            }
-        }
         let wanted = set.iter().filter(|p| p.fd >= 0).map(|p| {
             let write = p.events & (libc::POLLOUT | libc::POLLWRNORM) != 0;
             (
