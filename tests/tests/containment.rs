@@ -3,6 +3,8 @@
 //! request is served, and no client learns more than that something failed.
 #![forbid(unsafe_code)]
 
+#[path = "containment/many.rs"]
+mod many;
 #[path = "containment/places.rs"]
 mod places;
 

@@ -158,6 +158,7 @@ fn classic(
         min_isolates: 2,
         // Fewer than requests: some wait in line. Idle ones are freed at once: all are made and freed again and again.
         max_isolates: 24,
+        memory: u64::MAX,
         idle: Duration::from_millis(100),
         recycle: IsolateLimits::default(),
     };

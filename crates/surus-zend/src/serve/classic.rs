@@ -23,6 +23,7 @@ use crate::{
     ffi,
     serve::{
         admission::AdmissionQueue,
+        growth::{watch, Growth},
         task::{Outcome, Task, Turn},
         watch::note_slow_end,
     },
@@ -40,6 +41,8 @@ pub struct ClassicConfig {
     pub min_isolates: usize,
     /// Requests that run at a time; more wait in the admission queue.
     pub max_isolates: usize,
+    /// Bytes that this process may take before no more isolates are made.
+    pub memory: u64,
     /// How long an isolate above the minimum stays idle before it is freed.
     pub idle: Duration,
     /// When an isolate is replaced.
@@ -60,6 +63,7 @@ struct Pool {
     replaced: Cell<u64>,
     /// Requests that wait for an isolate.
     queue: AdmissionQueue<Handed>,
+    growth: Growth,
     trimming: Cell<bool>,
 }
 
@@ -71,6 +75,7 @@ impl Classic {
             alive: Cell::new(0),
             replaced: Cell::new(0),
             queue: AdmissionQueue::default(),
+            growth: Growth::new(config.memory),
             trimming: Cell::new(false),
             config,
         });
@@ -176,12 +181,13 @@ impl Pool {
             }
         }
         let limits = &self.config.limits;
-        if self.alive.get() < self.config.max_isolates.min(limits.max_in_flight) {
+        if self.alive.get() < self.max() && self.growth.admits(self.alive.get()) {
             return self.make().map_err(|error| {
                 tracing::error!(%error, "no isolate for a request");
                 busy()
             });
         }
+        self.start_growing();
         let bound = limits.max_in_flight.saturating_add(limits.max_queue);
         let handed = self
             .queue
@@ -215,12 +221,53 @@ impl Pool {
             self.hand_over(task);
             return;
         }
-        if !self.queue.is_empty() {
-            match self.make() {
-                Ok(task) => self.hand_over(task),
-                Err(error) => tracing::error!(%error, "no isolate in place of one that was freed"),
+        if !self.queue.is_empty() && self.growth.fits(self.alive.get()) {
+            self.grow_by_one();
+        }
+    }
+
+    /// The largest number of isolates.
+    fn max(&self) -> usize {
+        let limits = &self.config.limits;
+        self.config.max_isolates.min(limits.max_in_flight)
+    }
+
+    /// Makes one for the request that has waited longest.
+    fn grow_by_one(self: &Rc<Self>) -> bool {
+        match self.make() {
+            Ok(task) => self.hand_over(task),
+            Err(error) => {
+                tracing::error!(%error, "no isolate for a request");
+                return false;
             }
         }
+        true
+    }
+
+    /// Makes isolates while requests wait and there is room and time for more.
+    fn start_growing(self: &Rc<Self>) {
+        if self.alive.get() >= self.max() || !self.growth.begin() {
+            return;
+        }
+        let pool = Rc::downgrade(self);
+        tokio::task::spawn_local(watch(move |has_time| {
+            let Some(pool) = pool.upgrade() else {
+                return false;
+            };
+            if pool.queue.is_empty() || pool.alive.get() >= pool.max() {
+                pool.growth.rest();
+                return false;
+            }
+            for _ in 0..Growth::step(pool.alive.get()) {
+                let alive = pool.alive.get();
+                let may = alive < pool.max()
+                    && (pool.growth.admits(alive) || (has_time && pool.growth.fits(alive)));
+                if pool.queue.is_empty() || !may || !pool.grow_by_one() {
+                    break;
+                }
+            }
+            true
+        }));
     }
 
     /// Gives the task to the request that has waited longest.

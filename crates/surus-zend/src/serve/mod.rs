@@ -9,6 +9,7 @@ mod admission;
 pub(crate) mod classic;
 pub mod command_line;
 pub(crate) mod coroutine;
+mod growth;
 pub(crate) mod in_process;
 pub(crate) mod inspect;
 mod jobs;

@@ -14,6 +14,7 @@ fn classic(engine: &Engine) -> Classic {
         limits: AppLimits::default(),
         min_isolates: 0,
         max_isolates: 10,
+        memory: u64::MAX,
         idle: Duration::from_secs(1),
         recycle: IsolateLimits::default(),
     };

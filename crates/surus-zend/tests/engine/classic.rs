@@ -14,6 +14,7 @@ fn classic(engine: &Engine, min: usize, max: usize) -> Classic {
         limits: AppLimits::default(),
         min_isolates: min,
         max_isolates: max,
+        memory: u64::MAX,
         idle: Duration::from_millis(100),
         recycle: IsolateLimits::default(),
     };

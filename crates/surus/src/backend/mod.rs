@@ -84,6 +84,7 @@ fn isolates(app: &App) -> ClassicConfig {
         limits: limits(app),
         min_isolates: app.min_isolates,
         max_isolates: app.max_isolates,
+        memory: app.isolate_memory,
         idle: app.isolate_idle,
         recycle: app.isolate_limits,
     }

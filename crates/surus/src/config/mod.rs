@@ -24,6 +24,7 @@ mod places;
 mod printed;
 mod sense;
 mod shape;
+mod share;
 mod tables;
 mod units;
 mod variables;
@@ -44,7 +45,7 @@ use surus_master::Address;
 use surus_zend::{IsolateLimits, Room};
 use tables::Isolates;
 pub(crate) use units::{Mode, Workers};
-use units::{Size, Span};
+use units::{Share, Size, Span};
 pub(crate) use variables::Variable;
 pub(crate) use wrong::ConfigError;
 use wrong::Wrong;
@@ -119,6 +120,8 @@ pub(crate) struct App {
     pub(crate) hidden: surus_edge::Hidden,
     pub(crate) min_isolates: usize,
     pub(crate) max_isolates: usize,
+    /// Bytes, for one worker.
+    pub(crate) isolate_memory: u64,
     pub(crate) isolate_idle: Duration,
     /// When an isolate is replaced: in classic or worker mode one of several, in coroutine mode that of the application.
     pub(crate) isolate_limits: IsolateLimits,
@@ -240,8 +243,10 @@ fn finish(
     let file = file.map(paths::named).transpose()?;
     let room = edge::room(&mut app, &spool);
     let isolates = app.isolates.get_or_insert_with(Isolates::default);
-    let max_isolates = at_least_one(&mut isolates.max, 64, "app.isolates.max", &mut wrong);
+    let max_isolates = at_least_one(&mut isolates.max, 1024, "app.isolates.max", &mut wrong);
     let min_isolates = fill(&mut isolates.min, 1.min(max_isolates));
+    let share = fill(&mut isolates.memory, Share::Percent(50));
+    let isolate_memory = share.bytes() / workers.count() as u64;
     let isolate_idle = fill(&mut isolates.idle, Span(Duration::from_secs(10))).0;
     let isolate_limits = IsolateLimits {
         requests: positive(fill(&mut isolates.max_requests, 0)),
@@ -343,6 +348,7 @@ fn finish(
             hidden: hidden.unwrap_or_default(),
             min_isolates,
             max_isolates,
+            isolate_memory,
             isolate_idle,
             isolate_limits,
         },

@@ -6,7 +6,7 @@ use std::path::{self, Path, PathBuf};
 use super::layers::Layer;
 use super::list::{List, Listen};
 use super::tables::{Log, SaidIn};
-use super::units::{Memory, Mode, PerAddress, Size, Span, Workers};
+use super::units::{Memory, Mode, PerAddress, Share, Size, Span, Workers};
 use super::ConfigError;
 
 /// A value that may contain paths. Each type of a key implements this.
@@ -38,7 +38,7 @@ macro_rules! without {
 
 // The path of a Unix socket in `listen` must be absolute.
 without!(bool, usize, u64, String, Listen, Log, SaidIn);
-without!(Memory, Mode, PerAddress, Size, Span, Workers);
+without!(Memory, Mode, PerAddress, Share, Size, Span, Workers);
 
 /// Makes relative paths start from `base`, which is absolute.
 pub(super) fn start_from(base: &Path, layer: &mut Layer) {

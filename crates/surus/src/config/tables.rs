@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::list::{List, Listen};
 use super::paths::Paths;
-use super::units::{Memory, Mode, PerAddress, Size, Span, Workers};
+use super::units::{Memory, Mode, PerAddress, Share, Size, Span, Workers};
 
 /// A table whose keys are known by name.
 pub(crate) trait Keys {
@@ -202,6 +202,8 @@ table! {
         min: usize,
         /// Isolates of a site in classic or worker mode, per worker: the number of requests that run at the same time.
         max: usize,
+        /// Memory for all workers of a site in classic or worker mode: a size, or a share of what the machine or the cgroup has. When it is used up, requests wait for an isolate.
+        memory: Share,
         /// Time after which an unused isolate above `min` is freed.
         idle: Span,
         /// Replace an isolate after this number of requests; 0 is never.

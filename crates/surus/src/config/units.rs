@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use super::memory::Memory;
+pub(crate) use super::share::Share;
 
 /// Parses from a TOML string through `FromStr`, prints through `Display`.
 macro_rules! by_text {
@@ -123,6 +124,7 @@ impl Size {
 
 by_text!(Size);
 by_text!(Memory);
+by_text!(Share);
 
 impl FromStr for Size {
     type Err = String;

@@ -29,6 +29,7 @@ use crate::{
         admission::AdmissionQueue,
         classic::{busy, ClassicConfig, LeaveGuard},
         coroutine::{at_once, version::Version, Answer},
+        growth::{watch, Growth},
         task::{Outcome, Task, Turn},
         watch::note_slow_end,
     },
@@ -114,9 +115,10 @@ pub(crate) struct Isolates<B: OneAtATime> {
     /// Those that will be idle soon, unless they have to wait.
     settling: Cell<usize>,
     queue: AdmissionQueue<Lease<B>>,
+    growth: Growth,
     /// Successors that have booted in place of worn isolates, which have yet to end.
     successors: Cell<usize>,
-    /// No successor is booted before.
+    /// After a boot that has failed: no successor is booted before.
     next_try: Cell<Option<Instant>>,
     retired: Cell<bool>,
     trimming: Cell<bool>,
@@ -151,6 +153,7 @@ impl<B: OneAtATime> Drop for Lease<B> {
 impl<B: OneAtATime> Isolates<B> {
     /// Boots the first isolates.
     pub(crate) async fn start(plan: Plan, counters: Rc<Counters>) -> Result<Rc<Self>, BootError> {
+        let growth = Growth::new(plan.config.memory);
         let isolates = Rc::new(Isolates {
             plan,
             counters,
@@ -159,6 +162,7 @@ impl<B: OneAtATime> Isolates<B> {
             booting: Cell::new(0),
             settling: Cell::new(0),
             queue: AdmissionQueue::default(),
+            growth,
             successors: Cell::new(0),
             next_try: Cell::new(None),
             retired: Cell::new(false),
@@ -226,14 +230,48 @@ impl<B: OneAtATime> Isolates<B> {
 
     /// Boots isolates for requests that wait.
     fn grow(self: &Rc<Self>) {
-        let config = &self.plan.config;
-        let max = config.max_isolates.min(config.limits.max_in_flight);
-        let waiting = self.queue.len();
-        while self.booting.get() + self.settling.get() < waiting
-            && self.alive.get() + self.booting.get() < max
-        {
+        while self.wants_more() && self.growth.admits(self.made()) {
             self.boot_one(false);
         }
+        if !self.wants_more() || !self.growth.begin() {
+            return;
+        }
+        let isolates = Rc::downgrade(self);
+        spawn_local(watch(move |has_time| {
+            let Some(isolates) = isolates.upgrade() else {
+                return false;
+            };
+            if !isolates.wants_more() {
+                isolates.growth.rest();
+                return false;
+            }
+            if has_time && isolates.may_try() {
+                for _ in 0..Growth::step(isolates.made()) {
+                    if !isolates.wants_more() || !isolates.growth.fits(isolates.made()) {
+                        break;
+                    }
+                    isolates.boot_one(false);
+                }
+            }
+            true
+        }));
+    }
+
+    /// Those that there are, and those that boot.
+    fn made(&self) -> usize {
+        self.alive.get() + self.booting.get()
+    }
+
+    /// Whether more requests wait than isolates will be free soon.
+    fn wants_more(&self) -> bool {
+        let config = &self.plan.config;
+        let max = config.max_isolates.min(config.limits.max_in_flight);
+        self.made() < max && self.booting.get() + self.settling.get() < self.queue.len()
+    }
+
+    /// False for some time after a boot that has failed.
+    fn may_try(&self) -> bool {
+        self.next_try.get().is_none_or(|at| at <= Instant::now())
     }
 
     fn boot_one(self: &Rc<Self>, is_successor: bool) {
@@ -253,9 +291,8 @@ impl<B: OneAtATime> Isolates<B> {
                 }
                 Err(error) => {
                     tracing::error!(%error, "the application did not boot in another isolate");
-                    if is_successor {
-                        this.next_try.set(Some(Instant::now() + TRY_AGAIN));
-                    } else if this.alive.get() + this.booting.get() == 0 {
+                    this.next_try.set(Some(Instant::now() + TRY_AGAIN));
+                    if !is_successor && this.alive.get() + this.booting.get() == 0 {
                         // The next request tries again.
                         this.queue.clear();
                     }
@@ -297,8 +334,7 @@ impl<B: OneAtATime> Isolates<B> {
             self.replace(booted);
             return None;
         }
-        let may_try = self.next_try.get().is_none_or(|at| at <= Instant::now());
-        if self.booting.get() == 0 && may_try {
+        if self.booting.get() == 0 && self.may_try() {
             self.boot_one(true);
         }
         Some(booted)

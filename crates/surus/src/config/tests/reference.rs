@@ -37,6 +37,7 @@ fn written(of: &str) -> &'static str {
         "String" | "SaidIn" | "Mode" => "text",
         "usize" | "u64" => "number",
         "Size" => "size",
+        "Share" => "size or share",
         "Memory" => "size or `\"-1\"`",
         "Span" => "duration",
         "Isolates" => "table",

@@ -1,0 +1,105 @@
+//! A thousand requests that wait have an isolate each, without any setting; as many as `isolates.memory` has room for.
+
+use surus_tests::http::Connection;
+use surus_tests::surus::{Options, Surus};
+use surus_tests::temp::TempDir;
+use surus_tests::waiting::wait_for;
+
+/// Waits until there is a file `go`.
+const SCRIPT: &str = "<?php
+    $wait = function () {
+        while (!file_exists(__DIR__ . '/go')) {
+            usleep(200_000);
+            clearstatcache();
+        }
+        echo $_GET['token'];
+    };
+    if (($_ENV['LOOPS'] ?? getenv('LOOPS')) !== 'yes') { $wait(); return; }
+    while (Surus\\handle_request($wait));";
+
+fn serve(folder: &TempDir, mode: &str) -> Options {
+    let script = folder.file("index.php", SCRIPT);
+    let path = if mode == "worker" {
+        script.as_path()
+    } else {
+        folder.path()
+    };
+    let options = Surus::serve(path).argument("--mode").argument(mode);
+    let loops = if mode == "worker" { "yes" } else { "no" };
+    options
+        .workers(1)
+        .argument("--set")
+        .argument(format!("env.LOOPS={loops}"))
+}
+
+fn open(server: &Surus, count: usize) -> Vec<Connection> {
+    let ask = |number| {
+        let mut connection = Connection::open(server.address()).expect("a connection");
+        let request =
+            format!("GET /?token=t{number} HTTP/1.1\r\nHost: many\r\nConnection: close\r\n\r\n");
+        connection.write(request.as_bytes()).expect("a request");
+        connection
+    };
+    (0..count).map(ask).collect()
+}
+
+fn isolates(server: &Surus) -> u64 {
+    let status = server.status();
+    let isolates = status["workers"][0]["isolates"].as_u64();
+    isolates.unwrap_or_else(|| panic!("{status}"))
+}
+
+/// Lets them end: each has its own answer.
+fn finish(folder: &TempDir, connections: Vec<Connection>) {
+    folder.file("go", "");
+    for (number, mut connection) in connections.into_iter().enumerate() {
+        let response = connection.response("GET").expect("a response");
+        assert_eq!(response.expect(200).text(), format!("t{number}"));
+    }
+}
+
+#[test]
+fn a_thousand_requests_wait() {
+    for mode in ["classic", "worker"] {
+        let folder = TempDir::new("many");
+        let server = serve(&folder, mode).start();
+        let connections = open(&server, 1000);
+        wait_for(mode, || isolates(&server) == 1000);
+        finish(&folder, connections);
+    }
+}
+
+#[test]
+fn requests_wait_for_memory() {
+    for mode in ["classic", "worker"] {
+        let folder = TempDir::new("many");
+        let options = serve(&folder, mode)
+            .argument("--set")
+            .argument("isolates.memory=64M");
+        let server = options.start();
+        let connections = open(&server, 300);
+        wait_for(mode, || {
+            server
+                .log()
+                .contains("requests wait for memory: isolates.memory")
+        });
+        let most = isolates(&server);
+        assert!((2..150).contains(&most), "{most} isolates in {mode} mode");
+        finish(&folder, connections);
+    }
+}
+
+#[test]
+fn a_share_of_the_memory_is_written_as_one() {
+    let folder = TempDir::new("many");
+    for wrong in ["50", "0%", "120%", "lots"] {
+        let setting = format!("isolates.memory={wrong}");
+        let site = folder.path().to_str().expect("UTF-8");
+        let (code, error) = Surus::run(&["check", site, "--set", &setting]);
+        assert_eq!(code, Some(2), "{error}");
+        assert!(
+            error.contains("isolates.memory") && error.contains("\"1%\" to \"100%\""),
+            "{error}"
+        );
+    }
+}
