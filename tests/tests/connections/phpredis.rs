@@ -9,6 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use surus_tests::http::Request;
+use surus_tests::redis::Redis;
 use surus_tests::surus::{Mode, Surus};
 use surus_tests::temp::TempDir;
 
@@ -164,5 +165,52 @@ fn a_status_is_read_as_a_whole_or_not_at_all() {
         let lost = "socket error on read socket";
         let expected = format!("true, false, {lost}, {lost}");
         assert_eq!(said(mode, &ask), expected, "{}", mode.name());
+    }
+}
+
+/// The server ends what a request has left open, and phpredis throws because the connection is gone: no request's error.
+#[test]
+fn an_error_of_what_was_left_open_is_nobodys() {
+    let redis = Redis::shared();
+    let folder = TempDir::new("phpredis");
+    folder.file(
+        "app.php",
+        &format!(
+            "<?php
+            $redis = function (): Redis {{
+                $redis = new Redis();
+                $redis->connect('127.0.0.1', {});
+                return $redis;
+            }};
+            $app = new Surus\\App();
+            $app->get('/leave', function () use ($redis) {{
+                static $kept;
+                $kept = $redis();
+                $id = $kept->rawCommand('CLIENT', 'ID');
+                $kept->multi();
+                $kept->set('a', 'b');
+                $redis()->rawCommand('CLIENT', 'KILL', 'ID', $id);
+                usleep(20_000);
+                return 'left';
+            }});
+            $app->get('/look', fn () => json_encode(error_get_last()));
+            return $app;",
+            redis.port()
+        ),
+    );
+    for mode in ["coroutine", "worker"] {
+        let server = Surus::serve(&folder.path().join("app.php"));
+        let server = server.argument("--mode").argument(mode).workers(1).start();
+        for _ in 0..3 {
+            for (path, body) in [("/leave", "left"), ("/look", "null")] {
+                let response = Request::get(path).send(server.address());
+                assert_eq!(response.expect(200).text(), body, "{mode}");
+            }
+        }
+        let log = server.log();
+        assert!(
+            log.contains("left a transaction or a pipeline open"),
+            "{log}"
+        );
     }
 }

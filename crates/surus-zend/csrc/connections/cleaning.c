@@ -7,6 +7,7 @@
 #include "connections/cleaning.h"
 #include "connections/persistent_stream.h"
 #include "persistent/alone.h"
+#include "connections/quiet.h"
 #include "persistent/kept.h"
 #include "persistent/memcached.h"
 #include "persistent/mysql.h"
@@ -58,12 +59,8 @@ bool surus_persistent_end(surus_task *task)
 		return true;
 	}
 	volatile bool whole = true, left = false;
-	/* Errors that drivers report here belong to no request: no handler, no log, no error_get_last(). */
-	int reporting = EG(error_reporting);
-	zval handler;
-	ZVAL_COPY_VALUE(&handler, &EG(user_error_handler));
-	ZVAL_UNDEF(&EG(user_error_handler));
-	EG(error_reporting) = 0;
+	surus_quiet quiet;
+	surus_quiet_begin(&quiet);
 	if (task->exchange) {
 		surus_rs_finish(task->exchange);
 	}
@@ -77,20 +74,7 @@ bool surus_persistent_end(surus_task *task)
 	} zend_catch {
 		whole = false;
 	} zend_end_try();
-	if (EG(exception)) {
-		zend_clear_exception();
-	}
-	if (PG(last_error_message)) {
-		zend_string_release(PG(last_error_message));
-		PG(last_error_message) = NULL;
-	}
-	if (PG(last_error_file)) {
-		zend_string_release(PG(last_error_file));
-		PG(last_error_file) = NULL;
-	}
-	PG(last_error_type) = 0;
-	EG(error_reporting) = reporting;
-	ZVAL_COPY_VALUE(&EG(user_error_handler), &handler);
+	surus_quiet_end(&quiet);
 	if (!left) {
 		surus_pool_leave(task, false);
 	}

@@ -4,6 +4,7 @@
 #include "connections/handle_kinds.h"
 #include "connections/handle_uses.h"
 #include "connections/in_use.h"
+#include "connections/quiet.h"
 #include "task/state.h"
 
 /* The object is alive: the destruction of objects of its kind is intercepted. */
@@ -66,6 +67,8 @@ void surus_handles_end(surus_task *task, bool broken_off)
 	if (!task->uses) {
 		return;
 	}
+	surus_quiet quiet;
+	surus_quiet_begin(&quiet);
 	/* Search from the start each time, since ending an exchange may wait. */
 	task->is_asking = true;
 	while ((use = first_exchange(task))) {
@@ -90,6 +93,7 @@ void surus_handles_end(surus_task *task, bool broken_off)
 	}
 	surus_handles_forget_task(task);
 	surus_free_waiting(task->isolate);
+	surus_quiet_end(&quiet);
 }
 
 void surus_handles_forget_jobs(surus_task *task)
@@ -113,6 +117,7 @@ void surus_handles_forget_task(surus_task *task)
 
 void surus_handles_give_up(surus_task *task)
 {
+	surus_uses_not_freed_by(task);
 	while (task->uses) {
 		surus_use *use = task->uses;
 		surus_use_pass(use, NULL);

@@ -145,6 +145,19 @@ void surus_uses_forget_object(const zend_object *object)
 	}
 }
 
+void surus_uses_not_freed_by(const surus_task *task)
+{
+	for (size_t i = 0; surus_use_buckets && i <= surus_use_mask; i++) {
+		for (surus_use *use = surus_use_buckets[i]; use; use = use->by_handle.next) {
+			if (use->freeing == task) {
+				surus_use_changes++;
+				use->freeing = NULL;
+				use->is_broken = true;
+			}
+		}
+	}
+}
+
 void surus_uses_forget_isolate(const surus_isolate *isolate)
 {
 	for (size_t i = 0; surus_use_buckets && i <= surus_use_mask; i++) {

@@ -39,6 +39,8 @@ void surus_uses_hand_over(surus_task *from, surus_task *to);
 void surus_use_forget(surus_use *use);
 /* When the object is freed. */
 void surus_uses_forget_object(const zend_object *object);
+/* It was abandoned in the middle of freeing objects: what they said to their servers is not known. */
+void surus_uses_not_freed_by(const surus_task *task);
 void surus_uses_forget_isolate(const surus_isolate *isolate);
 
 #endif

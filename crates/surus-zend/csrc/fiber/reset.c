@@ -120,8 +120,11 @@ static void end_all(surus_task *task, struct surus_idle *idle)
 		php_clear_stat_cache(0, NULL, 0);
 	}
 	free_if(BG(strtok_string), true);
+	/* What follows may report an error, which frees the one before. */
 	free_if(PG(last_error_message), true);
+	PG(last_error_message) = NULL;
 	free_if(PG(last_error_file), true);
+	PG(last_error_file) = NULL;
 	if (BG(putenv_ht).nTableMask != HT_MIN_MASK) {
 		zend_hash_destroy(&BG(putenv_ht));
 	}
