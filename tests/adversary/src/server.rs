@@ -34,6 +34,8 @@ pub(crate) struct Server {
     /// Workers may be replaced.
     pub(crate) changing: Cell<bool>,
     deaths: RefCell<Vec<String>>,
+    /// How many deaths the log has that were told already.
+    told: Cell<usize>,
 }
 
 impl Server {
@@ -79,6 +81,7 @@ impl Server {
             workers: RefCell::new(workers),
             changing: Cell::new(false),
             deaths: RefCell::default(),
+            told: Cell::new(0),
         })
     }
 
@@ -134,7 +137,15 @@ impl Server {
 
     /// Processes that have ended since the last call, and should not have.
     pub(crate) fn deaths(&self) -> Vec<String> {
-        self.deaths.take()
+        let mut deaths = self.deaths.take();
+        // During reloads processes end all the time: of those that should not, the master says so.
+        let log = self.surus.borrow().log();
+        let said: Vec<&str> = log.lines().filter(|line| is_death(line)).collect();
+        let new = &said[self.told.replace(said.len()).min(said.len())..];
+        let is_known = |line: &str| deaths.iter().any(|text| text.contains(line));
+        let unknown: Vec<_> = new.iter().filter(|line| !is_known(line)).collect();
+        deaths.extend(unknown.into_iter().map(|line| (*line).to_owned()));
+        deaths
     }
 
     pub(crate) fn signal(&self, signal: Signal) {
@@ -188,4 +199,30 @@ fn children(master: i32) -> BTreeSet<i32> {
     list.split_whitespace()
         .filter_map(|pid| pid.parse().ok())
         .collect()
+}
+
+/// A line of the log about a process that was killed, or has ended although it should not have.
+fn is_death(line: &str) -> bool {
+    const WORDS: [&str; 3] = [" was killed by SIG", " exited with ", " panicked at "];
+    !line.contains(" php: ") && WORDS.iter().any(|words| line.contains(words))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_death;
+
+    #[test]
+    fn the_log_tells_of_deaths() {
+        let master = "2026-11-25T10:00:00Z ERROR surus_master: worker 2 was killed by SIGSEGV; starting another";
+        assert!(is_death(master));
+        assert!(is_death(
+            "thread 'main' panicked at crates/surus/src/main.rs:1:1:"
+        ));
+        assert!(!is_death(
+            "2026-11-25T10:00:00Z ERROR php: my child was killed by SIGKILL"
+        ));
+        assert!(!is_death(
+            "2026-11-25T10:00:00Z  INFO surus_master: reloaded"
+        ));
+    }
 }
