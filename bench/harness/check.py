@@ -38,6 +38,10 @@ class Connection:
         """Write requests."""
         self._socket.sendall(data)
 
+    def wait(self, seconds: float) -> None:
+        """From here on, wait this long for each read and write."""
+        self._socket.settimeout(seconds)
+
     def close(self) -> None:
         """Leave."""
         self._socket.close()

@@ -7,14 +7,17 @@
 //! Usage: `surus-limit 127.0.0.1:8080`; prints `limit ready ADDRESS` once it listens.
 #![forbid(unsafe_code)]
 
+use std::convert::Infallible;
 use std::io::Write;
 use std::net::SocketAddr;
+use std::pin::Pin;
 use std::process::ExitCode;
 use std::sync::LazyLock;
+use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use http_body_util::{BodyExt, Full};
-use hyper::body::Incoming;
+use http_body_util::{BodyExt, Either, Full};
+use hyper::body::{Body, Frame, Incoming};
 use hyper::header::{HeaderValue, CONTENT_TYPE};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -77,7 +80,28 @@ async fn serve(address: SocketAddr) -> std::io::Result<()> {
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-async fn answer(request: Request<Incoming>) -> Result<Response<Full<Bytes>>, BoxError> {
+type Answer = Response<Either<Full<Bytes>, Pieces>>;
+
+/// A body of this many pieces of 1 KB, whose length is not announced.
+struct Pieces(u32);
+
+impl Body for Pieces {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        if self.0 == 0 {
+            return Poll::Ready(None);
+        }
+        self.0 -= 1;
+        Poll::Ready(Some(Ok(Frame::data(FILE.slice(..1024)))))
+    }
+}
+
+async fn answer(request: Request<Incoming>) -> Result<Answer, BoxError> {
     if request.method() == Method::POST {
         let length = match request.uri().path() {
             "/keep" => keep(request.into_body()).await?,
@@ -94,6 +118,7 @@ async fn answer(request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Box
         "/ok.php" => response("text/html; charset=UTF-8", Bytes::from_static(b"ok")),
         "/small.txt" => response("text/plain", FILE.slice(..1024)),
         "/large.txt" => response("text/plain", FILE.clone()),
+        "/stream" => body("text/plain", Either::Right(Pieces(64))),
         _ => match path.strip_prefix("/users/") {
             Some(id) if !id.is_empty() && !id.contains('/') => json(&User { id }),
             _ => {
@@ -128,13 +153,17 @@ async fn keep(mut body: Incoming) -> Result<usize, BoxError> {
     Ok(length)
 }
 
-fn json<T: Serialize>(value: &T) -> Response<Full<Bytes>> {
+fn json<T: Serialize>(value: &T) -> Answer {
     let body = serde_json::to_vec(value).expect("plain structs of strings always encode");
     response("application/json", body.into())
 }
 
-fn response(content_type: &'static str, body: Bytes) -> Response<Full<Bytes>> {
-    let mut response = Response::new(Full::new(body));
+fn response(content_type: &'static str, bytes: Bytes) -> Answer {
+    body(content_type, Either::Left(Full::new(bytes)))
+}
+
+fn body(content_type: &'static str, body: Either<Full<Bytes>, Pieces>) -> Answer {
+    let mut response = Response::new(body);
     response
         .headers_mut()
         .insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
