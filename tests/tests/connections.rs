@@ -8,6 +8,8 @@ mod closed;
 mod cut;
 #[path = "connections/errno.rs"]
 mod errno;
+#[path = "connections/freed.rs"]
+mod freed;
 #[path = "connections/guarded.rs"]
 mod guarded;
 #[path = "connections/half.rs"]
