@@ -1,6 +1,9 @@
 //! Tasks: pieces of one request's work that wait at the same time (`Surus\all()` and its like), in each mode.
 #![forbid(unsafe_code)]
 
+#[path = "tasks/deferred.rs"]
+mod deferred;
+
 use std::fs;
 use std::thread;
 use std::time::Duration;

@@ -2,7 +2,7 @@
 
 /**
  * What Surus adds to PHP natively; csrc/ implements it: http/request_class.c, http/response_class.c, app/functions.c,
- * app/internal_functions.c, app/in_process.c, app/jobs.c, app/loop.c, connections/in_use.c. Editors and analysers read this file; PHP does not.
+ * app/deferred.c, app/internal_functions.c, app/in_process.c, app/jobs.c, app/loop.c, connections/in_use.c. Editors and analysers read this file; PHP does not.
  */
 
 namespace Surus {
@@ -130,6 +130,18 @@ namespace Surus {
      * @param float $seconds from 0 on
      */
     function delay(float $seconds): void
+    {
+    }
+
+    /**
+     * Runs the callable after the response has been sent: its client waits for nothing of it, and its session is written. It
+     * has what the request has, tasks included; what it prints is dropped. Several run one after another, in this order; what
+     * they defer is behind them. They run after exit() too, and after a client that has left; not after a fatal error.
+     * An exception is logged. `defer_timeout` bounds them.
+     *
+     * @throws \Error where no request is served, and after its end
+     */
+    function defer(callable $job): void
     {
     }
 
@@ -407,6 +419,11 @@ namespace Surus\Internal {
 
     /** @internal The running task; null in the request's own code. */
     function job_task(): ?\Surus\Task
+    {
+    }
+
+    /** @internal See Surus\defer(). */
+    function job_defer(\Closure $job): void
     {
     }
 

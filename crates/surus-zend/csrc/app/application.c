@@ -1,5 +1,6 @@
 /* Coroutine applications: how one request is answered; app/boot.c boots them. */
 #include "app/application.h"
+#include "app/deferred.h"
 #include "app/jobs.h"
 #include "connections/cleaning.h"
 #include "connections/handle_request_end.h"
@@ -334,6 +335,12 @@ surus_outcome surus_run_call(surus_task *task)
 	}
 	surus_report_exception();
 	surus_output_end(task);
+	if (task->deferred && (!whole || CG(unclean_shutdown))) {
+		surus_deferred_drop(task);
+	} else if (task->deferred) {
+		surus_deferred_run(task);
+		surus_output_end(task);
+	}
 	if (Z_TYPE(request) != IS_UNDEF) {
 		surus_request_detach(&request);
 		zval_ptr_dtor(&request);

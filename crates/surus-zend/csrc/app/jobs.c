@@ -193,20 +193,26 @@ static void refuse(const char *message)
 	move_to_caller(EG(exception));
 }
 
-/* The running task, if it belongs to a request whose code has not ended; else throws. */
-static surus_task *running(void)
+surus_task *surus_serving(const char *what_is, const char *what_not)
 {
 	surus_task *task = surus_running, *request = surus_request_of(task);
 	bool serves = request && request->exchange && (request->work == SURUS_RUN_CLASSIC || request->work == SURUS_RUN_CALL);
 	if (!serves) {
-		refuse("Tasks are for code that serves a request: not for the boot of an application, or scripts");
+		zend_throw_error(NULL, "%s for code that serves a request: not for the boot of an application, or scripts", what_is);
+		move_to_caller(EG(exception));
 		return NULL;
 	}
 	if (request->body_over || (EG(flags) & EG_FLAGS_IN_SHUTDOWN)) {
-		refuse("The request has ended: shutdown functions and destructors after it have no tasks");
+		zend_throw_error(NULL, "The request has ended: shutdown functions and destructors after it %s", what_not);
+		move_to_caller(EG(exception));
 		return NULL;
 	}
 	return task;
+}
+
+static surus_task *running(void)
+{
+	return surus_serving("Tasks are", "have no tasks");
 }
 
 /* Surus\Internal\job_start(Surus\Task $task): int */
@@ -322,7 +328,7 @@ static ZEND_FUNCTION(job_task)
 }
 
 /* The functions of namespace Surus are static methods of a class in PHP. */
-static ZEND_FUNCTION(surus_tasks)
+ZEND_FUNCTION(surus_tasks)
 {
 	static const char class_name[] = "Surus\\Internal\\Tasks";
 	zend_string *own = EX(func)->common.function_name;

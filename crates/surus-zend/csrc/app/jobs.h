@@ -5,7 +5,12 @@
 #include "base.h"
 
 extern const zend_function_entry surus_job_functions[];
+/* A function of namespace Surus that is a static method of Surus\Internal\Tasks. */
+ZEND_FUNCTION(surus_tasks);
 
+/* The running task, if it belongs to a request whose code has not ended; else throws an error, which says "Tasks are" only
+ * for that code, or what shutdown functions "have no tasks". */
+surus_task *surus_serving(const char *what_is, const char *what_not);
 /* What a job's task does. */
 surus_outcome surus_run_job(surus_task *job);
 /* Before and after it runs, in its isolate. */

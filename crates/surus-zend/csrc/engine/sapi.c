@@ -1,6 +1,7 @@
 /* The server API module: how PHP's output, headers, request data and log reach Rust. */
 #include "engine/sapi.h"
 #include "app/application.h"
+#include "app/deferred.h"
 #include "app/functions.h"
 #include "app/in_process.h"
 #include "app/internal_functions.h"
@@ -79,7 +80,8 @@ static PHP_MINIT_FUNCTION(surus)
 	if (zend_register_functions(NULL, surus_loop_functions, NULL, type) != SUCCESS) {
 		return FAILURE;
 	}
-	if (zend_register_functions(NULL, surus_job_functions, NULL, type) != SUCCESS) {
+	if (zend_register_functions(NULL, surus_job_functions, NULL, type) != SUCCESS
+		|| zend_register_functions(NULL, surus_deferred_functions, NULL, type) != SUCCESS) {
 		return FAILURE;
 	}
 	const zend_function_entry *frankenphp = surus_frankenphp_functions();

@@ -108,6 +108,8 @@ struct surus_task {
 	bool had_jobs;                   /* whether there was one, */
 	bool cut;                        /* whether one was cancelled, */
 	surus_doom doom;                 /* and whether one of them ends it */
+	HashTable *deferred;             /* app/deferred.c: of a request, what runs after its response; NULL: nothing, */
+	bool defers;                     /* and whether that runs now */
 	struct surus_use *uses;          /* connections/handles.c */
 	char **uploads; /* http/form_files.c: names of the files that PHP has made for it, until its end */
 	uint32_t upload_count;

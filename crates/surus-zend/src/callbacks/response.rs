@@ -106,6 +106,16 @@ unsafe extern "C" fn surus_rs_finish(raw: *mut c_void) {
 }
 
 #[no_mangle]
+unsafe extern "C" fn surus_rs_defer(raw: *mut c_void) {
+    // SAFETY: as above.
+    let exchange = unsafe { exchange(raw) };
+    exchange.finish();
+    exchange.times.begin_deferred();
+    // The event loop sends while PHP is parked: let it have a turn.
+    let _ = park_on(yield_now());
+}
+
+#[no_mangle]
 unsafe extern "C" fn surus_rs_exception(
     raw: *mut c_void,
     status: c_int,

@@ -113,6 +113,8 @@ pub struct AppLimits {
     pub stream_timeout: Option<Duration>,
     /// The longest time without output of an event stream; then its client is sent a comment.
     pub heartbeat: Option<Duration>,
+    /// From the end of the response to the end of what the request has deferred; then that is cancelled.
+    pub defer_timeout: Option<Duration>,
     /// Cancel a request as soon as its client disconnects. Otherwise it continues until it sends output, which is PHP's own
     /// behaviour.
     pub cancel_on_disconnect: bool,
@@ -149,6 +151,7 @@ impl Default for AppLimits {
             request_timeout: Some(Duration::from_secs(30)),
             stream_timeout: Some(Duration::from_secs(60)),
             heartbeat: Some(Duration::from_secs(15)),
+            defer_timeout: Some(Duration::from_secs(30)),
             cancel_on_disconnect: true,
             boot_timeout: None,
             slow_log: None,

@@ -1,4 +1,4 @@
-//! The times of one exchange: its start, the limit of its route, and the output of a response that is streamed.
+//! The times of one exchange: its start, the limit of its route, the output of a response that is streamed, and what follows it.
 //!
 //! Kept on a coarse clock, which ticks every few milliseconds and costs next to nothing to read.
 
@@ -31,6 +31,8 @@ pub(crate) struct Times {
     stream: Cell<Stream>,
     /// Of a stream; zero if nothing was sent.
     last_output: Cell<Duration>,
+    /// When the response was complete and what was deferred began; zero before.
+    deferred: Cell<Duration>,
     /// The output so far ends with a whole event.
     between_events: Cell<bool>,
 }
@@ -43,12 +45,14 @@ impl Times {
             limit,
             stream,
             last_output,
+            deferred,
             between_events,
         } = self;
         started.set(coarse_now());
         limit.set(TimeLimit::Configured);
         stream.set(Stream::Bounded);
         last_output.set(Duration::ZERO);
+        deferred.set(Duration::ZERO);
         between_events.set(true);
     }
 
@@ -67,6 +71,17 @@ impl Times {
     /// When the request came, or up to one tick of the coarse clock later: a deadline is never early.
     pub(crate) fn started(&self) -> Instant {
         instant(self.started.get())
+    }
+
+    /// What the request does after its response begins.
+    pub(crate) fn begin_deferred(&self) {
+        self.deferred.set(coarse_now());
+    }
+
+    /// When that has begun; `None` before.
+    pub(crate) fn deferred_since(&self) -> Option<Instant> {
+        let at = self.deferred.get();
+        (!at.is_zero()).then(|| instant(at))
     }
 
     pub(super) fn set_stream(&self, stream: Stream) {

@@ -6,7 +6,8 @@
 //! given up together with its isolate.
 //!
 //! A response that is streamed ([`Stream`]) has no time limit as a whole, but one for its silence. A slow client's time is
-//! bounded by the edge. What runs after a stream has the request's time limit again.
+//! bounded by the edge. What runs after a stream has the request's time limit again, but for what was deferred
+//! (`csrc/app/deferred.c`): that has a time limit of its own, and no client.
 
 use std::{
     future::{poll_fn, Future},
@@ -36,9 +37,12 @@ pub(crate) struct Watch<'a> {
     deadline: Option<Instant>,
     stream_timeout: Option<Duration>,
     heartbeat: Option<Duration>,
+    defer_timeout: Option<Duration>,
     /// The deadline has passed, and is checked again at this time.
     look_again: Option<Instant>,
     timed_out: bool,
+    /// So has that of what was deferred.
+    deferred_timed_out: bool,
     slow: Option<Instant>,
     /// When a cancelled request must have ended.
     grace: Option<Instant>,
@@ -85,8 +89,10 @@ impl<'a> Watch<'a> {
             deadline: timeout.and_then(|t| started.checked_add(t)),
             stream_timeout: limits.stream_timeout,
             heartbeat: limits.heartbeat,
+            defer_timeout: limits.defer_timeout,
             look_again: None,
             timed_out: false,
+            deferred_timed_out: false,
             slow: limits.slow_log.map(|t| started + t),
             grace: None,
             asked_twice: false,
@@ -128,7 +134,7 @@ impl<'a> Watch<'a> {
     }
 
     fn next(&self) -> Option<Instant> {
-        [self.deadline(), self.beat_at(), self.slow, self.grace]
+        [self.deadline(), self.beat_at(), self.slow_at(), self.grace]
             .into_iter()
             .flatten()
             .min()
@@ -136,6 +142,10 @@ impl<'a> Watch<'a> {
 
     /// When the request must end, as things are.
     fn deadline(&self) -> Option<Instant> {
+        if let Some(since) = self.exchange.times.deferred_since() {
+            let limit = self.defer_timeout.filter(|_| !self.deferred_timed_out);
+            return limit.and_then(|limit| since.checked_add(limit));
+        }
         if self.timed_out || self.look_again.is_some() {
             return self.look_again;
         }
@@ -197,8 +207,14 @@ impl<'a> Watch<'a> {
         self.exchange.take_interruption() || client || deadline || grace
     }
 
+    /// When it is slow, unless its client has its response.
+    fn slow_at(&self) -> Option<Instant> {
+        let is_answered = self.exchange.times.deferred_since().is_some();
+        self.slow.filter(|_| !is_answered)
+    }
+
     fn check_slow(&mut self, task: &Task, now: Instant) {
-        if self.slow.is_some_and(|at| at <= now) {
+        if self.slow_at().is_some_and(|at| at <= now) {
             self.slow = None;
             if self.exchange.stream() != Stream::Bounded {
                 return;
@@ -210,7 +226,7 @@ impl<'a> Watch<'a> {
 
     /// At the end of a request: logs one that was slow in a call that could not park, which no check has seen.
     pub(crate) fn check_end(&self) {
-        if self.slow.is_some_and(|at| at <= Instant::now()) {
+        if self.slow_at().is_some_and(|at| at <= Instant::now()) {
             note_slow(self.exchange);
         }
     }
@@ -220,6 +236,9 @@ impl<'a> Watch<'a> {
             return false;
         }
         self.client = false;
+        if self.exchange.times.deferred_since().is_some() {
+            return false;
+        }
         self.grace.get_or_insert(now + UNWIND_TIME);
         if !task.is_ending() {
             task.cancel(ffi::CANCEL_CLIENT);
@@ -230,6 +249,10 @@ impl<'a> Watch<'a> {
     fn check_deadline(&mut self, task: &Task, now: Instant) -> bool {
         if self.deadline().is_none_or(|at| at > now) {
             return false;
+        }
+        if self.exchange.times.deferred_since().is_some() {
+            self.end_deferred(task, now);
+            return true;
         }
         if task.is_ending() {
             self.look_again = Some(now + LOOK_AGAIN);
@@ -252,6 +275,14 @@ impl<'a> Watch<'a> {
         task.cancel(ffi::CANCEL_TIMEOUT);
         self.exchange.answer_instead(|| plain_answer(504));
         true
+    }
+
+    fn end_deferred(&mut self, task: &Task, now: Instant) {
+        self.deferred_timed_out = true;
+        self.grace = Some(now + UNWIND_TIME);
+        let (request, timeout) = (&self.exchange.request, self.defer_timeout);
+        tracing::warn!(method = %request.method, uri = %request.uri, ?timeout, "what a request has deferred timed out");
+        task.cancel(ffi::CANCEL_TIMEOUT);
     }
 
     fn check_grace(&mut self, task: &Task, now: Instant) -> bool {

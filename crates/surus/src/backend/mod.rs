@@ -66,6 +66,7 @@ pub(crate) fn limits(app: &App) -> AppLimits {
         request_timeout: app.request_timeout,
         stream_timeout: app.stream_timeout,
         heartbeat: app.heartbeat,
+        defer_timeout: app.defer_timeout,
         cancel_on_disconnect: app.cancel_on_disconnect,
         boot_timeout: Some(app.boot_timeout),
         slow_log: app.slow_log,

@@ -96,6 +96,7 @@ pub(crate) struct App {
     pub(crate) request_timeout: Option<Duration>,
     pub(crate) stream_timeout: Option<Duration>,
     pub(crate) heartbeat: Option<Duration>,
+    pub(crate) defer_timeout: Option<Duration>,
     pub(crate) cancel_on_disconnect: bool,
     /// From `[server]`: how long a new version may take to boot.
     pub(crate) boot_timeout: Duration,
@@ -285,6 +286,7 @@ fn finish(
     let request_timeout = fill(&mut app.request_timeout, Span(Duration::from_secs(30))).limit();
     let stream_timeout = fill(&mut app.stream_timeout, Span(Duration::from_secs(60))).limit();
     let heartbeat = fill(&mut app.heartbeat, Span(Duration::from_secs(15))).limit();
+    let defer_timeout = fill(&mut app.defer_timeout, Span(Duration::from_secs(30))).limit();
     let cancel_on_disconnect = fill(&mut app.cancel_on_disconnect, is_coroutine);
     let slow_log = fill(&mut app.slow_log, Span(Duration::ZERO)).limit();
     let five = Span(Duration::from_millis(5));
@@ -330,6 +332,7 @@ fn finish(
             request_timeout,
             stream_timeout,
             heartbeat,
+            defer_timeout,
             cancel_on_disconnect,
             boot_timeout,
             slow_log,

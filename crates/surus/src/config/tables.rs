@@ -151,6 +151,8 @@ table! {
         /// Time that an event stream (`text/event-stream`) may be silent; then its client is sent a comment, which tells
         /// whether it is still there. Such a stream has no time limit. With 0 it has `stream_timeout`, and no comments.
         heartbeat: Span,
+        /// Time for what a request has given to `Surus\defer()`, from the end of its response. Then it is cancelled. 0 is no limit.
+        defer_timeout: Span,
         /// Cancel a request whose client has disconnected, also while it waits. `false` is as under php-fpm: it continues until
         /// it sends output.
         cancel_on_disconnect: bool,

@@ -154,6 +154,11 @@ final class Tasks
         } while ($left > 3600.0);
     }
 
+    public static function defer(callable $job): void
+    {
+        job_defer($job(...));
+    }
+
     private static function needSeconds(string $function, float $seconds): void
     {
         if (!($seconds >= 0 && $seconds < 1e9)) {
