@@ -306,6 +306,8 @@ bool surus_rs_add_trailer(void *exchange, surus_str name, surus_str value);
 void surus_rs_note_left_out(void *exchange, surus_str name, surus_str place);
 bool surus_rs_write(void *exchange, const char *data, size_t size);
 bool surus_rs_flush(void *exchange);
+/* The same for an item of a stream; those that follow each other at once are sent together, when the task waits. */
+bool surus_rs_flush_item(void *exchange);
 /* The handler's iterable is sent from now on: as long as it goes on, it is bounded by the time without output only. */
 void surus_rs_open_stream(void *exchange);
 /* fastcgi_finish_request: the response is complete, PHP goes on. */

@@ -51,6 +51,16 @@ $app->get('/items', fn () => Response::stream(items(12, 100_000)));
 $app->get('/silent', fn () => Response::stream((function () { yield 'begun;'; sleep(30); yield 'never'; })()));
 $app->get('/late', fn () => Response::stream(items(1, 3_000_000)));
 $app->get('/events', fn () => Response::events((function () { yield 'one'; usleep(1_500_000); yield 'two'; })()));
+$app->get('/quick', fn () => Response::stream((function () {
+    for ($i = 0; $i < 64; $i++) { yield str_repeat('x', 1024); }
+})()));
+$app->get('/waits', fn () => Response::stream((function () { yield 'a'; yield 'b'; sleep(20); yield 'c'; })()));
+$app->get('/computes', fn () => Response::stream((function () {
+    yield 'a';
+    yield 'b';
+    for ($end = hrtime(true) + 20_000_000_000; hrtime(true) < $end;) { }
+    yield 'c';
+})()));
 return $app;
 "#;
 
@@ -124,6 +134,40 @@ fn a_silent_stream_is_cut_off() {
     assert!(cut.is_err(), "{cut:?}");
     assert!(begin.elapsed() >= Duration::from_millis(400));
     expect_log(&server, "a silent stream timed out");
+}
+
+/// Items that follow each other at once are sent together; they do not wait for what comes later.
+#[test]
+fn items_of_a_stream_are_sent_together_and_at_once() {
+    let folder = TempDir::new("items");
+    let server = application("request_timeout = \"30s\"", &folder).start();
+    let get = |path: &str| {
+        let mut connection = Connection::open(server.address()).expect("a connection");
+        let request = format!("GET {path} HTTP/1.1\r\nHost: items\r\nConnection: close\r\n\r\n");
+        connection.write(request.as_bytes()).expect("a request");
+        connection
+    };
+    let bytes = get("/quick").rest().expect("a response");
+    let text = String::from_utf8_lossy(&bytes);
+    let (_, body) = text.split_once("\r\n\r\n").expect("a head");
+    let lines: Vec<&str> = body.split("\r\n").collect();
+    let (chunks, sent) = (lines.len() / 2 - 1, body.matches('x').count());
+    assert_eq!(sent, 64 * 1024);
+    assert!(chunks < 32, "{chunks} chunks");
+    for path in ["/waits", "/computes"] {
+        let (begun, mut connection) = (Instant::now(), get(path));
+        let mut text = String::new();
+        while !text.contains("\r\nb\r\n") {
+            let some = connection.some().expect("items");
+            assert!(!some.is_empty(), "{text}");
+            text += &String::from_utf8_lossy(&some);
+        }
+        assert!(
+            begun.elapsed() < Duration::from_secs(15),
+            "{path}: {:?}",
+            begun.elapsed()
+        );
+    }
 }
 
 /// Comments tell whether the client of an event stream is still there.

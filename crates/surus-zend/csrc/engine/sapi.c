@@ -129,16 +129,7 @@ static void sapi_flush_output(void *context)
 	if (!context || !task) {
 		return;
 	}
-	if (task->fiber && surus_output_is_base(task)) {
-		/* The lowest buffer of a fiber is made by Surus: flush it, too. */
-		php_output_flush();
-	}
-	if (!SG(headers_sent)) {
-		sapi_send_headers();
-	}
-	if (!surus_rs_flush(task->exchange)) {
-		surus_client_left(task);
-	}
+	surus_flush(task, surus_rs_flush);
 }
 
 /* `Status: 404 Not Found` is CGI's way to set the status. header('HTTP/1.1 …') has precedence, as under php-fpm. */

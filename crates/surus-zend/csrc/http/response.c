@@ -3,6 +3,7 @@
 #include "http/exceptions.h"
 #include "http/json.h"
 #include "http/response_class.h"
+#include "task/cancel.h"
 #include "task/running.h"
 #include "task/state.h"
 
@@ -396,17 +397,31 @@ static void send_response(surus_task *task, zval *response)
 	}
 }
 
+void surus_flush(surus_task *task, bool (*flush)(void *exchange))
+{
+	if (task->fiber && surus_output_is_base(task)) {
+		/* The lowest buffer of a fiber is made by Surus: flush it, too. */
+		php_output_flush();
+	}
+	if (!SG(headers_sent)) {
+		sapi_send_headers();
+	}
+	if (!flush(task->exchange)) {
+		surus_client_left(task);
+	}
+}
+
 static void send_item(surus_task *task, zval *item)
 {
 	zend_string *text = zval_get_string(item);
 	if (!EG(exception)) {
 		if (SG(request_info).no_headers) {
 			surus_rs_write(task->exchange, ZSTR_VAL(text), ZSTR_LEN(text));
-			surus_rs_flush(task->exchange);
+			surus_rs_flush_item(task->exchange);
 		} else {
 			php_output_write(ZSTR_VAL(text), ZSTR_LEN(text));
 			php_output_flush();
-			sapi_flush();
+			surus_flush(task, surus_rs_flush_item);
 		}
 	}
 	zend_string_release(text);

@@ -12,6 +12,8 @@ void surus_output_begin(surus_task *task);
 void surus_output_end(surus_task *task);
 /* After a fatal error: repairs the stack of output handlers. */
 void surus_output_mend(surus_task *task);
+/* `flush` is surus_rs_flush() or surus_rs_flush_item(). */
+void surus_flush(surus_task *task, bool (*flush)(void *exchange));
 bool surus_output_is_base(const surus_task *task);
 
 #endif

@@ -94,6 +94,20 @@ unsafe extern "C" fn surus_rs_flush(raw: *mut c_void) -> bool {
 }
 
 #[no_mangle]
+unsafe extern "C" fn surus_rs_flush_item(raw: *mut c_void) -> bool {
+    // SAFETY: as above.
+    let exchange = unsafe { exchange(raw) };
+    if exchange.is_answered() {
+        return !exchange.has_client_left();
+    }
+    exchange.start_streaming();
+    if exchange.is_item_due() {
+        let _ = park_on(yield_now());
+    }
+    !exchange.has_client_left()
+}
+
+#[no_mangle]
 unsafe extern "C" fn surus_rs_open_stream(raw: *mut c_void) {
     // SAFETY: as above.
     unsafe { exchange(raw) }.open_stream();

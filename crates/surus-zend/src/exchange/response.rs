@@ -20,6 +20,9 @@ use crate::{
     exchange::fields,
 };
 
+/// Bytes of items of a stream that wait for each other.
+const TOGETHER: u64 = 64 * 1024;
+
 /// A response that exceeds this number of bytes before PHP has ended is streamed.
 const STREAM_ABOVE: usize = 256 * 1024;
 
@@ -186,6 +189,17 @@ impl Exchange {
     /// The iterable of a handler is sent from now on.
     pub(crate) fn open_stream(&self) {
         self.times.set_stream(Stream::Items);
+    }
+
+    /// Whether the last item of a stream must be sent now. Others are sent together with the next ones: when PHP waits, or
+    /// was pre-empted.
+    pub(crate) fn is_item_due(&self) -> bool {
+        let is_much = match &self.response.borrow().state {
+            State::Streaming(pipe) => pipe.backlog() >= TOGETHER,
+            _ => true,
+        };
+        // Both: the second one notes the time.
+        self.times.has_ticked() || is_much
     }
 
     /// How the response is streamed that is being sent.

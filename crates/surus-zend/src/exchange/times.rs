@@ -35,6 +35,8 @@ pub(crate) struct Times {
     deferred: Cell<Duration>,
     /// The output so far ends with a whole event.
     between_events: Cell<bool>,
+    /// When the last item of a stream was sent without waiting for the next.
+    sent: Cell<Duration>,
 }
 
 impl Times {
@@ -47,6 +49,7 @@ impl Times {
             last_output,
             deferred,
             between_events,
+            sent,
         } = self;
         started.set(coarse_now());
         limit.set(TimeLimit::Configured);
@@ -54,6 +57,7 @@ impl Times {
         last_output.set(Duration::ZERO);
         deferred.set(Duration::ZERO);
         between_events.set(true);
+        sent.set(Duration::ZERO);
     }
 
     pub(super) fn set_limit(&self, limit: TimeLimit) {
@@ -101,6 +105,12 @@ impl Times {
         if !bytes.is_empty() {
             self.between_events.set(bytes.ends_with(b"\n\n"));
         }
+    }
+
+    /// Whether the coarse clock has ticked since the last call that said so; true for the first one of a request.
+    pub(super) fn has_ticked(&self) -> bool {
+        let now = coarse_now();
+        self.sent.replace(now) != now
     }
 
     pub(super) fn is_between_events(&self) -> bool {
