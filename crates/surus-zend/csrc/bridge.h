@@ -314,6 +314,8 @@ void surus_rs_open_stream(void *exchange);
 void surus_rs_finish(void *exchange);
 /* As surus_rs_finish; lets the response leave, and begins the time of what was deferred. May park. */
 void surus_rs_defer(void *exchange);
+/* That has ended. */
+void surus_rs_deferred(void *exchange);
 
 /* An uncaught exception of a coroutine application; `trace` is empty outside of development. */
 void surus_rs_exception(void *exchange, int status, surus_str class_name, surus_str message, surus_str trace);

@@ -40,6 +40,7 @@ pub use engine::changes;
 pub use engine::isolate::{measure, Internals, IsolateLimits};
 pub use engine::php_classes::{php_sources, NATIVE_STUBS};
 pub use engine::process::{BootError, Engine, EngineConfig, StartError};
+pub use exchange::owed::owed;
 pub use exchange::request::{AppLimits, Interim, Request, RequestBody, Script};
 pub use ffi::Swaps;
 pub use serve::classic::{Classic, ClassicConfig};

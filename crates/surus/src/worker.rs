@@ -1,5 +1,6 @@
 //! A worker: one thread, one event loop, one application.
 
+use std::cell::Cell;
 use std::io;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -206,9 +207,12 @@ async fn serve_with<B: Php>(
             Rc::clone(&orders),
         ));
     }
+    let ended = Rc::new(Cell::new(None));
+    let ending = Rc::clone(&ended);
     // The master says when to accept: see `Order::Adopt`.
     let drained = surus_edge::serve(edge, Vec::new(), changes, async {
         terminate.recv().await;
+        ending.set(Some(Instant::now()));
         counted.leave();
         orders.close_spares();
     })
@@ -219,7 +223,7 @@ async fn serve_with<B: Php>(
             drained.aborted
         );
     }
-    finish(&*backend).await;
+    finish(&*backend, ended.get().map(|at| at + config.edge.drain)).await;
     following.abort();
     wearing.abort();
     Ok(())
@@ -228,11 +232,12 @@ async fn serve_with<B: Php>(
 /// Reason for a replacement: files of an abandoned isolate stay open until the process exits.
 pub(crate) const GIVEN_UP: &str = "an isolate of it was given up";
 
-/// After the drain: lets PHP finish requests whose clients have disconnected.
-async fn finish(backend: &impl Php) {
-    let begun = Instant::now();
+/// After the drain: lets PHP finish requests whose clients have disconnected; until `drained`, what no client waits for anyway.
+async fn finish(backend: &impl Php, drained: Option<Instant>) {
+    let soon = Instant::now() + PHP_GRACE;
     while backend.unfinished() > 0 {
-        if begun.elapsed() > PHP_GRACE {
+        let owed = drained.filter(|_| surus_zend::owed() > 0);
+        if Instant::now() > owed.map_or(soon, |drained| soon.max(drained)) {
             surus_log::say!("{} requests did not end in time", backend.unfinished());
             return;
         }

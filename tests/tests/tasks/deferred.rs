@@ -8,6 +8,7 @@ use std::time::Duration;
 use nix::sys::signal::Signal;
 use serde_json::{json, Value};
 use surus_tests::http::{encode, Connection, Request};
+use surus_tests::parallel::together;
 use surus_tests::surus::Surus;
 use surus_tests::temp::TempDir;
 use surus_tests::waiting::wait_for;
@@ -146,9 +147,11 @@ fn a_fatal_error_ends_what_is_deferred() {
     }
 }
 
+/// Longer than for a request whose client has left.
 #[test]
 fn a_reload_and_a_stop_wait_for_what_is_deferred() {
-    for mode in MODES {
+    together(MODES.len(), |number| {
+        let mode = MODES[number];
         let mut server = serve(mode, &[]);
         let reload = Notes::new(&server, "reload");
         get(&server, &reload.case("deferred_stays")).expect(200);
@@ -157,7 +160,7 @@ fn a_reload_and_a_stop_wait_for_what_is_deferred() {
         let stop = Notes::new(&server, "stop");
         get(&server, &stop.case("deferred_stays")).expect(200);
         server.process().signal(Signal::SIGTERM);
-        thread::sleep(Duration::from_millis(200));
+        thread::sleep(Duration::from_millis(3500));
         assert!(server.process().ended().is_none(), "{mode:?}");
         for notes in [reload, stop] {
             notes.go_on();
@@ -166,7 +169,7 @@ fn a_reload_and_a_stop_wait_for_what_is_deferred() {
         wait_for("the server does not end", || {
             server.process().ended().is_some()
         });
-    }
+    });
 }
 
 #[test]

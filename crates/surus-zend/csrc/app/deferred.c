@@ -152,6 +152,7 @@ void surus_deferred_run(surus_task *task)
 		end_exception(task);
 		write_session(&r);
 		begun = run_all(&r);
+		surus_rs_deferred(task->exchange);
 		task->defers = false;
 		task->body_over = true;
 	}

@@ -8,7 +8,11 @@ use std::{
 use tokio::task::yield_now;
 
 use super::exchange;
-use crate::{blocking::park_on, exchange::answers::answer_exception, ffi::Str};
+use crate::{
+    blocking::park_on,
+    exchange::{answers::answer_exception, owed::Owed},
+    ffi::Str,
+};
 
 #[no_mangle]
 unsafe extern "C" fn surus_rs_send_head(raw: *mut c_void, status: c_int) {
@@ -125,8 +129,15 @@ unsafe extern "C" fn surus_rs_defer(raw: *mut c_void) {
     let exchange = unsafe { exchange(raw) };
     exchange.finish();
     exchange.times.begin_deferred();
+    exchange.owed.set(Some(Owed::begin()));
     // The event loop sends while PHP is parked: let it have a turn.
     let _ = park_on(yield_now());
+}
+
+#[no_mangle]
+unsafe extern "C" fn surus_rs_deferred(raw: *mut c_void) {
+    // SAFETY: as above.
+    unsafe { exchange(raw) }.owed.take();
 }
 
 #[no_mangle]

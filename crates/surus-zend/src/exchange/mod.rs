@@ -12,6 +12,7 @@ mod collected;
 pub(crate) mod fields;
 pub(crate) mod inputs;
 pub(crate) mod jobs;
+pub(crate) mod owed;
 pub(crate) mod request;
 mod response;
 pub(crate) mod routing;
@@ -33,6 +34,7 @@ use crate::{
     exchange::{
         inputs::Inputs,
         jobs::Jobs,
+        owed::Owed,
         request::{Request, RequestBody, Script},
         server_variables::{CStrings, ServerVariables},
     },
@@ -64,6 +66,8 @@ pub(crate) struct Exchange {
     /// The inputs of its route; empty for most.
     pub(crate) inputs: OnceCell<Box<Inputs>>,
     pub(crate) times: Times,
+    /// While what it has deferred runs.
+    pub(crate) owed: Cell<Option<Owed>>,
     pub(crate) dev: bool,
     /// It has no client: what is printed is kept for the log.
     is_scripts: bool,
@@ -126,6 +130,7 @@ impl Exchange {
             routes,
             inputs,
             times: _,
+            owed,
             dev: _,
             is_scripts: _,
             strings,
@@ -152,6 +157,7 @@ impl Exchange {
         parameters.get_mut().clear();
         routes.get_mut().clear();
         inputs.take();
+        owed.take();
         strings.take();
         variables.take();
         *body.get_mut() = RequestBody::Empty;
@@ -272,6 +278,7 @@ impl Default for Exchange {
             routes: RefCell::default(),
             inputs: OnceCell::new(),
             times: Times::default(),
+            owed: Cell::default(),
             dev: false,
             is_scripts: false,
             strings: OnceCell::new(),
