@@ -4,6 +4,7 @@
 //! pipelined responses are sent together, and none waits for a request that is slow or incomplete. Large pieces are not
 //! copied: they are written from where they are, after the buffered bytes.
 
+use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, IoSlice};
 use std::task::{ready, Context, Poll};
@@ -20,15 +21,23 @@ const CAPACITY: usize = 64 * 1024;
 /// Pieces of at least this size are not copied.
 pub(crate) const LARGE: usize = 16 * 1024;
 
+/// Large pieces that are written together.
+const TOGETHER: usize = 8;
+
+/// A large piece, which is not copied, and the bytes after it.
+#[derive(Debug)]
+struct Tail {
+    large: Bytes,
+    behind: Vec<u8>,
+}
+
 #[derive(Debug, Default)]
 pub(crate) struct Output {
     waiting: Vec<u8>,
     /// Bytes of `waiting` that are already written.
     written: usize,
-    /// A large piece that follows, not copied.
-    large: Bytes,
-    /// The bytes after that.
-    behind: Vec<u8>,
+    /// What follows `waiting`.
+    tails: VecDeque<Tail>,
     /// Bytes that the socket has taken in total.
     sent: u64,
     /// The socket takes no more for now.
@@ -45,14 +54,14 @@ impl Output {
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.waiting.is_empty() && self.large.is_empty() && self.behind.is_empty()
+        self.waiting.is_empty() && self.tails.is_empty()
     }
 
     #[inline(always)]
     pub(crate) fn append<T>(&mut self, write: impl FnOnce(&mut Vec<u8>) -> T) -> T {
-        let last = match self.large.is_empty() {
-            true => &mut self.waiting,
-            false => &mut self.behind,
+        let last = match self.tails.back_mut() {
+            None => &mut self.waiting,
+            Some(tail) => &mut tail.behind,
         };
         if last.capacity() == 0 {
             *last = buffers::take_output();
@@ -64,10 +73,14 @@ impl Output {
         self.append(|waiting| waiting.extend_from_slice(bytes));
     }
 
-    /// Adds bytes. A large piece is not copied if none waits yet.
+    /// Adds bytes. A large piece is not copied, unless many wait.
     pub(crate) fn push_bytes(&mut self, bytes: Bytes) {
-        if bytes.len() >= LARGE && self.large.is_empty() {
-            self.large = bytes;
+        if bytes.len() >= LARGE && self.tails.len() < TOGETHER {
+            let behind = Vec::new();
+            self.tails.push_back(Tail {
+                large: bytes,
+                behind,
+            });
         } else {
             self.push(&bytes);
         }
@@ -82,10 +95,22 @@ impl Output {
     ) -> Poll<io::Result<()>> {
         // Nothing is added to output that the socket does not take: the next piece can wait where its memory is
         // counted.
-        if self.waiting.len() < CAPACITY && self.large.is_empty() && !self.blocked {
+        if self.has_room() && !self.blocked {
             return Poll::Ready(Ok(()));
         }
         self.poll_flush(socket, cx)
+    }
+
+    #[inline(always)]
+    fn has_room(&self) -> bool {
+        let mut length = self.waiting.len();
+        if !self.tails.is_empty() {
+            let tails = self.tails.iter();
+            length += tails
+                .map(|tail| tail.large.len() + tail.behind.len())
+                .sum::<usize>();
+        }
+        length < CAPACITY && self.tails.len() < TOGETHER
     }
 
     pub(crate) fn poll_write(
@@ -148,30 +173,47 @@ impl Output {
 
     fn try_waiting(&self, socket: &dyn Transport) -> io::Result<usize> {
         let waiting = &self.waiting[self.written..];
-        if self.large.is_empty() {
+        if self.tails.is_empty() {
             return socket.try_write(&[IoSlice::new(waiting)]);
         }
-        let all = [waiting, &self.large, &self.behind].map(IoSlice::new);
-        socket.try_write(&all)
+        let mut all = [IoSlice::new(&[]); 1 + 2 * TOGETHER];
+        all[0] = IoSlice::new(waiting);
+        for (pair, tail) in all[1..].chunks_exact_mut(2).zip(&self.tails) {
+            pair[0] = IoSlice::new(&tail.large);
+            pair[1] = IoSlice::new(&tail.behind);
+        }
+        socket.try_write(&all[..=2 * self.tails.len()])
     }
 
     /// Removes `count` bytes that the socket has taken.
     fn advance(&mut self, count: usize) {
         let short = count.min(self.waiting.len() - self.written);
-        let large = (count - short).min(self.large.len());
+        let mut left = count - short;
         self.written += short;
-        self.large.advance(large);
-        if self.written < self.waiting.len() || !self.large.is_empty() {
-            return;
-        }
         // Empty output holds no buffer, and a large piece is freed as soon as it is written.
-        self.large = Bytes::new();
-        let behind = std::mem::take(&mut self.behind);
-        buffers::give_output(std::mem::replace(&mut self.waiting, behind));
-        self.written = count - short - large;
-        if self.written == self.waiting.len() {
+        while self.written == self.waiting.len() {
             self.written = 0;
-            buffers::give_output(std::mem::take(&mut self.waiting));
+            let Some(tail) = self.tails.front_mut() else {
+                buffers::give_output(std::mem::take(&mut self.waiting));
+                self.tails = VecDeque::new();
+                return;
+            };
+            let large = left.min(tail.large.len());
+            left -= large;
+            tail.large.advance(large);
+            let behind = if tail.large.is_empty() {
+                self.tails.pop_front().map(|tail| tail.behind)
+            } else {
+                None
+            };
+            let is_over = behind.is_none();
+            let before = std::mem::replace(&mut self.waiting, behind.unwrap_or_default());
+            buffers::give_output(before);
+            if is_over {
+                return;
+            }
+            self.written = left.min(self.waiting.len());
+            left -= self.written;
         }
     }
 
@@ -219,4 +261,58 @@ pub(crate) fn write_header(output: &mut Vec<u8>, name: &HeaderName, value: &Head
     output.extend_from_slice(b": ");
     output.extend_from_slice(value.as_bytes());
     output.extend_from_slice(b"\r\n");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn left(output: &Output) -> Vec<u8> {
+        let mut bytes = output.waiting[output.written..].to_vec();
+        for tail in &output.tails {
+            bytes.extend_from_slice(&tail.large);
+            bytes.extend_from_slice(&tail.behind);
+        }
+        bytes
+    }
+
+    #[test]
+    fn whatever_the_socket_takes_the_rest_is_left() {
+        for step in [
+            1,
+            3,
+            700,
+            LARGE - 1,
+            LARGE,
+            LARGE + 5,
+            3 * LARGE,
+            usize::MAX,
+        ] {
+            let (mut output, mut all) = (Output::default(), Vec::new());
+            for number in 0..2 * TOGETHER as u8 {
+                let large = vec![number; LARGE + usize::from(number)];
+                let behind: &[u8] = if number % 3 == 0 { b"" } else { b"\r\nbehind" };
+                output.push_bytes(Bytes::from(large.clone()));
+                output.push(behind);
+                all.extend_from_slice(&large);
+                all.extend_from_slice(behind);
+            }
+            assert!(!output.has_room());
+            assert_eq!(output.tails.len(), TOGETHER);
+            let mut done = 0;
+            while !output.is_empty() {
+                assert!(left(&output) == all[done..], "{done} of {}", all.len());
+                let count = step.min(all.len() - done);
+                output.advance(count);
+                done += count;
+                // What is added later comes last.
+                if done < LARGE && step < LARGE {
+                    output.push(b"late");
+                    all.extend_from_slice(b"late");
+                }
+            }
+            assert_eq!(done, all.len());
+            assert_eq!(output.tails.capacity() + output.waiting.capacity(), 0);
+        }
+    }
 }
