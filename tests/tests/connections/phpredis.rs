@@ -114,25 +114,27 @@ fn an_answer_is_not_waited_for_on_another_connection() {
 /// Where nobody is there any more it would return NULL, and throw nothing.
 #[test]
 fn an_answer_that_cannot_come_is_an_exception() {
+    const PARTS: [&str; 6] = ["", "$", "$4\r\n", "$4\r\nwo", "*2\r\n", "*2\r\n$1\r\na\r\n"];
     for mode in Mode::ALL {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-        let port = listener.local_addr().expect("its address").port();
-        thread::spawn(move || {
-            let (mut stream, _) = listener.accept().expect("a connection");
-            drop(listener);
-            let _ = stream.read(&mut [0; 1024]);
-        });
-        let code = format!(
-            "$redis = new Redis(); $redis->connect('127.0.0.1', {port});
-            try {{ $said = var_export($redis->eval('return 1'), true); }}
-            catch (RedisException $e) {{ $said = $e->getMessage(); }}"
-        );
-        assert_eq!(
-            said(mode, &code),
-            "socket error on read socket",
-            "{}",
-            mode.name()
-        );
+        let mut code = String::from("$said = '';");
+        for part in PARTS {
+            let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+            let port = listener.local_addr().expect("its address").port();
+            thread::spawn(move || {
+                let (mut stream, _) = listener.accept().expect("a connection");
+                drop(listener);
+                let _ = stream.read(&mut [0; 1024]);
+                let _ = stream.write_all(part.as_bytes());
+                // What is sent and the end come one after the other.
+                thread::sleep(Duration::from_millis(50));
+            });
+            code += &format!(
+                "$redis = new Redis(); $redis->connect('127.0.0.1', {port});
+                try {{ $said .= var_export($redis->eval('return 1'), true); }}
+                catch (RedisException) {{ $said .= '!'; }}"
+            );
+        }
+        assert_eq!(said(mode, &code), "!!!!!!", "{}", mode.name());
     }
 }
 

@@ -2,14 +2,14 @@
  *
  * 1. Before it reads, it checks whether its connection has ended. If so, it connects again (redis_check_eof()) and waits
  *    there for the answer to a command that it has sent on the old connection: for ever, or for default_socket_timeout. If
- *    it cannot connect, it returns NULL and throws nothing. So a connection on which it has just sent a command has not
- *    ended for it: it reads the end, and throws. And it does not wait where nothing was sent, or nothing but AUTH and
+ *    it cannot connect, it returns NULL and throws nothing. So a connection on which it is owed a reply, or the rest of
+ *    one, has not ended for it: it reads the end, and throws. And it does not wait where nothing was sent, or nothing but AUTH and
  *    SELECT, which it sends itself after it has connected again, and both are answered.
  * 2. It removes two bytes as the end of each line, even if the line ended with the connection: it reads `:123` as 1, and a
  *    single byte as a length of 2^64 - 1, at which PHP aborts the process. Such a line is dropped; it throws, as if
  *    nothing had come. Other callers may read a last line without an end.
- * 3. Of a status or an error it reads the first byte, then the line. If the connection ends between them, it throws,
- *    but also uses a result that it has not set (variant_reply_generic() and redis_read_multibulk_recursive() ignore what
+ * 3. Of a reply it reads the first byte, then the line. If the connection ends between them, it returns NULL and throws
+ *    nothing. Of a status or an error it throws, but also uses a result that it has not set (variant_reply_generic() and redis_read_multibulk_recursive() ignore what
  *    redis_read_variant_line() returns): whatever value the stack has from a call before, often one that is freed
  *    already, would be freed once more. So the first byte comes only when the whole line is there; else the connection
  *    ends before it. */
@@ -114,12 +114,37 @@ static bool waits_in_vain(const php_stream *stream)
 	return is_fresh(stream) || (talk && talk->introductions && talk->answers >= talk->introductions);
 }
 
-static void has_read(const php_stream *stream)
+static bool is_owed(const surus_redis_talk *talk)
 {
-	surus_redis_talk *talk = talk_on(stream);
+	return talk->owed > 0 || talk->type || talk->body;
+}
+
+/* The connection has ended, and it knows. */
+static void note_end(surus_redis_talk *talk)
+{
 	if (talk) {
-		talk->asked = false;
+		talk->owed = 0;
+		talk->type = 0;
+		talk->body = false;
 	}
+}
+
+/* More parts than any reply has that is worth waiting for. */
+#define MANY (1L << 30)
+
+/* The line of a reply, or of a part of one: of an array its parts follow, of a string its bytes. See Redis' serialization
+ * protocol, version 2. */
+static void note_line(surus_redis_talk *talk, const char *line)
+{
+	char type = talk->type ? talk->type : *line;
+	long value = type == '*' || type == '$' ? strtol(line + !talk->type, NULL, 10) : 0;
+	talk->type = 0;
+	talk->owed -= talk->owed > 0;
+	if (type == '*' && value > 0 && value < MANY) {
+		talk->owed += value;
+	}
+	talk->body = type == '$' && value >= 0;
+	talk->answers++;
 }
 
 /* ---- in place of PHP's functions ---- */
@@ -146,7 +171,7 @@ PHPAPI ssize_t _php_stream_write(php_stream *stream, const char *bytes, size_t c
 			*talk = (surus_redis_talk){.stream = stream};
 		}
 		talk->introductions += goes_on || (introduces && fresh);
-		talk->asked = written == (ssize_t)count;
+		talk->owed = written == (ssize_t)count;
 	}
 	return written;
 }
@@ -157,7 +182,7 @@ PHPAPI bool _php_stream_eof(php_stream *stream)
 	bool is_over = next(stream);
 	if (is_over && IS_PHPREDIS()) {
 		const surus_redis_talk *talk = talk_on(stream);
-		return !talk || !talk->asked;
+		return !talk || !is_owed(talk);
 	}
 	return is_over;
 }
@@ -187,11 +212,16 @@ PHPAPI int _php_stream_getc(php_stream *stream)
 	}
 	bool vain = waits_in_vain(stream);
 	int first = vain ? EOF : next(stream);
-	if (vain || ((first == '+' || first == '-') && strstr(stream->ops->label, "_socket") && !has_line(stream))) {
+	if (vain || (first != EOF && strstr(stream->ops->label, "_socket") && !has_line(stream))) {
 		surus_redis_break_off(stream);
 		first = EOF;
 	}
-	has_read(stream);
+	surus_redis_talk *talk = talk_on(stream);
+	if (first == EOF) {
+		note_end(talk);
+	} else if (talk) {
+		talk->type = (char)first;
+	}
 	return first;
 }
 
@@ -203,21 +233,23 @@ PHPAPI char *_php_stream_get_line(php_stream *stream, char *buffer, size_t room,
 	}
 	if (waits_in_vain(stream)) {
 		surus_redis_break_off(stream);
+		note_end(talk_on(stream));
 		return NULL;
 	}
 	size_t count = 0;
 	char *line = next(stream, buffer, room, &count);
 	bool is_whole = line && count && line[count - 1] == '\n';
-	has_read(stream);
+	surus_redis_talk *talk = talk_on(stream);
+	if (talk && is_whole) {
+		note_line(talk, line);
+	} else {
+		note_end(talk);
+	}
 	if (line && !is_whole && stream->eof) {
 		if (!buffer) {
 			efree(line);
 		}
 		return NULL;
-	}
-	surus_redis_talk *talk = talk_on(stream);
-	if (talk) {
-		talk->answers += is_whole;
 	}
 	if (line && length) {
 		*length = count;
@@ -228,9 +260,19 @@ PHPAPI char *_php_stream_get_line(php_stream *stream, char *buffer, size_t room,
 PHPAPI ssize_t _php_stream_read(php_stream *stream, char *buffer, size_t count)
 {
 	NEXT(ssize_t, "_php_stream_read", php_stream *, char *, size_t)
-	if (IS_PHPREDIS() && waits_in_vain(stream)) {
-		surus_redis_break_off(stream);
-		return 0;
+	if (!IS_PHPREDIS()) {
+		return next(stream, buffer, count);
 	}
-	return next(stream, buffer, count);
+	bool vain = waits_in_vain(stream);
+	if (vain) {
+		surus_redis_break_off(stream);
+	}
+	ssize_t got = vain ? 0 : next(stream, buffer, count);
+	surus_redis_talk *talk = talk_on(stream);
+	if (got <= 0) {
+		note_end(talk);
+	} else if (talk) {
+		talk->body = false;
+	}
+	return got;
 }

@@ -46,7 +46,9 @@ struct surus_loop {
 /* connections/redis_talk.c: what phpredis has said on the connection on which it spoke last. */
 typedef struct {
 	const php_stream *stream;
-	bool asked;             /* a command was its last act there */
+	long owed;              /* replies, and parts of them, that it has yet to read there */
+	char type;              /* the first byte of a reply whose line it has yet to read, or 0 */
+	bool body;              /* it has yet to read a string */
 	unsigned introductions; /* commands with which it begins a connection; 0 after another one */
 	unsigned answers;       /* lines that it has read since */
 } surus_redis_talk;
