@@ -3,6 +3,8 @@
 
 #[path = "tasks/deferred.rs"]
 mod deferred;
+#[path = "tasks/timers.rs"]
+mod timers;
 
 use std::fs;
 use std::thread;

@@ -263,6 +263,13 @@ bool surus_rs_header_at(void *exchange, size_t i, surus_str *name, surus_str *va
 bool surus_rs_path_parameter(void *exchange, size_t i, surus_str *name, surus_str *value);
 /* Index of the matched route, or -1 when the application is one handler. */
 int64_t surus_rs_route(void *exchange);
+/* The number of the timer that runs, in the order of their declaration, and whether it is due; -1: this is a request. */
+int64_t surus_rs_timer(void *exchange, bool *due);
+/* When it is due next, in seconds since 1970. */
+void surus_rs_timer_next(void *exchange, double at);
+/* While an application boots. `kind` 0: once, after these seconds; 1: each time so many have passed; 2: then, in seconds since
+ * 1970, and when surus_rs_timer_next says so. */
+void surus_rs_add_timer(void *exchange, surus_str about, int kind, double seconds);
 /* Up to `size` bytes of the request body; 0 at its end. Parks until some have arrived. */
 void surus_rs_collect_body(void *exchange);
 size_t surus_rs_read_body(void *exchange, char *buffer, size_t size);

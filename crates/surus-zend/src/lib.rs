@@ -3,7 +3,7 @@
 //! Layout: dependencies between folders point one way, from the first row to the last
 //!  - `ffi` — what Rust calls of `csrc/bridge.h`, which is the whole contract with C
 //!  - `high` — gives Surus's own files descriptors above those of PHP
-//!  - `shared` — memory shared by the master and its workers: token buckets, and the cache of applications
+//!  - `shared` — shared by the master and its workers: token buckets, the cache of applications, which worker leads
 //!  - `engine` — PHP of this process: started once, before any fork; isolates, which are complete PHPs; the PHP classes
 //!    in the binary
 //!  - `blocking` — libc calls that would block, as futures
@@ -45,7 +45,7 @@ pub use exchange::request::{AppLimits, Interim, Request, RequestBody, Script};
 pub use ffi::Swaps;
 pub use serve::classic::{Classic, ClassicConfig};
 pub use serve::command_line;
-pub use serve::coroutine::{Answer, Coroutine, Prepared, RouteInfo};
+pub use serve::coroutine::{Answer, Coroutine, Prepared, RouteInfo, TimerInfo};
 pub use serve::inspect::{in_flight, watched, InFlight};
 pub use serve::self_test::SelfTest;
 pub use serve::stalls::{detect_stalls, stalls, Stall, Stalls};

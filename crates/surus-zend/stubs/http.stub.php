@@ -2,7 +2,7 @@
 
 /**
  * What Surus adds to PHP natively; csrc/ implements it: http/request_class.c, http/response_class.c, app/functions.c,
- * app/deferred.c, app/internal_functions.c, app/in_process.c, app/jobs.c, app/loop.c, connections/in_use.c. Editors and analysers read this file; PHP does not.
+ * app/deferred.c, app/internal_functions.c, app/in_process.c, app/jobs.c, app/loop.c, app/timers.c, connections/in_use.c. Editors and analysers read this file; PHP does not.
  */
 
 namespace Surus {
@@ -142,6 +142,43 @@ namespace Surus {
      * @throws \Error where no request is served, and after its end
      */
     function defer(callable $job): void
+    {
+    }
+
+    /**
+     * Runs the callable once, so many seconds after the application has booted and after each reload: in one worker of the
+     * server. See {@see every()}.
+     *
+     * @throws BootError if the time is none
+     * @throws \Error elsewhere than in the script of an application in coroutine mode
+     */
+    function after(float $seconds, callable $job): void
+    {
+    }
+
+    /**
+     * A timer of the application, declared by its script: runs the callable whenever so many seconds have passed, in one worker
+     * of the server, never at the same time as itself. The times are multiples of `$seconds` since 1970 (UTC), so that nothing
+     * moves them; those during a run are left out. A run has no client and no time limit; an exception is logged. A reload
+     * replaces the timers.
+     *
+     * @param float $seconds at least 0.01
+     *
+     * @throws BootError if the time is too short
+     * @throws \Error elsewhere than in the script of an application in coroutine mode
+     */
+    function every(float $seconds, callable $job): void
+    {
+    }
+
+    /**
+     * As {@see every()}, at times of the calendar in the application's time zone: minute, hour, day, month, day of the week, as
+     * crontab(5) writes them.
+     *
+     * @throws BootError that names the field of the expression that is wrong
+     * @throws \Error elsewhere than in the script of an application in coroutine mode
+     */
+    function cron(string $expression, callable $job): void
     {
     }
 
@@ -424,6 +461,19 @@ namespace Surus\Internal {
 
     /** @internal See Surus\defer(). */
     function job_defer(\Closure $job): void
+    {
+    }
+
+    /**
+     * @internal Declares a timer: kind 0 once, 1 repeatedly, 2 at that time and when timer_next() says. The closure is called
+     *     with whether it is due.
+     */
+    function timer_add(string $about, int $kind, float $seconds, \Closure $run): void
+    {
+    }
+
+    /** @internal When the timer that runs is due next, in seconds since 1970. */
+    function timer_next(float $at): void
     {
     }
 

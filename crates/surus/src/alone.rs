@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use http::Response;
 use surus_master::{Channel, Order, Report, Seat};
-use surus_zend::{Engine, Request, ResponseBody, Script};
+use surus_zend::{BootError, Engine, Request, ResponseBody, Script};
 
 use crate::backend::{self, Isolates};
 use crate::broken;
@@ -103,6 +103,10 @@ async fn one_at_a_time(
     let reporter = Rc::clone(reporter);
     match &app.entry {
         Entry::Coroutine { .. } => match backend::boot(engine, app).await {
+            Ok(app) if app.has_timers() => {
+                let error = "timers do not run in processes: serve the application in coroutine mode, without `processes`";
+                return Err(BootError(error.to_owned()).into());
+            }
             Ok(app) if config.dev => {
                 let (app, source) = (Rc::new(app), config.app.source.clone());
                 let files = Rc::clone(&app);

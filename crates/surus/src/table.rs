@@ -61,8 +61,33 @@ pub(crate) fn status(status: &Value) -> String {
         text.truncate(text.trim_end().len());
         text.push('\n');
     }
+    timers(&mut text, status);
     blocking_calls(&mut text, status);
     text
+}
+
+/// Those of the application: one worker runs them.
+fn timers(text: &mut String, status: &Value) {
+    let workers = status["workers"].as_array().into_iter().flatten();
+    let timers = workers.filter_map(|worker| worker["timers"].as_array());
+    let timers: Vec<_> = timers.flatten().collect();
+    if timers.is_empty() {
+        return;
+    }
+    text.push_str("\ntimers:\n");
+    for timer in timers {
+        let next = match (timer["running"].as_bool(), timer["next_s"].as_f64()) {
+            (Some(true), _) => "runs now".to_owned(),
+            (_, Some(next)) => format!("in {next:.1} s"),
+            (_, None) => "has run".to_owned(),
+        };
+        let _ = writeln!(
+            text,
+            "{next:>14}  {:>7} runs  {}",
+            timer["runs"].as_u64().unwrap_or(0),
+            timer["timer"].as_str().unwrap_or_default(),
+        );
+    }
 }
 
 /// Those of all workers that took most time.

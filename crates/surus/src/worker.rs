@@ -180,6 +180,7 @@ async fn serve_with<B: Php>(
     );
     let orders = Rc::new(orders);
     orders.report(&Report::Ready);
+    backend.start_timers();
     let following = spawn_local(Rc::clone(&orders).follow());
     let watched = Rc::clone(&orders);
     let wearing = spawn_local(async move {
@@ -208,11 +209,12 @@ async fn serve_with<B: Php>(
         ));
     }
     let ended = Rc::new(Cell::new(None));
-    let ending = Rc::clone(&ended);
+    let (ending, resting) = (Rc::clone(&ended), Rc::clone(&backend));
     // The master says when to accept: see `Order::Adopt`.
     let drained = surus_edge::serve(edge, Vec::new(), changes, async {
         terminate.recv().await;
         ending.set(Some(Instant::now()));
+        resting.stop_timers();
         counted.leave();
         orders.close_spares();
     })

@@ -2,6 +2,7 @@
 #include "app/application.h"
 #include "app/deferred.h"
 #include "app/jobs.h"
+#include "app/timers.h"
 #include "connections/cleaning.h"
 #include "connections/handle_request_end.h"
 #include "fiber/state.h"
@@ -257,6 +258,9 @@ void surus_call_handler(zval *request, zval *result)
 static void call_route(surus_task *task, zval *request)
 {
 	zval result;
+	if (surus_call_timer(task) || !task->isolate->application->count) {
+		return;
+	}
 	const struct route *r = route_of(task);
 	if (task->isolate->application->loops) {
 		call(&r->handler, 0, NULL, &result);
@@ -289,7 +293,7 @@ surus_outcome surus_run_call(surus_task *task)
 	ZVAL_UNDEF(&request);
 	volatile surus_outcome outcome = SURUS_OK;
 	volatile bool whole = true;
-	if (!task->fiber || !task->isolate->application || !task->isolate->application->count) {
+	if (!task->fiber || !task->isolate->application || (!task->isolate->application->count && !task->isolate->timers)) {
 		return SURUS_FATAL;
 	}
 	/* Without a frame below it an exception that leaves the handler would be a fatal error at once. */

@@ -336,6 +336,13 @@ surus_outcome surus_run_unboot(surus_task *task)
 			surus_application_free(app);
 		} zend_end_try();
 	}
+	if (isolate->timers) {
+		HashTable *timers = isolate->timers;
+		isolate->timers = NULL;
+		zend_try {
+			zend_array_release(timers);
+		} zend_end_try();
+	}
 	if (isolate->had_fatal) {
 		/* Objects of failed requests are left over; their destructors must not run. */
 		surus_mark_destructed(&EG(objects_store));

@@ -1,10 +1,14 @@
 //! Declarations of an application while it boots, and services of the server for it.
 
-use std::{cell::RefCell, ffi::c_void};
+use std::{
+    cell::RefCell,
+    ffi::{c_int, c_void},
+};
 
 use super::{exchange, store};
 use crate::{
     engine::php_classes,
+    exchange::timers::Timer,
     ffi::{Route, Str, Taken},
     router::{self, Declared, TimeLimit},
     shared::rate,
@@ -26,6 +30,16 @@ unsafe extern "C" fn surus_rs_add_route(raw: *mut c_void, route: *const Route) {
             index: route.index,
             time_limit: TimeLimit::from_seconds(route.timeout),
         });
+    }
+}
+
+#[no_mangle]
+unsafe extern "C" fn surus_rs_add_timer(raw: *mut c_void, about: Str, kind: c_int, seconds: f64) {
+    // SAFETY: as above.
+    unsafe {
+        let about = String::from_utf8_lossy(about.bytes()).into_owned();
+        let timer = Timer::new(about, kind, seconds);
+        exchange(raw).timers.declared.borrow_mut().push(timer);
     }
 }
 

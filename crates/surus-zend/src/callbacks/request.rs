@@ -94,6 +94,24 @@ unsafe extern "C" fn surus_rs_path_parameter(
 }
 
 #[no_mangle]
+unsafe extern "C" fn surus_rs_timer(raw: *mut c_void, due: *mut bool) -> i64 {
+    // SAFETY: as above; and a place for the answer.
+    unsafe {
+        let Some((number, is_due)) = exchange(raw).timers.running.get() else {
+            return -1;
+        };
+        due.write(is_due);
+        i64::try_from(number).unwrap_or(-1)
+    }
+}
+
+#[no_mangle]
+unsafe extern "C" fn surus_rs_timer_next(raw: *mut c_void, at: f64) {
+    // SAFETY: as above.
+    unsafe { exchange(raw) }.timers.next.set(Some(at));
+}
+
+#[no_mangle]
 unsafe extern "C" fn surus_rs_route(raw: *mut c_void) -> i64 {
     // SAFETY: as above.
     unsafe { exchange(raw).route.get() }

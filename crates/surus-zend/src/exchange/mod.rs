@@ -17,6 +17,7 @@ pub(crate) mod request;
 mod response;
 pub(crate) mod routing;
 pub(crate) mod server_variables;
+pub(crate) mod timers;
 mod times;
 
 use std::{
@@ -44,6 +45,7 @@ use crate::{
 
 pub(crate) use body::BodyError;
 use response::Response;
+use timers::Timers;
 pub(crate) use times::Stream;
 use times::Times;
 
@@ -66,6 +68,7 @@ pub(crate) struct Exchange {
     /// The inputs of its route; empty for most.
     pub(crate) inputs: OnceCell<Box<Inputs>>,
     pub(crate) times: Times,
+    pub(crate) timers: Timers,
     /// While what it has deferred runs.
     pub(crate) owed: Cell<Option<Owed>>,
     pub(crate) dev: bool,
@@ -130,6 +133,7 @@ impl Exchange {
             routes,
             inputs,
             times: _,
+            timers,
             owed,
             dev: _,
             is_scripts: _,
@@ -158,6 +162,7 @@ impl Exchange {
         routes.get_mut().clear();
         inputs.take();
         owed.take();
+        *timers = Timers::default();
         strings.take();
         variables.take();
         *body.get_mut() = RequestBody::Empty;
@@ -278,6 +283,7 @@ impl Default for Exchange {
             routes: RefCell::default(),
             inputs: OnceCell::new(),
             times: Times::default(),
+            timers: Timers::default(),
             owed: Cell::default(),
             dev: false,
             is_scripts: false,

@@ -2,6 +2,7 @@
 
 mod reboot;
 mod reload;
+mod timers;
 pub(crate) mod version;
 
 use std::{
@@ -35,6 +36,7 @@ use crate::{
 };
 
 pub use reload::Prepared;
+pub use timers::TimerInfo;
 use version::Version;
 pub(crate) use version::FIBER_STACK;
 
@@ -74,6 +76,10 @@ struct App {
     /// Whether the last boot failed.
     boot_failed: Cell<bool>,
     rebooted: Notify,
+    /// Whether timers may begin.
+    runs_timers: Cell<bool>,
+    /// Runs of timers, in all versions.
+    timer_runs: Cell<usize>,
 }
 
 /// A place among the requests in flight, handed over to a queued request. Passes to the next one if that request is
@@ -123,6 +129,8 @@ impl Coroutine {
                 rebooting: Cell::new(false),
                 boot_failed: Cell::new(false),
                 rebooted: Notify::new(),
+                runs_timers: Cell::new(false),
+                timer_runs: Cell::new(0),
             }),
         })
     }

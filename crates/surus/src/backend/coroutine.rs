@@ -44,6 +44,19 @@ impl Coroutine {
 }
 
 impl Coroutine {
+    fn timers(&self) -> Vec<Value> {
+        let timers = self.app.get().map(surus_zend::Coroutine::timers);
+        let shown = |timer: surus_zend::TimerInfo| {
+            json!({
+                "timer": timer.about,
+                "next_s": timer.next.map(|time| time.as_secs_f64()),
+                "running": timer.is_running,
+                "runs": timer.runs,
+            })
+        };
+        timers.into_iter().flatten().map(shown).collect()
+    }
+
     #[inline(never)]
     fn call_with_body(
         self: &Rc<Self>,
@@ -121,9 +134,24 @@ impl Php for Coroutine {
     fn commit(&self, next: Next) {
         match (next, self.app.get()) {
             (Next::Version(next), Some(app)) => app.commit(next),
-            (Next::First(app), None) => _ = self.app.set(app),
+            (Next::First(app), None) => {
+                app.start_timers();
+                let _ = self.app.set(app);
+            }
             // Impossible: `prepare` has chosen by this state, and nothing else changes it.
             (Next::Version(_), None) | (Next::First(_), Some(_)) => {}
+        }
+    }
+
+    fn start_timers(&self) {
+        if let Some(app) = self.app.get() {
+            app.start_timers();
+        }
+    }
+
+    fn stop_timers(&self) {
+        if let Some(app) = self.app.get() {
+            app.stop_timers();
         }
     }
 
@@ -133,6 +161,7 @@ impl Php for Coroutine {
             "in_flight": self.unfinished(),
             "php_memory_bytes": memory.map(|(now, _)| now),
             "php_memory_peak_bytes": memory.map(|(_, peak)| peak),
+            "timers": self.timers(),
         })
     }
 

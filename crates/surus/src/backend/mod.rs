@@ -45,6 +45,12 @@ pub(crate) trait Php: Backend {
     /// Switches to this version; the old one finishes its requests.
     fn commit(&self, next: Self::Next);
 
+    /// The application's timers begin to run, if it has some.
+    fn start_timers(&self) {}
+
+    /// No timer begins any more: the worker ends.
+    fn stop_timers(&self) {}
+
     /// Numbers for `surus status`.
     fn status(&self) -> Value;
 

@@ -159,6 +159,21 @@ final class Tasks
         job_defer($job(...));
     }
 
+    public static function after(float $seconds, callable $job): void
+    {
+        Timers::after($seconds, $job);
+    }
+
+    public static function every(float $seconds, callable $job): void
+    {
+        Timers::every($seconds, $job);
+    }
+
+    public static function cron(string $expression, callable $job): void
+    {
+        Timers::cron($expression, $job);
+    }
+
     private static function needSeconds(string $function, float $seconds): void
     {
         if (!($seconds >= 0 && $seconds < 1e9)) {

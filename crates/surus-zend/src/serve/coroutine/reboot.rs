@@ -83,7 +83,10 @@ impl App {
                     app.boot_failed.set(false);
                     // A reload may have replaced the version meanwhile.
                     if app.version.borrow().retired.get() {
-                        app.version.replace(Rc::new(version));
+                        let version = Rc::new(version);
+                        let old = app.version.replace(version.clone());
+                        App::keep_over(&old, &version);
+                        app.follow_timers(&version);
                     }
                 }
                 Err(error) => {

@@ -37,8 +37,9 @@ impl Coroutine {
     pub fn commit(&self, prepared: Prepared) {
         *self.app.script.borrow_mut() = prepared.script;
         self.app.boot_failed.set(false);
-        let old = self.app.version.replace(prepared.version);
+        let old = self.app.version.replace(prepared.version.clone());
         old.retired.set(true);
+        self.app.follow_timers(&prepared.version);
         old.idle.borrow_mut().clear();
         self.app.rebooted.notify_waiters();
     }

@@ -17,7 +17,9 @@ use crate::{
         isolate::Isolate,
         process::{BootError, Engine},
     },
-    exchange::{inputs::RouteInputs, request::AppLimits, routing::find_route, Exchange},
+    exchange::{
+        inputs::RouteInputs, request::AppLimits, routing::find_route, timers::Timer, Exchange,
+    },
     ffi,
     router::Router,
     serve::{
@@ -39,6 +41,9 @@ pub(crate) struct Version {
     pub(super) idle: RefCell<Vec<Task>>,
     /// No new requests: the isolate has seen a fatal error.
     pub(super) retired: Cell<bool>,
+    pub(super) timers: Vec<Timer>,
+    /// Those of them that run.
+    pub(super) timer_runs: Cell<usize>,
 }
 
 /// A boot that takes longer than this, or half of its time limit, logs a backtrace.
@@ -115,6 +120,8 @@ impl Version {
             inputs: RouteInputs::take(exchange),
             idle: RefCell::default(),
             retired: Cell::new(false),
+            timers: exchange.timers.declared.take(),
+            timer_runs: Cell::new(0),
         };
         Ok((version, task))
     }
