@@ -91,6 +91,7 @@ impl Engine {
         }
         let ini = CString::new(ini_text(config)?)
             .map_err(|_| StartError("a php.ini setting contains a NUL byte".to_string()))?;
+        crate::body::room::keep_some_memory();
         crate::shared::rate::start();
         crate::shared::lead::start();
         set_server_name(config.server_name.as_deref());
