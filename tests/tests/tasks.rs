@@ -1,6 +1,8 @@
 //! Tasks: pieces of one request's work that wait at the same time (`Surus\all()` and its like), in each mode.
 #![forbid(unsafe_code)]
 
+#[path = "tasks/background.rs"]
+mod background;
 #[path = "tasks/deferred.rs"]
 mod deferred;
 #[path = "tasks/timers.rs"]

@@ -263,8 +263,12 @@ bool surus_rs_header_at(void *exchange, size_t i, surus_str *name, surus_str *va
 bool surus_rs_path_parameter(void *exchange, size_t i, surus_str *name, surus_str *value);
 /* Index of the matched route, or -1 when the application is one handler. */
 int64_t surus_rs_route(void *exchange);
-/* The number of the timer that runs, in the order of their declaration, and whether it is due; -1: this is a request. */
-int64_t surus_rs_timer(void *exchange, bool *due);
+/* The number of what runs without a client, and what it is; -1: this is a request. */
+typedef enum { SURUS_TIMER_ASKED = 0, SURUS_TIMER_DUE = 1, SURUS_BACKGROUND = 2 } surus_clientless;
+int64_t surus_rs_timer(void *exchange, int *what);
+/* Begins what was put under this number, when the running code waits. False: too many of them run, or
+ * the version of the application was replaced. */
+bool surus_rs_background(uint64_t number);
 /* When it is due next, in seconds since 1970. */
 void surus_rs_timer_next(void *exchange, double at);
 /* While an application boots. `kind` 0: once, after these seconds; 1: each time so many have passed; 2: then, in seconds since

@@ -146,6 +146,18 @@ namespace Surus {
     }
 
     /**
+     * Runs the callable beside the request, and after its end, for as long as it likes: what follows a queue or a socket, say.
+     * It belongs to the application (coroutine mode): it has no client, no session and no superglobals of the request, and an exception
+     * of it is logged. A reload, a fatal error of the isolate and the end of the worker cancel it: `finally` blocks run, for 5 s
+     * at most. 100 of them run at a time, in each worker.
+     *
+     * @throws \Error where there is no such room, and outside of requests in coroutine mode
+     */
+    function background(callable $job): void
+    {
+    }
+
+    /**
      * Runs the callable once, so many seconds after the application has booted and after each reload: in one worker of the
      * server. See {@see every()}.
      *
@@ -461,6 +473,11 @@ namespace Surus\Internal {
 
     /** @internal See Surus\defer(). */
     function job_defer(\Closure $job): void
+    {
+    }
+
+    /** @internal See Surus\background(). */
+    function background_start(\Closure $run): void
     {
     }
 

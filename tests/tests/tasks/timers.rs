@@ -14,9 +14,14 @@ use surus_tests::surus::Surus;
 use surus_tests::temp::TempDir;
 use surus_tests::waiting::wait_for;
 
-struct Notes(PathBuf);
+/// The file in which timers note what they do.
+pub(super) struct Notes(pub(super) PathBuf);
 
 impl Notes {
+    pub(super) fn new(folder: &TempDir) -> Notes {
+        Notes(folder.path().join("notes"))
+    }
+
     /// Which process has noted what.
     fn lines(&self) -> Vec<(i32, String)> {
         let text = fs::read_to_string(&self.0).unwrap_or_default();
@@ -26,13 +31,17 @@ impl Notes {
             .collect()
     }
 
-    fn count(&self, what: &str) -> usize {
+    pub(super) fn count(&self, what: &str) -> usize {
         self.lines().iter().filter(|line| line.1 == what).count()
     }
 
     /// Waits until it was noted so many times more.
     fn wait_for(&self, what: &str, more: usize) {
-        let count = self.count(what) + more;
+        self.reach(what, self.count(what) + more);
+    }
+
+    /// Waits until it was noted so many times.
+    pub(super) fn reach(&self, what: &str, count: usize) {
         wait_for(&format!("{what} is not noted"), || {
             self.count(what) >= count
         });
@@ -56,7 +65,7 @@ fn timers(server: &Surus) -> Vec<Value> {
 #[test]
 fn one_worker_runs_the_timers_and_another_one_when_it_dies() {
     let folder = TempDir::new("timers");
-    let notes = Notes(folder.path().join("notes"));
+    let notes = Notes::new(&folder);
     let mut server = Surus::serve(&fixture("tasks").join("timers.php"))
         .workers(3)
         .env("NOTES", &notes.0.display().to_string())
@@ -121,7 +130,7 @@ fn one_worker_runs_the_timers_and_another_one_when_it_dies() {
 #[test]
 fn a_reload_replaces_the_timers() {
     let folder = TempDir::new("timers");
-    let notes = Notes(folder.path().join("notes"));
+    let notes = Notes::new(&folder);
     let script = |name: &str| {
         let file = notes.0.display();
         let code = format!(

@@ -293,7 +293,7 @@ surus_outcome surus_run_call(surus_task *task)
 	ZVAL_UNDEF(&request);
 	volatile surus_outcome outcome = SURUS_OK;
 	volatile bool whole = true;
-	if (!task->fiber || !task->isolate->application || (!task->isolate->application->count && !task->isolate->timers)) {
+	if (!task->fiber || !task->isolate->application || (!task->isolate->application->count && !task->isolate->timers && !task->isolate->background)) {
 		return SURUS_FATAL;
 	}
 	/* Without a frame below it an exception that leaves the handler would be a fatal error at once. */

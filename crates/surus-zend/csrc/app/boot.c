@@ -323,6 +323,17 @@ surus_outcome surus_run_boot(surus_task *task)
 	return SURUS_OK;
 }
 
+static void free_closures(HashTable **table)
+{
+	HashTable *closures = *table;
+	*table = NULL;
+	if (closures) {
+		zend_try {
+			zend_array_release(closures);
+		} zend_end_try();
+	}
+}
+
 surus_outcome surus_run_unboot(surus_task *task)
 {
 	surus_isolate *isolate = task->isolate;
@@ -336,13 +347,8 @@ surus_outcome surus_run_unboot(surus_task *task)
 			surus_application_free(app);
 		} zend_end_try();
 	}
-	if (isolate->timers) {
-		HashTable *timers = isolate->timers;
-		isolate->timers = NULL;
-		zend_try {
-			zend_array_release(timers);
-		} zend_end_try();
-	}
+	free_closures(&isolate->timers);
+	free_closures(&isolate->background);
 	if (isolate->had_fatal) {
 		/* Objects of failed requests are left over; their destructors must not run. */
 		surus_mark_destructed(&EG(objects_store));

@@ -20,7 +20,7 @@ struct surus_isolate {
 	const char *starter;  /* PHP code that boots in place of the script, or NULL */
 	zend_uchar shows_errors; /* app/boot.c: display_errors of requests, while it boots */
 	struct surus_application *application; /* app/application.c, once booted */
-	HashTable *timers; /* app/timers.c: closures; NULL: none */
+	HashTable *timers, *background; /* app/timers.c: closures; NULL: none */
 	struct surus_idle *idle;               /* fiber/state.c, once booted */
 	struct surus_os_state *os;             /* os/state.c */
 	HashTable *connections; /* fiber/state.c: the persistent ones of the boot, while those of a fiber are in place */

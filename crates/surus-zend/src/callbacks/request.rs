@@ -1,6 +1,6 @@
 //! Data of a request for C.
 
-use std::ffi::c_void;
+use std::ffi::{c_int, c_void};
 
 use http::{HeaderName, HeaderValue};
 
@@ -94,13 +94,13 @@ unsafe extern "C" fn surus_rs_path_parameter(
 }
 
 #[no_mangle]
-unsafe extern "C" fn surus_rs_timer(raw: *mut c_void, due: *mut bool) -> i64 {
+unsafe extern "C" fn surus_rs_timer(raw: *mut c_void, run: *mut c_int) -> i64 {
     // SAFETY: as above; and a place for the answer.
     unsafe {
-        let Some((number, is_due)) = exchange(raw).timers.running.get() else {
+        let Some((number, how)) = exchange(raw).timers.running.get() else {
             return -1;
         };
-        due.write(is_due);
+        run.write(how as c_int);
         i64::try_from(number).unwrap_or(-1)
     }
 }

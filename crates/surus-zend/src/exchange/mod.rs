@@ -193,6 +193,11 @@ impl Exchange {
         exchange
     }
 
+    /// The exchange of code of an application that runs for no client.
+    pub(crate) fn for_nobody(dev: bool) -> Rc<Exchange> {
+        Exchange::for_script(Path::new("timer"), dev)
+    }
+
     /// Another owner of this exchange.
     pub(crate) fn shared(&self) -> Rc<Exchange> {
         // SAFETY: an exchange is made in an `Rc` only, by `new`; the caller's reference keeps it alive meanwhile.

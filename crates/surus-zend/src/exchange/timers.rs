@@ -49,12 +49,23 @@ impl Timer {
     }
 }
 
+/// What an exchange runs that is for no client; with the numbers of C.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Run {
+    /// The timer only says when it is due.
+    Asked = 0,
+    /// The timer is due.
+    Due = 1,
+    /// `Surus\\background()`.
+    Background = 2,
+}
+
 #[derive(Debug, Default)]
 pub(crate) struct Timers {
     /// While the application boots.
     pub(crate) declared: RefCell<Vec<Timer>>,
-    /// The one that the exchange is for, and whether it is due.
-    pub(crate) running: Cell<Option<(usize, bool)>>,
+    /// What the exchange is for, if it is for no client.
+    pub(crate) running: Cell<Option<(usize, Run)>>,
     /// When PHP says that it is due next.
     pub(crate) next: Cell<Option<f64>>,
 }

@@ -1,5 +1,6 @@
 //! Coroutine applications: booted once, each request in a fiber of one isolate.
 
+mod background;
 mod reboot;
 mod reload;
 mod timers;
@@ -78,6 +79,8 @@ struct App {
     rebooted: Notify,
     /// Whether timers may begin.
     runs_timers: Cell<bool>,
+    /// The worker ends: nothing begins in the background.
+    ends: Cell<bool>,
     /// Runs of timers, in all versions.
     timer_runs: Cell<usize>,
 }
@@ -117,7 +120,7 @@ impl Coroutine {
         limits: AppLimits,
     ) -> Result<Coroutine, BootError> {
         let version = Version::boot(engine, script, &limits).await?;
-        Ok(Coroutine {
+        let app = Coroutine {
             app: Rc::new(App {
                 engine: *engine,
                 script: RefCell::new(script.to_path_buf()),
@@ -130,9 +133,13 @@ impl Coroutine {
                 boot_failed: Cell::new(false),
                 rebooted: Notify::new(),
                 runs_timers: Cell::new(false),
+                ends: Cell::new(false),
                 timer_runs: Cell::new(0),
             }),
-        })
+        };
+        let version = app.app.version.borrow().clone();
+        app.app.allow_background(&version);
+        Ok(app)
     }
 
     /// Boots the application for its OpenAPI document, as JSON.

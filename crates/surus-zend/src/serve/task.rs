@@ -60,6 +60,11 @@ pub(crate) enum Turn {
     Yielded,
 }
 
+/// The isolate of the code that runs now; only the address is to be used.
+pub(crate) fn running_isolate() -> *const Isolate {
+    RUNNING.get()
+}
+
 impl Task {
     pub(crate) fn new(isolate: &Rc<Isolate>, stack_size: usize) -> Result<Task, BootError> {
         // SAFETY: the isolate is alive, and the task keeps it so.

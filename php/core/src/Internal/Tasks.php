@@ -5,6 +5,7 @@ declare(strict_types=1);
 namespace Surus\Internal;
 
 use Surus\CompositeException;
+use Surus\Log;
 use Surus\Task;
 use Surus\TimeoutException;
 
@@ -157,6 +158,23 @@ final class Tasks
     public static function defer(callable $job): void
     {
         job_defer($job(...));
+    }
+
+    public static function background(callable $job): void
+    {
+        $job = $job(...);
+        $run = static function () use ($job): void {
+            try {
+                $job();
+            } catch (\Throwable $error) {
+                (new Log('background'))->error('What ran in the background has failed', ['exception' => $error]);
+            }
+        };
+        try {
+            background_start($run);
+        } catch (\Error $error) {
+            throw at_caller($error);
+        }
     }
 
     public static function after(float $seconds, callable $job): void

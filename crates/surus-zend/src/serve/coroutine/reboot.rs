@@ -66,6 +66,7 @@ impl App {
             return;
         }
         version.idle.borrow_mut().clear();
+        version.end_background();
         if Rc::ptr_eq(version, &self.version.borrow()) {
             self.reboot();
         }
@@ -85,6 +86,7 @@ impl App {
                     if app.version.borrow().retired.get() {
                         let version = Rc::new(version);
                         let old = app.version.replace(version.clone());
+                        app.allow_background(&version);
                         App::keep_over(&old, &version);
                         app.follow_timers(&version);
                     }

@@ -39,6 +39,8 @@ impl Coroutine {
         self.app.boot_failed.set(false);
         let old = self.app.version.replace(prepared.version.clone());
         old.retired.set(true);
+        old.end_background();
+        self.app.allow_background(&prepared.version);
         self.app.follow_timers(&prepared.version);
         old.idle.borrow_mut().clear();
         self.app.rebooted.notify_waiters();

@@ -2,7 +2,6 @@
 //! as itself.
 
 use std::{
-    path::Path,
     rc::{Rc, Weak},
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
@@ -12,7 +11,7 @@ use crate::{
     exchange::{
         owed::Owed,
         request::AppLimits,
-        timers::{Timer, When},
+        timers::{Run, Timer, When},
         Exchange,
     },
     ffi,
@@ -82,8 +81,10 @@ impl Coroutine {
         self.app.follow_timers(&version);
     }
 
-    /// No timer begins any more. One that runs counts as a request in flight.
+    /// No timer begins any more; one that runs counts as a request in flight. What runs in the background is cancelled.
     pub fn stop_timers(&self) {
+        self.app.ends.set(true);
+        self.app.version.borrow().end_background();
         self.app.runs_timers.set(false);
         self.app.leave_lead();
     }
@@ -148,38 +149,50 @@ impl App {
 
     async fn run_timer(self: &Rc<Self>, version: &Rc<Version>, index: usize, due: bool) {
         let timer = &version.timers[index];
-        let task = match version.fiber() {
-            Ok(task) => task,
-            Err(error) => {
-                tracing::error!(%error, timer = timer.about, "no fiber for a timer");
-                return timer.next.set(now() + LOOK);
-            }
-        };
-        let exchange = Exchange::for_script(Path::new("timer"), self.engine.dev);
-        exchange.timers.running.set(Some((index, due)));
-        task.assign(ffi::RUN_CALL, &exchange);
-        self.in_flight.set(self.in_flight.get() + 1);
+        let exchange = Exchange::for_nobody(self.engine.dev);
         self.timer_runs.set(self.timer_runs.get() + 1);
         version.timer_runs.set(version.timer_runs.get() + 1);
-        let owed = Owed::begin();
-        let limits = AppLimits {
-            request_timeout: None,
-            slow_log: None,
-            ..self.limits.clone()
-        };
-        let outcome = task.start(&exchange, &limits).await;
-        log_output(&exchange);
-        self.done(version, task, &exchange, outcome);
-        exchange.finish();
-        drop(owed);
+        let run = if due { Run::Due } else { Run::Asked };
+        self.run_clientless(version, &exchange, index, run).await;
         version.timer_runs.set(version.timer_runs.get() - 1);
         self.timer_runs.set(self.timer_runs.get() - 1);
         self.leave_lead();
         if timer.when == When::Cron {
-            timer
-                .next
-                .set(exchange.timers.next.get().unwrap_or(now() + 60.0));
+            let next = exchange.timers.next.get();
+            timer.next.set(next.unwrap_or(now() + 60.0));
         }
+    }
+
+    /// Runs what C has under this number, to its end.
+    pub(super) async fn run_clientless(
+        self: &Rc<Self>,
+        version: &Rc<Version>,
+        exchange: &Rc<Exchange>,
+        number: usize,
+        run: Run,
+    ) {
+        let task = match version.fiber() {
+            Ok(task) => task,
+            Err(error) => {
+                tracing::error!(%error, "no fiber for what has no client");
+                return tokio::time::sleep(Duration::from_secs_f64(LOOK)).await;
+            }
+        };
+        exchange.timers.running.set(Some((number, run)));
+        task.assign(ffi::RUN_CALL, exchange);
+        self.in_flight.set(self.in_flight.get() + 1);
+        let owed = Owed::begin();
+        let limits = AppLimits {
+            request_timeout: None,
+            slow_log: None,
+            cancel_on_disconnect: true,
+            ..self.limits.clone()
+        };
+        let outcome = task.start(exchange, &limits).await;
+        log_output(exchange);
+        self.done(version, task, exchange, outcome);
+        exchange.finish();
+        drop(owed);
     }
 }
 

@@ -42,6 +42,8 @@ pub(crate) struct Version {
     /// No new requests: the isolate has seen a fatal error.
     pub(super) retired: Cell<bool>,
     pub(super) timers: Vec<Timer>,
+    /// What runs in the background.
+    pub(super) background: RefCell<Vec<Rc<Exchange>>>,
     /// Those of them that run.
     pub(super) timer_runs: Cell<usize>,
 }
@@ -121,6 +123,7 @@ impl Version {
             idle: RefCell::default(),
             retired: Cell::new(false),
             timers: exchange.timers.declared.take(),
+            background: RefCell::default(),
             timer_runs: Cell::new(0),
         };
         Ok((version, task))
