@@ -2,7 +2,7 @@
 
 /**
  * What Surus adds to PHP natively; csrc/ implements it: http/request_class.c, http/response_class.c, app/functions.c,
- * app/deferred.c, app/internal_functions.c, app/in_process.c, app/jobs.c, app/loop.c, app/timers.c, connections/in_use.c. Editors and analysers read this file; PHP does not.
+ * app/context.c, app/deferred.c, app/internal_functions.c, app/in_process.c, app/jobs.c, app/loop.c, app/timers.c, connections/in_use.c. Editors and analysers read this file; PHP does not.
  */
 
 namespace Surus {
@@ -473,6 +473,11 @@ namespace Surus\Internal {
 
     /** @internal See Surus\defer(). */
     function job_defer(\Closure $job): void
+    {
+    }
+
+    /** @internal The context of the running code; a new one takes its place. */
+    function task_context(?\Surus\Context $new = null): ?\Surus\Context
     {
     }
 

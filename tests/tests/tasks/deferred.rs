@@ -173,6 +173,33 @@ fn a_reload_and_a_stop_wait_for_what_is_deferred() {
 }
 
 #[test]
+fn values_of_a_request_are_its_own_and_its_tasks() {
+    for mode in MODES {
+        let server = serve(mode, &[]);
+        let names = ["one", "two", "three"];
+        together(names.len(), |number| {
+            let name = names[number];
+            let notes = Notes::new(&server, name);
+            let case = format!("{}&name={name}", notes.case("context"));
+            let first = "of the first task";
+            let all = json!([{"other": 1, "null": null, "name": name}]);
+            let expected = json!([
+                null,
+                "none",
+                [],
+                name,
+                [[first, [first]], name],
+                all,
+                [null, null],
+                name
+            ]);
+            assert_eq!(ask(&server, &case), expected, "{mode:?}");
+            notes.wait_for(&[json!(name)]);
+        });
+    }
+}
+
+#[test]
 fn there_is_nothing_to_defer_after_without_a_request() {
     let server = serve(MODES[1], &[]);
     let notes = Notes::new(&server, "late");

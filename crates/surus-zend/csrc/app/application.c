@@ -1,5 +1,6 @@
 /* Coroutine applications: how one request is answered; app/boot.c boots them. */
 #include "app/application.h"
+#include "app/context.h"
 #include "app/deferred.h"
 #include "app/jobs.h"
 #include "app/timers.h"
@@ -350,6 +351,7 @@ surus_outcome surus_run_call(surus_task *task)
 		zval_ptr_dtor(&request);
 	}
 	zend_try {
+		surus_context_end(task);
 		surus_collect_descriptors();
 	} zend_catch {
 		surus_note_fatal(task);

@@ -8,6 +8,7 @@
  */
 #include "app/jobs.h"
 #include "app/application.h"
+#include "app/context.h"
 #include "connections/handle_uses.h"
 #include "fiber/strand.h"
 #include "http/exceptions.h"
@@ -90,6 +91,7 @@ surus_outcome surus_run_job(surus_task *job)
 		}
 		OBJ_RELEASE(job->job);
 		job->job = NULL;
+		surus_context_end(job);
 		if (EG(exception)) {
 			surus_report_exception(); /* of a destructor */
 		}
@@ -247,6 +249,7 @@ static ZEND_FUNCTION(job_start)
 	job->fiber = request->fiber;
 	job->script = request->script;
 	job->handler = request->handler;
+	surus_context_inherit(job, task);
 	job->job = Z_OBJ_P(object);
 	GC_ADDREF(job->job);
 	request->jobs++;

@@ -1,6 +1,7 @@
 /* The server API module: how PHP's output, headers, request data and log reach Rust. */
 #include "engine/sapi.h"
 #include "app/application.h"
+#include "app/context.h"
 #include "app/deferred.h"
 #include "app/functions.h"
 #include "app/in_process.h"
@@ -83,6 +84,7 @@ static PHP_MINIT_FUNCTION(surus)
 	}
 	if (zend_register_functions(NULL, surus_job_functions, NULL, type) != SUCCESS
 		|| zend_register_functions(NULL, surus_deferred_functions, NULL, type) != SUCCESS
+		|| zend_register_functions(NULL, surus_context_functions, NULL, type) != SUCCESS
 		|| zend_register_functions(NULL, surus_timer_functions, NULL, type) != SUCCESS) {
 		return FAILURE;
 	}

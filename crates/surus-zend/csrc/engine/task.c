@@ -98,6 +98,7 @@ void surus_task_assign(surus_task *task, surus_work work, void *exchange)
 	task->had_jobs = task->cut = false;
 	task->jobs = 0;
 	task->doom = SURUS_DOOM_NONE;
+	task->context = NULL;
 	task->deferred = NULL;
 	task->defers = false;
 	task->loop = (struct surus_loop){0};

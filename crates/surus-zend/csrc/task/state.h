@@ -111,6 +111,7 @@ struct surus_task {
 	bool had_jobs;                   /* whether there was one, */
 	bool cut;                        /* whether one was cancelled, */
 	surus_doom doom;                 /* and whether one of them ends it */
+	zend_object *context;            /* app/context.c: a Surus\\Context, or NULL */
 	HashTable *deferred;             /* app/deferred.c: of a request, what runs after its response; NULL: nothing, */
 	bool defers;                     /* and whether that runs now */
 	struct surus_use *uses;          /* connections/handles.c */
