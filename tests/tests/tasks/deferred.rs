@@ -11,7 +11,7 @@ use surus_tests::http::{encode, Connection, Request};
 use surus_tests::parallel::together;
 use surus_tests::surus::Surus;
 use surus_tests::temp::TempDir;
-use surus_tests::waiting::wait_for;
+use surus_tests::waiting::{wait_for, wait_up_to};
 
 use super::{ask, get, serve, MODES};
 
@@ -44,6 +44,16 @@ impl Notes {
     }
 }
 
+/// The log is written later than things happen.
+fn expect_log(server: &Surus, text: &str, times: usize) {
+    wait_up_to(
+        Duration::from_secs(60),
+        || server.log().matches(text).count() >= times,
+        || format!("{text} is not logged {times} times: {}", server.log()),
+    );
+    assert_eq!(server.log().matches(text).count(), times);
+}
+
 #[test]
 fn what_is_deferred_runs_after_the_response() {
     for mode in MODES {
@@ -71,12 +81,8 @@ fn what_is_deferred_runs_after_the_response() {
         let text = get(&server, &exit.case("deferred_exit")).expect(200).text();
         assert_eq!(text, "exit", "{mode:?}");
         exit.wait_for(&[json!("after exit")]);
-        let log = server.log();
-        assert!(
-            log.contains("Deferred by GET /, and failed:")
-                && log.contains("Uncaught DomainException: it failed later"),
-            "{mode:?}: {log}"
-        );
+        expect_log(&server, "Deferred by GET /, and failed:", 2);
+        expect_log(&server, "Uncaught DomainException: it failed later", 2);
         assert_eq!(ask(&server, "race"), json!(["fast", true, "kept"]));
     }
 }
@@ -119,9 +125,8 @@ fn what_is_deferred_has_a_time_limit_of_its_own() {
             notes.wait_for(&[json!("finally")]);
         }
         server.wait_for_in_flight(0);
-        let log = server.log();
-        let ends = log.matches("1 deferred by GET / did not run: the time was over");
-        assert_eq!(ends.count(), 2, "{mode:?}: {log}");
+        let over = "1 deferred by GET / did not run: the time was over";
+        expect_log(&server, over, 2);
     }
 }
 
@@ -136,12 +141,16 @@ fn a_fatal_error_ends_what_is_deferred() {
             assert_eq!(ask(&server, "race"), json!(["fast", true, "kept"]));
         }
         server.wait_for_in_flight(0);
-        let log = server.log();
-        let after = log.matches("1 deferred by GET / did not run: a fatal error came before");
-        assert_eq!(after.count(), 2, "{mode:?}: {log}");
-        assert!(
-            log.contains("2 deferred by GET / did not run: the request had a fatal error"),
-            "{mode:?}: {log}"
+        let undone = "deferred by GET / did not run";
+        expect_log(
+            &server,
+            &format!("1 {undone}: a fatal error came before"),
+            2,
+        );
+        expect_log(
+            &server,
+            &format!("2 {undone}: the request had a fatal error"),
+            1,
         );
         assert_eq!(notes.lines(), [Value::Null; 0], "{mode:?}");
     }
