@@ -103,3 +103,35 @@ fn a_share_of_the_memory_is_written_as_one() {
         );
     }
 }
+
+/// What a request takes before it runs code is not the application's memory; what is, says so when it is used up.
+#[test]
+fn the_requests_of_an_application_share_its_memory_not_their_stacks() {
+    let folder = TempDir::new("fibers");
+    let script = folder.file(
+        "app.php",
+        "<?php return function () {
+            if (isset($_GET['much'])) { return strlen(str_repeat('x', 64 << 20)); }
+            while (!file_exists(__DIR__ . '/go')) { usleep(200_000); clearstatcache(); }
+            return $_GET['token'];
+        };",
+    );
+    let options = Surus::serve(&script).workers(1).argument("--set");
+    let options = options
+        .argument("max_requests_in_flight=4000")
+        .argument("--set");
+    let server = options.argument("memory_limit=24M").start();
+    let connections = open(&server, 1500);
+    server.wait_for_in_flight(1500);
+    finish(&folder, connections);
+    let mut connection = Connection::open(server.address()).expect("a connection");
+    let request = "GET /?much=1 HTTP/1.1\r\nHost: many\r\nConnection: close\r\n\r\n";
+    connection.write(request.as_bytes()).expect("a request");
+    connection.response("GET").expect("a response").expect(500);
+    let log = server.log();
+    let named = "share this memory: raise memory_limit, or lower max_requests_in_flight";
+    assert!(
+        log.contains("Allowed memory size of ") && log.contains(named),
+        "{log}"
+    );
+}

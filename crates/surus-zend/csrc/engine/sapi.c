@@ -238,6 +238,15 @@ static void sapi_register_variables(zval *track)
 
 static void sapi_log(const char *message, int level)
 {
+	const surus_task *task = surus_running;
+	char text[1024];
+	if (task && task->fiber && task->isolate->fibers > 1 && strstr(message, "Allowed memory size of ")) {
+		int length = snprintf(text, sizeof text,
+			"%s. All requests of the application share this memory: raise memory_limit, or lower max_requests_in_flight", message);
+		if (length > 0 && (size_t)length < sizeof text) {
+			message = text;
+		}
+	}
 	surus_rs_log(level < 0 ? 3 : level, (surus_str){message, strlen(message)});
 }
 

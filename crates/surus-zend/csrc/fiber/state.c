@@ -132,6 +132,7 @@ bool surus_fiber_state_make(surus_task *task)
 	surus_parts_make(state->parts, idle->parts);
 	Z_TRY_ADDREF(state->values.EG_user_error_handler);
 	Z_TRY_ADDREF(state->values.EG_user_exception_handler);
+	task->isolate->fibers++;
 	return true;
 }
 
@@ -213,6 +214,7 @@ void surus_fiber_state_free(surus_task *task)
 	task->own_os = NULL;
 	free(state->parts);
 	free(state);
+	task->isolate->fibers--;
 	task->fiber = NULL;
 }
 

@@ -5,6 +5,7 @@
  * heaps (USE_ZEND_ALLOC=0); what it does not free after a fatal error is freed here.
  */
 #include "isolate/checked_heap.h"
+#include "isolate/isolate.h"
 #include "task/running.h"
 #include "task/state.h"
 
@@ -53,7 +54,7 @@ static block *block_of(void *pointer)
 static void check_limit(surus_isolate *isolate, size_t size)
 {
 	surus_checked_heap *heap = isolate->checked_heap;
-	size_t limit = PG(memory_limit) > 0 ? (size_t)PG(memory_limit) + isolate->left_behind : SIZE_MAX;
+	size_t limit = surus_memory_allowed(isolate);
 	if (heap->reporting || heap->lifted || size <= limit - MIN(limit, heap->bytes)) {
 		return;
 	}

@@ -254,6 +254,14 @@ void surus_isolate_free(surus_isolate *isolate, bool clean)
 	free(isolate);
 }
 
+/* What a request's fiber takes of the heap before it runs code, as long as it is parked: its VM stack and output buffer. */
+#define FIBER_MEMORY (20 * 1024)
+
+size_t surus_memory_allowed(const surus_isolate *isolate)
+{
+	return PG(memory_limit) > 0 ? (size_t)PG(memory_limit) + isolate->left_behind + isolate->fibers * FIBER_MEMORY : SIZE_MAX;
+}
+
 void surus_memory_lift(surus_isolate *isolate)
 {
 	if (isolate->checked_heap) {
@@ -269,8 +277,7 @@ void surus_memory_limit(surus_isolate *isolate)
 		isolate->checked_heap->lifted = false;
 		return;
 	}
-	size_t limit = PG(memory_limit) > 0 ? (size_t)PG(memory_limit) + isolate->left_behind : SIZE_MAX;
-	if (zend_set_memory_limit(limit) == FAILURE) {
+	if (zend_set_memory_limit(surus_memory_allowed(isolate)) == FAILURE) {
 		zend_set_memory_limit(zend_memory_usage(true)); /* not a byte more */
 	}
 }

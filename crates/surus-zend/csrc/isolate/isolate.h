@@ -14,6 +14,8 @@ extern surus_swaps surus_swapped;
 void surus_memory_forgive(surus_isolate *isolate);
 /* Between these two calls the entered isolate has no memory limit: for code that a fatal error could not leave. */
 void surus_memory_lift(surus_isolate *isolate);
+/* Bytes that its heap may have; SIZE_MAX without a limit. */
+size_t surus_memory_allowed(const surus_isolate *isolate);
 void surus_memory_limit(surus_isolate *isolate);
 /* The place of the global at `address` in the saved image of an isolate; `address` itself while it is entered. */
 void *surus_isolate_peek(surus_isolate *isolate, void *address);

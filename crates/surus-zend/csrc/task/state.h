@@ -11,6 +11,7 @@ struct surus_isolate {
 	zend_ini_entry *ini_entries;
 	zend_string *memory_limit;
 	size_t left_behind;   /* bytes of failed requests, on top of the memory limit */
+	size_t fibers;        /* of requests, idle ones too: what each takes before it runs code is on top of it as well */
 	bool booted;
 	zend_long time_limit; /* of each request of a booted isolate, seconds of CPU time */
 	bool had_fatal;       /* of a booted isolate: it takes no new requests */
