@@ -30,7 +30,7 @@ fn what_runs_in_the_background_belongs_to_the_application() {
         assert_eq!(ask(&server, &format!("case={case}")), "served");
     }
     notes.reach("exits", 1);
-    let full = ask(&server, "case=stays&times=101");
+    let full = ask(&server, "case=stays&ignores&times=101");
     assert_eq!(
         full,
         "There is no room in the background: 100 callables run, or the application was replaced in background.php"

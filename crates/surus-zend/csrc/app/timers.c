@@ -33,6 +33,7 @@ bool surus_call_timer(surus_task *task)
 	if (Z_TYPE(closure) == IS_UNDEF) {
 		return true;
 	}
+	task->in_background = what == SURUS_BACKGROUND;
 	ZVAL_BOOL(&argument, what == SURUS_TIMER_DUE);
 	ZVAL_UNDEF(&result);
 	call_user_function(NULL, NULL, &closure, &result, 1, &argument);

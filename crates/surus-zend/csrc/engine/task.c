@@ -101,6 +101,7 @@ void surus_task_assign(surus_task *task, surus_work work, void *exchange)
 	task->context = NULL;
 	task->deferred = NULL;
 	task->defers = false;
+	task->in_background = false;
 	task->loop = (struct surus_loop){0};
 }
 

@@ -101,7 +101,7 @@ bool surus_must_end(surus_task *task)
 		bool over = is_over(task);
 		if (task->cancel == SURUS_CANCEL_CLIENT) {
 			PG(connection_status) |= PHP_CONNECTION_ABORTED;
-			if (PG(ignore_user_abort) || over || task->defers) {
+			if ((PG(ignore_user_abort) && !surus_request_of(task)->in_background) || over || task->defers) {
 				/* What runs after the body must be completed, like saving a session, and what was deferred. */
 				task->cancel = SURUS_CANCEL_NONE;
 				return false;

@@ -115,6 +115,7 @@ struct surus_task {
 	zend_object *context;            /* app/context.c: a Surus\\Context, or NULL */
 	HashTable *deferred;             /* app/deferred.c: of a request, what runs after its response; NULL: nothing, */
 	bool defers;                     /* and whether that runs now */
+	bool in_background;              /* app/timers.c: it has no client that it could do without */
 	struct surus_use *uses;          /* connections/handles.c */
 	char **uploads; /* http/form_files.c: names of the files that PHP has made for it, until its end */
 	uint32_t upload_count;
