@@ -18,6 +18,7 @@ foreach ([
     'secret' => [Key::secret(str_repeat('k', 32)), Key::secret(str_repeat('k', 32))],
     'rsa' => [Key::private($pem('rsa'), 'one'), Key::pem($pem('rsa.public'), 'one')],
     'ec' => [Key::private($pem('ec'), 'two'), Key::pem($pem('ec.public'), 'two')],
+    'zero' => [Key::private($pem('zero')), Key::pem($pem('zero.public'))],
     'locked' => [Key::private($pem('locked'), passphrase: 'open'), Key::pem($pem('rsa.public'))],
 ] as $name => [$private, $public]) {
     $issuer = new Jwt(Keys::of($private), 'https://here.example', 'api');
@@ -48,6 +49,14 @@ echo openssl_verify("$head.$body", $raw, file_get_contents($argv[2]), OPENSSL_AL
     base64_decode(strtr($body, '-_', '+/'));
 "#;
 
+/// A private key of P-256 whose second coordinate begins with a zero, which OpenSSL leaves out; one key in 128 is so.
+const ZERO: &str = "-----BEGIN PRIVATE KEY-----
+MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgODSdQsjtvnHpqF0R
+Ek2pziug8WFVOZMoxFLXpeDCC8ChRANCAASrXAOQsJNWNBOWvFQFjRpotg7krCHt
+euPt4B024jecTgAQqQITsE5dEmGJbkZWV0jxpgUaQcHYuRXqoF7PkpNr
+-----END PRIVATE KEY-----
+";
+
 fn openssl(folder: &TempDir, arguments: &str) {
     let output = Command::new("openssl")
         .args(arguments.split(' '))
@@ -60,6 +69,7 @@ fn openssl(folder: &TempDir, arguments: &str) {
 #[test]
 fn issued_tokens_are_good_elsewhere() {
     let folder = TempDir::new("issued");
+    folder.file("zero.pem", ZERO);
     for arguments in [
         "genpkey -algorithm RSA -pkeyopt rsa_keygen_bits:2048 -out rsa.pem",
         "genpkey -algorithm RSA -pkeyopt rsa_keygen_bits:1024 -out short.pem",
@@ -67,6 +77,7 @@ fn issued_tokens_are_good_elsewhere() {
         "pkey -in rsa.pem -aes256 -passout pass:open -out locked.pem",
         "pkey -in rsa.pem -pubout -out rsa.public.pem",
         "pkey -in ec.pem -pubout -out ec.public.pem",
+        "pkey -in zero.pem -pubout -out zero.public.pem",
     ] {
         openssl(&folder, arguments);
     }
@@ -76,7 +87,7 @@ fn issued_tokens_are_good_elsewhere() {
         request.send(server.address())
     };
     let mut tokens = Vec::new();
-    for name in ["secret", "rsa", "ec", "locked"] {
+    for name in ["secret", "rsa", "ec", "zero", "locked"] {
         let token = get(&format!("/{name}"), "").expect(200).text();
         let user = get(&format!("/{name}/user"), &token).expect(200).json();
         assert_eq!(user["sub"], "ann");
@@ -88,7 +99,7 @@ fn issued_tokens_are_good_elsewhere() {
         let lives = user["exp"].as_i64().expect("a time") - user["iat"].as_i64().expect("a time");
         assert_eq!(lives, 60);
         if name != "secret" {
-            let public = if name == "ec" { "ec" } else { "rsa" };
+            let public = if name == "locked" { "rsa" } else { name };
             let output = Command::new("php8.2")
                 .args(["-r", VERIFY, &token, &format!("{public}.public.pem")])
                 .current_dir(folder.path())
