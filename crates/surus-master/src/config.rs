@@ -30,6 +30,9 @@ pub struct Config {
     pub admin: Option<Desk>,
     /// The counters of workers.
     pub board: Board,
+    /// Processes that do not listen start when a worker asks for them ([`Report::Wake`](crate::Report::Wake)), and the
+    /// server does not end because of them, however they die.
+    pub on_demand: bool,
     /// The program that SIGUSR2 starts.
     pub program: Program,
     /// The master that this one replaces.

@@ -85,6 +85,8 @@ pub enum Report {
     },
     /// The worker takes no more requests: another process serves in its place.
     Retired,
+    /// Plain processes are needed that start on demand.
+    Wake,
     /// The status of the worker.
     Status {
         /// From the order.

@@ -55,6 +55,11 @@ impl Channel {
         let _ = (&self.stream).write_all(&encode(report));
     }
 
+    /// Another channel to the same master, for reports.
+    pub fn another(&self) -> io::Result<Channel> {
+        self.stream().map(Channel::new)
+    }
+
     /// Another handle, to wait for orders.
     pub fn stream(&self) -> io::Result<UnixStream> {
         self.stream.try_clone()

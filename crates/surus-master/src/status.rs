@@ -201,8 +201,9 @@ impl Master<'_> {
                 Some(self.described(process.seat, own))
             })
             .collect();
-        let empty = |seat: &usize| self.state.seats[*seat].current.is_none();
-        let seats = (0..self.state.seats.len()).filter(empty);
+        let empty = self.state.seats.iter().enumerate();
+        let empty = empty.filter(|(_, seat)| seat.current.is_none() && !seat.asleep);
+        let seats = empty.map(|(seat, _)| seat);
         workers.extend(seats.map(|seat| self.described(seat, json!({"state": "waiting"}))));
         let mut status = Map::new();
         status.extend(self.config.about.as_object().cloned().unwrap_or_default());

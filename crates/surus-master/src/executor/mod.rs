@@ -179,7 +179,8 @@ impl<'a> Master<'a> {
                 listeners.workers() - listeners.accepting(),
                 config.drain,
                 config.boot,
-            ),
+            )
+            .with_plain_on_demand(config.on_demand),
             processes: BTreeMap::new(),
             listeners,
             worker,

@@ -120,6 +120,7 @@ impl Master<'_> {
                     }
                     Report::Committed { reload } => events.push(Event::Committed(id, reload)),
                     Report::Retired => events.push(Event::Retired(id)),
+                    Report::Wake => events.push(Event::Wake),
                     Report::Status { question, status } => process.answered(question, status, now),
                     Report::Worn { why } => events.push(Event::Recycle(id, why)),
                     // Its successor has already read the new file.

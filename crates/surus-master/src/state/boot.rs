@@ -25,11 +25,11 @@ impl State {
             actions.extend(self.succeed(seat, id, now));
         }
         actions.extend(self.plain_ready(id, now));
-        let mut served = self.seats.iter().filter_map(|seat| seat.current);
-        if !self.announced
-            && self.seats.iter().all(|seat| seat.current.is_some())
-            && served.all(|id| self.is_serving(id))
-        {
+        let serves = |seat: usize| {
+            let current: Option<Id> = self.seats[seat].current;
+            current.is_some_and(|id| self.is_serving(id))
+        };
+        if !self.announced && self.awake().all(serves) {
             self.announced = true;
             let workers = self.seats.iter().enumerate().filter(|(_, it)| !it.plain);
             actions.extend(

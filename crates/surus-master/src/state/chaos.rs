@@ -43,13 +43,14 @@ struct World {
 }
 
 impl World {
-    fn new() -> Self {
+    fn new(on_demand: bool) -> Self {
         let mut state = State::new(
             WORKERS,
             PLAIN,
             Duration::from_secs(30),
             Duration::from_secs(60),
-        );
+        )
+        .with_plain_on_demand(on_demand);
         let begun = state.start(Duration::ZERO);
         let mut world = World {
             state,
@@ -121,6 +122,7 @@ impl World {
         }
         for (index, seat) in self.state.seats.iter().enumerate() {
             let hoped_for = seat.current.is_some() != seat.waiting.is_some();
+            let hoped_for = hoped_for != seat.asleep;
             assert!(hoped_for, "seat {index}: {:?}", self.state);
             if self.state.announced && !seat.plain {
                 let is_served = seat.current.is_some_and(|id| self.state.is_serving(id));
@@ -171,7 +173,7 @@ impl World {
 
     fn mischief(&mut self, random: &mut Random) {
         let anyone = random.one_of(self.state.processes.keys().copied());
-        let event = match (random.below(8), anyone) {
+        let event = match (random.below(9), anyone) {
             (0 | 1, Some(id)) => Event::Exited(id, Death::Signal("SIGKILL")),
             (2, Some(id)) => Event::Recycle(id, "old".into()),
             (3, _) => match random.one_of(self.preparing.clone()) {
@@ -190,6 +192,7 @@ impl World {
                 _ => return,
             },
             (5, _) => Event::Reload(7),
+            (6, _) => Event::Wake,
             _ => {
                 self.now += Duration::from_millis(random.below(3000) as u64);
                 Event::Tick
@@ -221,7 +224,7 @@ fn it_comes_to_rest_whatever_has_happened() {
     let mut rested = 0;
     for seed in 0..300 {
         let mut random = Random(seed);
-        let mut world = World::new();
+        let mut world = World::new(seed % 2 == 1);
         world.settle(&mut random);
         for _ in 0..400 {
             if random.below(3) == 0 {
@@ -236,6 +239,8 @@ fn it_comes_to_rest_whatever_has_happened() {
         if world.ended || world.state.phase != Phase::Serving {
             continue;
         }
+        world.settle(&mut random);
+        world.tell(Event::Wake);
         world.settle(&mut random);
         let answered = world.reloads_answered;
         world.tell(Event::Reload(7));

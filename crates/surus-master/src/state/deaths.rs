@@ -61,6 +61,7 @@ impl State {
         seat.early_deaths += 1;
         let deaths = seat.early_deaths;
         let is_served = self.announced && self.serving(process.seat).next().is_some();
+        let is_served = is_served || (self.on_demand && self.seats[process.seat].plain);
         if deaths >= EARLY_DEATHS && !is_served {
             actions.push(Action::Log(format!(
                 "worker {number} {death}, for the {deaths}th time in a row right after its start; giving up"

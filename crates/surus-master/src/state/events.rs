@@ -18,6 +18,8 @@ pub(crate) enum Event {
     Committed(Id, u64),
     /// The plain process takes no more requests.
     Retired(Id),
+    /// Plain processes are needed that start on demand.
+    Wake,
     /// SIGHUP, or a command; files may have changed since this Unix time.
     Reload(u64),
     /// The worker is to be replaced, for this reason.

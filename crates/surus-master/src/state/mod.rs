@@ -80,6 +80,8 @@ pub(crate) struct Seat {
     pub(crate) reason: Option<String>,
     /// The seat of a plain process, which takes requests from workers. It boots only one version: a reload replaces it.
     pub(crate) plain: bool,
+    /// It has no process before one is needed.
+    pub(crate) asleep: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,6 +115,8 @@ pub(crate) struct State {
     recycle: VecDeque<(Id, String)>,
     recycle_not_before: Option<Now>,
     upgrading: bool,
+    /// Plain processes start when they are needed, and the server serves without them.
+    on_demand: bool,
 }
 
 impl State {
@@ -139,13 +143,42 @@ impl State {
             recycle: VecDeque::new(),
             recycle_not_before: None,
             upgrading: false,
+            on_demand: false,
         }
     }
 
+    /// Before the start: whether plain processes wait for [`Event::Wake`].
+    pub(crate) fn with_plain_on_demand(mut self, on_demand: bool) -> Self {
+        self.on_demand = on_demand;
+        for seat in &mut self.seats {
+            seat.asleep = on_demand && seat.plain;
+        }
+        self
+    }
+
     pub(crate) fn start(&mut self, now: Now) -> Vec<Action> {
-        (0..self.seats.len())
-            .map(|seat| self.spawn_current(seat, now))
-            .collect()
+        let awake: Vec<usize> = self.awake().collect();
+        let spawned = awake.into_iter().map(|seat| self.spawn_current(seat, now));
+        spawned.collect()
+    }
+
+    /// The seats that have a process, or will get one.
+    fn awake(&self) -> impl Iterator<Item = usize> + '_ {
+        (0..self.seats.len()).filter(|&seat| !self.seats[seat].asleep)
+    }
+
+    /// Starts the processes of all seats that were asleep.
+    fn wake(&mut self, now: Now) -> Vec<Action> {
+        if self.phase != Phase::Serving {
+            return Vec::new();
+        }
+        let mut actions = Vec::new();
+        for seat in 0..self.seats.len() {
+            if std::mem::take(&mut self.seats[seat].asleep) {
+                actions.push(self.spawn_current(seat, now));
+            }
+        }
+        actions
     }
 
     pub(crate) fn on(&mut self, event: Event, now: Now) -> Vec<Action> {
@@ -157,6 +190,7 @@ impl State {
             Event::PrepareFailed(id, reload, error) => self.prepare_failed(id, reload, error),
             Event::Committed(id, reload) => self.committed(id, reload, now),
             Event::Retired(id) => self.retired(id, now),
+            Event::Wake => self.wake(now),
             Event::Reload(since) => {
                 self.follow_ups = 0;
                 self.begin_reload(since, now)

@@ -77,9 +77,7 @@ impl State {
             ))];
         };
         let number = self.generation;
-        let plain: VecDeque<usize> = (0..self.seats.len())
-            .filter(|&seat| self.seats[seat].plain)
-            .collect();
+        let plain: VecDeque<usize> = self.awake().filter(|&at| self.seats[at].plain).collect();
         let mut reload = Reload {
             number,
             stage: Stage::Booting,

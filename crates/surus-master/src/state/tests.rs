@@ -535,6 +535,32 @@ fn a_reload_during_an_upgrade_comes_after_it() {
     assert_eq!(actions[0], Action::Reloaded(Err("the server ends".into())));
 }
 
+#[test]
+fn plain_processes_start_when_they_are_needed_and_may_die() {
+    let mut state = State::new(1, 2, DRAIN, BOOT).with_plain_on_demand(true);
+    assert_eq!(state.start(at(0)), [spawn(0, 0)]);
+    let ready = state.on(Event::Ready(0), at(50));
+    assert!(ready.contains(&Action::Announce), "{ready:?}");
+    assert_eq!(state.on(Event::Reload(7), at(100)), [prepare(0, Some(7))]);
+    state.on(Event::Prepared(0, 1), at(110));
+    state.on(Event::Committed(0, 1), at(120));
+    assert_eq!(state.on(Event::Wake, at(200)), [spawn(1, 1), spawn(2, 2)]);
+    assert_eq!(state.on(Event::Wake, at(200)), []);
+    state.on(Event::Exited(2, Death::Signal("SIGSEGV")), at(200));
+    let (mut id, mut now) = (1, 200);
+    for _ in 0..20 {
+        let actions = state.on(Event::Exited(id, Death::Signal("SIGSEGV")), at(now));
+        assert_eq!(without_logs(actions), [], "not at once");
+        now += 6000;
+        let actions = state.on(Event::Tick, at(now));
+        let spawned = actions.iter().find_map(|action| match action {
+            Action::Spawn { seat: 1, id } => Some(*id),
+            _ => None,
+        });
+        id = spawned.expect("it is started again");
+    }
+}
+
 /// One worker with two plain processes.
 fn serving_with_processes() -> State {
     let mut state = State::new(1, 2, DRAIN, BOOT);
