@@ -5,6 +5,8 @@
 mod background;
 #[path = "tasks/deferred.rs"]
 mod deferred;
+#[path = "tasks/offload.rs"]
+mod offload;
 #[path = "tasks/timers.rs"]
 mod timers;
 

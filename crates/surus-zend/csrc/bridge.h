@@ -245,6 +245,19 @@ void surus_rs_job_cancel(void *exchange, uint64_t number);
  * was cancelled. */
 bool surus_rs_jobs_end(void *exchange, bool hard);
 
+/* Passes a job on to another process, and waits for its answer, which C copies before it says so: SURUS_OFFLOAD_ANSWERED;
+ * with a reason in its place, SURUS_OFFLOAD_REFUSED before it has begun, SURUS_OFFLOAD_LATE and SURUS_OFFLOAD_FAILED.
+ * SURUS_OFFLOAD_CUT: the running code must end. */
+typedef enum {
+	SURUS_OFFLOAD_CUT = 0,
+	SURUS_OFFLOAD_ANSWERED = 1,
+	SURUS_OFFLOAD_REFUSED = 2,
+	SURUS_OFFLOAD_LATE = 3,
+	SURUS_OFFLOAD_FAILED = 4
+} surus_offloaded;
+int surus_rs_offload(surus_str name, surus_str payload, surus_str *answer);
+void surus_rs_offload_copied(void);
+
 /* Request data. `script` (NUL-terminated) is the file a classic request or boot runs. */
 typedef struct {
 	surus_str method, uri, path, query, content_type, cookie, authorization; /* all NUL-terminated */

@@ -104,6 +104,12 @@ pub(crate) const WOKEN: c_int = 1;
 pub(crate) const MUST_END: c_int = 2;
 pub(crate) const CANNOT_WAIT: c_int = 3;
 
+pub(crate) const OFFLOAD_CUT: c_int = 0;
+pub(crate) const OFFLOAD_ANSWERED: c_int = 1;
+pub(crate) const OFFLOAD_REFUSED: c_int = 2;
+pub(crate) const OFFLOAD_LATE: c_int = 3;
+pub(crate) const OFFLOAD_FAILED: c_int = 4;
+
 #[repr(C)]
 pub(crate) struct IsolateStats {
     pub(crate) memory_usage: usize,

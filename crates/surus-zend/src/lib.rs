@@ -47,6 +47,7 @@ pub use serve::classic::{Classic, ClassicConfig};
 pub use serve::command_line;
 pub use serve::coroutine::{Answer, Coroutine, Prepared, RouteInfo, TimerInfo};
 pub use serve::inspect::{in_flight, watched, InFlight};
+pub use serve::offload::{offload_to, NoAnswer, Offload, Offloading};
 pub use serve::self_test::SelfTest;
 pub use serve::stalls::{detect_stalls, stalls, Stall, Stalls};
 pub use serve::task::{giving_up, has_given_up};

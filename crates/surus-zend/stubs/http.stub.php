@@ -2,7 +2,7 @@
 
 /**
  * What Surus adds to PHP natively; csrc/ implements it: http/request_class.c, http/response_class.c, app/functions.c,
- * app/context.c, app/deferred.c, app/internal_functions.c, app/in_process.c, app/jobs.c, app/loop.c, app/timers.c, connections/in_use.c. Editors and analysers read this file; PHP does not.
+ * app/context.c, app/deferred.c, app/internal_functions.c, app/in_process.c, app/jobs.c, app/loop.c, app/offload.c, app/timers.c, connections/in_use.c. Editors and analysers read this file; PHP does not.
  */
 
 namespace Surus {
@@ -142,6 +142,27 @@ namespace Surus {
      * @throws \Error where no request is served, and after its end
      */
     function defer(callable $job): void
+    {
+    }
+
+    /**
+     * Runs a function in another process and waits for its result, while others of this one go on: for code that computes, and
+     * for calls that nothing can wait beside, such as SQLite's. Arguments and result are serialized. In `surus php` it
+     * runs in place.
+     *
+     * @param callable $job a function or a public static method, by its name or as `name(...)`: no closure, no method of an object
+     * @param mixed ...$arguments for the function, also by name
+     *
+     * @throws \ValueError if the job cannot run elsewhere
+     * @throws \TypeError if an argument cannot be serialized; the message names it
+     * @throws OffloadException if the job throws, exits, has a fatal error or a result that cannot be serialized, if its process
+     *     dies, and where there are none (`offload_processes`)
+     * @throws TimeoutException if it is not done within `offload_timeout`
+     * @throws \Error where no request is served, and after its end
+     *
+     * @return mixed what the function has returned
+     */
+    function offload(callable $job, mixed ...$arguments): mixed
     {
     }
 
@@ -478,6 +499,15 @@ namespace Surus\Internal {
 
     /** @internal The context of the running code; a new one takes its place. */
     function task_context(?\Surus\Context $new = null): ?\Surus\Context
+    {
+    }
+
+    /**
+     * @internal {@see Internal\Offload}
+     *
+     * @return array{int, string}
+     */
+    function offload(string $name, string $payload): array
     {
     }
 

@@ -3,16 +3,17 @@
 use std::cell::{Cell, RefCell};
 use std::path::PathBuf;
 use std::rc::Rc;
+use std::time::Duration;
 
 use http::Response;
 use surus_master::{Channel, Order, Report, Seat};
-use surus_zend::{BootError, Engine, Request, ResponseBody, Script};
+use surus_zend::{BootError, Engine, Offloading, Request, ResponseBody, Script};
 
 use crate::backend::{self, Isolates};
 use crate::broken;
 use crate::config::{Config, Entry};
 use crate::dev::{self, Watcher};
-use crate::process::{self, News, Queue, Runs};
+use crate::process::{self, JobRunner, News, Purpose, Queue, Runs};
 use crate::worker::{failed, Failure, GIVEN_UP, PHP_GRACE};
 use crate::BOOT_FAILED;
 
@@ -31,7 +32,11 @@ pub(crate) async fn run(config: &Config, engine: &Engine, queue: &Queue, mut sea
         worn_out: Cell::new(false),
     });
     let first = seat.index == config.workers;
-    match one_at_a_time(config, engine, queue, seat.refresh, first, &news).await {
+    let served = match queue.purpose {
+        Purpose::Requests => one_at_a_time(config, engine, queue, seat.refresh, first, &news).await,
+        Purpose::Jobs => jobs(config, engine, queue, seat.refresh, &news).await,
+    };
+    match served {
         Ok(()) => 0,
         Err(error) if news.ready.get() => {
             surus_log::say!("{error}");
@@ -98,6 +103,9 @@ async fn one_at_a_time(
     if let Some(since) = refresh {
         engine.refresh(since).await?;
     }
+    let why = "there are no processes for jobs: in process mode each request has a process of its own, where it can call \
+               the job itself";
+    surus_zend::offload_to(Offloading::Refused(why.to_owned()));
     let app = &config.app.alone();
     let (wait, drain) = (backend::limits(app).wait(), config.edge.drain + PHP_GRACE);
     let reporter = Rc::clone(reporter);
@@ -139,6 +147,29 @@ async fn one_at_a_time(
             process::serve(queue, &isolates.pool, wait, drain, tell).await?;
         }
     }
+    Ok(())
+}
+
+/// Runs jobs of `Surus\offload()`.
+async fn jobs(
+    config: &Config,
+    engine: &Engine,
+    queue: &Queue,
+    refresh: Option<u64>,
+    reporter: &Rc<Reporter>,
+) -> Result<(), Failure> {
+    let why = "the job is already in another process, and runs all that it calls";
+    surus_zend::offload_to(Offloading::Refused(why.to_owned()));
+    if let Some(since) = refresh {
+        engine.refresh(since).await?;
+    }
+    let app = config.app.for_jobs();
+    let jobs = JobRunner::new(Isolates::new(engine, &app)?, &app);
+    let drain = config.edge.drain + PHP_GRACE;
+    let reporter = Rc::clone(reporter);
+    let tell = move |news: News<'_>| reporter.tell(news);
+    // A worker knows itself how long a job has waited.
+    process::serve(queue, &jobs, Duration::MAX, drain, tell).await?;
     Ok(())
 }
 

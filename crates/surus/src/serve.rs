@@ -7,12 +7,12 @@ use nix::sys::signal::{SigSet, Signal};
 use serde_json::{json, Value};
 use surus_edge::LogFormat;
 use surus_log::{Format, Log, Writer};
-use surus_master::{Address, Board, Failure, Inherited, Outcome, Predecessor, Program};
+use surus_master::{Address, Board, Failure, Inherited, Listeners, Outcome, Predecessor, Program};
 use surus_zend::{Engine, EngineConfig, SelfTest};
 
 use crate::cli::ServeArgs;
 use crate::config::{Config, Entry, PROCESSES};
-use crate::process::{Queue, SLEEP};
+use crate::process::{Purpose, Queue, SLEEP};
 use crate::{
     control, dev, environment, event_loop, inspect, log, open_files, preflight, worker,
     BOOT_FAILED, MISCONFIGURED,
@@ -99,10 +99,10 @@ fn serve(
     )
     .map_err(Refusal::misconfigured)?;
     let queue = match processes {
-        None => None,
+        None => queue_of_jobs(config, &mut listeners),
         Some(count) => {
             let time = if config.dev { dev::LOOK } else { SLEEP };
-            let (queue, held) = Queue::new(time).map_err(|error| {
+            let (queue, held) = Queue::new(Purpose::Requests, time).map_err(|error| {
                 Refusal::failed(format!("no socket for PHP's processes: {error}"))
             })?;
             listeners.add_silent(count);
@@ -120,6 +120,7 @@ fn serve(
         identity: config.master.identity.clone(),
         admin: config.master.admin.clone(),
         board: Board::new(cells),
+        on_demand: processes.is_none(),
         drain: config.edge.drain + GRACE,
         boot: config.master.boot_timeout,
         watchdog: config.master.watchdog,
@@ -141,6 +142,27 @@ fn serve(
         Ok(Outcome::BootFailed | Outcome::GaveUp) => Ok(ExitCode::from(BOOT_FAILED)),
         Err(Failure::System(error)) => Err(Refusal::failed(format!("the master failed: {error}"))),
         Err(error) => Err(Refusal::misconfigured(error)),
+    }
+}
+
+/// The queue of the processes for `Surus\offload()`, which start with the first job.
+fn queue_of_jobs(config: &Config, listeners: &mut Listeners) -> Option<Queue> {
+    let count = config.app.offload_processes;
+    if count == 0 {
+        return None;
+    }
+    match Queue::new(Purpose::Jobs, SLEEP) {
+        Ok((queue, held)) => {
+            listeners.add_silent(count);
+            listeners.hold(held);
+            Some(queue)
+        }
+        Err(error) => {
+            tracing::warn!(
+                "no socket for the processes of Surus\\offload(), which is refused: {error}"
+            );
+            None
+        }
     }
 }
 

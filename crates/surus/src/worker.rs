@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use surus_edge::Edge;
 use surus_master::{Channel, Report, Seat};
-use surus_zend::{BootError, Engine, IsolateLimits};
+use surus_zend::{BootError, Engine, IsolateLimits, Offloading};
 use tokio::signal::unix::{signal, SignalKind};
 use tokio::sync::mpsc;
 use tokio::task::{spawn_local, LocalSet};
@@ -21,7 +21,7 @@ use crate::dev;
 use crate::event_loop;
 use crate::open_files;
 use crate::orders::ControlChannel;
-use crate::process::{Processes, Queue};
+use crate::process::{self, Processes, Purpose, Queue};
 use crate::recycle;
 use crate::BOOT_FAILED;
 
@@ -75,7 +75,15 @@ async fn live(config: &Config, engine: &Engine, queue: Option<&Queue>, seat: Sea
     dev::begin();
     let app = &config.app;
     app.room.clone().enter();
-    let Some(queue) = queue else {
+    if let Some(queue) = queue.filter(|_| seat.index >= config.workers) {
+        return alone::run(config, engine, queue, seat).await;
+    }
+    let offloading = match offloading(app, queue, &seat.master) {
+        Ok(offloading) => offloading,
+        Err(error) => return failed(&seat.master, &format!("no channel to the master: {error}")),
+    };
+    surus_zend::offload_to(offloading);
+    let Some(queue) = queue.filter(|queue| queue.purpose == Purpose::Requests) else {
         engine.enter_worker(app.preempt_after);
         engine.limit_persistent_connections(app.persistent_connections, app.queue_timeout);
         if let Some(Err(error)) = app.blocking_threshold.map(surus_zend::detect_stalls) {
@@ -104,9 +112,6 @@ async fn live(config: &Config, engine: &Engine, queue: Option<&Queue>, seat: Sea
             }
         };
     };
-    if seat.index >= config.workers {
-        return alone::run(config, engine, queue, seat).await;
-    }
     let processes = Processes::new(queue, &backend::limits(app));
     match &app.entry {
         Entry::Coroutine { .. } | Entry::Worker { .. } => {
@@ -118,6 +123,18 @@ async fn live(config: &Config, engine: &Engine, queue: Option<&Queue>, seat: Sea
             serve(config, engine, seat, backend, None).await
         }
     }
+}
+
+/// Where jobs of this worker run.
+fn offloading(app: &App, queue: Option<&Queue>, master: &Channel) -> io::Result<Offloading> {
+    let Some(queue) = queue.filter(|queue| queue.purpose == Purpose::Jobs) else {
+        let why = "there are no processes for jobs: set offload_processes of the application";
+        return Ok(Offloading::Refused(why.to_owned()));
+    };
+    let master = master.another()?;
+    Ok(process::offloading(queue, app, move || {
+        master.send(&Report::Wake);
+    }))
 }
 
 pub(crate) type Failure = Box<dyn std::error::Error>;
@@ -197,8 +214,7 @@ async fn serve_with<B: Php>(
         ));
     }
     let limits = config.app.isolate_limits;
-    // In process mode (then the seat holds the queue's descriptor) the processes have the application.
-    let is_here = matches!(config.app.entry, Entry::Coroutine { .. }) && seat.held.is_empty();
+    let is_here = matches!(config.app.entry, Entry::Coroutine { .. }) && backend.has_isolates();
     if is_here && limits != IsolateLimits::default() {
         spawn_local(recycle::watch(
             limits,

@@ -4,7 +4,7 @@ declare(strict_types=1);
 
 namespace Surus;
 
-/** What Surus\timeout() ran was not done in time, and was cancelled. */
+/** What Surus\timeout() or Surus\offload() ran was not done in time, and was cancelled. */
 final class TimeoutException extends \RuntimeException
 {
 }

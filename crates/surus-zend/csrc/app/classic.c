@@ -2,6 +2,7 @@
 #include "app/classic.h"
 #include "app/deferred.h"
 #include "app/jobs.h"
+#include "app/offload.h"
 #include "connections/cleaning.h"
 #include "connections/handle_request_end.h"
 #include "http/exceptions.h"
@@ -53,6 +54,17 @@ static void run_deferred(surus_task *task)
 	}
 }
 
+static void run_script(const char *path)
+{
+	zend_file_handle script;
+	zend_stream_init_filename(&script, path);
+	script.primary_script = true;
+	zend_first_try {
+		php_execute_script(&script);
+	} zend_end_try();
+	zend_destroy_file_handle(&script);
+}
+
 surus_outcome surus_run_classic(surus_task *task)
 {
 	surus_request_info info;
@@ -68,13 +80,11 @@ surus_outcome surus_run_classic(surus_task *task)
 	virtual_cwd_deactivate();
 	forget_last_request();
 
-	zend_file_handle script;
-	zend_stream_init_filename(&script, info.script.ptr);
-	script.primary_script = true;
-	zend_first_try {
-		php_execute_script(&script);
-	} zend_end_try();
-	zend_destroy_file_handle(&script);
+	if (info.script.len) {
+		run_script(info.script.ptr);
+	} else {
+		surus_offload_serve();
+	}
 	if (task->had_jobs) {
 		surus_jobs_end(task);
 	}

@@ -348,7 +348,8 @@ ZEND_FUNCTION(surus_tasks)
 		RETURN_THROWS();
 	}
 	zend_call_known_function(method, NULL, class, return_value, ZEND_NUM_ARGS(),
-		ZEND_NUM_ARGS() ? ZEND_CALL_ARG(execute_data, 1) : NULL, NULL);
+		ZEND_NUM_ARGS() ? ZEND_CALL_ARG(execute_data, 1) : NULL,
+		ZEND_CALL_INFO(execute_data) & ZEND_CALL_HAS_EXTRA_NAMED_PARAMS ? EX(extra_named_params) : NULL);
 }
 
 ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_own_number, 0, 0, IS_LONG, 0)

@@ -8,6 +8,7 @@
 #include "app/internal_functions.h"
 #include "app/jobs.h"
 #include "app/loop.h"
+#include "app/offload.h"
 #include "app/timers.h"
 #include "connections/cleaning.h"
 #include "connections/connection_functions.h"
@@ -85,7 +86,8 @@ static PHP_MINIT_FUNCTION(surus)
 	if (zend_register_functions(NULL, surus_job_functions, NULL, type) != SUCCESS
 		|| zend_register_functions(NULL, surus_deferred_functions, NULL, type) != SUCCESS
 		|| zend_register_functions(NULL, surus_context_functions, NULL, type) != SUCCESS
-		|| zend_register_functions(NULL, surus_timer_functions, NULL, type) != SUCCESS) {
+		|| zend_register_functions(NULL, surus_timer_functions, NULL, type) != SUCCESS
+		|| zend_register_functions(NULL, surus_offload_functions, NULL, type) != SUCCESS) {
 		return FAILURE;
 	}
 	const zend_function_entry *frankenphp = surus_frankenphp_functions();

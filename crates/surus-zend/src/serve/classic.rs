@@ -91,7 +91,16 @@ impl Classic {
 
     /// Runs `script` for the request. Dropping the future tells PHP that the client has disconnected.
     pub async fn call(&self, request: Request, script: Script) -> Response<ResponseBody> {
-        let exchange = Exchange::new(request, Some(script), self.dev);
+        self.run(request, Some(script)).await
+    }
+
+    /// Runs a [job](Request::job), in place of a script. Dropping the future tells PHP that nobody waits for it.
+    pub async fn call_job(&self, job: Request) -> Response<ResponseBody> {
+        self.run(job, None).await
+    }
+
+    async fn run(&self, request: Request, script: Option<Script>) -> Response<ResponseBody> {
+        let exchange = Exchange::new(request, script, self.dev);
         let task = match self.pool.clone().acquire().await {
             Ok(task) => task,
             Err(answer) => return answer,

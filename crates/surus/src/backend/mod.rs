@@ -36,6 +36,11 @@ pub(crate) trait Php: Backend {
     /// A version of the application that has booted and does not serve yet.
     type Next: 'static;
 
+    /// Whether PHP runs in this process, not in processes of its own.
+    fn has_isolates(&self) -> bool {
+        true
+    }
+
     /// Requests that PHP has not finished.
     fn unfinished(&self) -> usize;
 

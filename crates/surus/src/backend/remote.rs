@@ -76,6 +76,10 @@ impl Backend for Remote {
 impl Php for Remote {
     type Next = ();
 
+    fn has_isolates(&self) -> bool {
+        false
+    }
+
     fn unfinished(&self) -> usize {
         0
     }

@@ -97,6 +97,9 @@ pub(crate) struct App {
     pub(crate) stream_timeout: Option<Duration>,
     pub(crate) heartbeat: Option<Duration>,
     pub(crate) defer_timeout: Option<Duration>,
+    /// The number of processes for `Surus\offload()`; 0: it is refused.
+    pub(crate) offload_processes: usize,
+    pub(crate) offload_timeout: Option<Duration>,
     pub(crate) cancel_on_disconnect: bool,
     /// From `[server]`: how long a new version may take to boot.
     pub(crate) boot_timeout: Duration,
@@ -139,6 +142,16 @@ impl App {
             min_isolates: 1,
             max_isolates: 1,
             ..self.clone()
+        }
+    }
+
+    /// The same for a process that runs jobs of `Surus\offload()`.
+    pub(crate) fn for_jobs(&self) -> App {
+        App {
+            request_timeout: self.offload_timeout,
+            cancel_on_disconnect: true,
+            min_isolates: 0,
+            ..self.alone()
         }
     }
 }
@@ -287,6 +300,8 @@ fn finish(
     let stream_timeout = fill(&mut app.stream_timeout, Span(Duration::from_secs(60))).limit();
     let heartbeat = fill(&mut app.heartbeat, Span(Duration::from_secs(15))).limit();
     let defer_timeout = fill(&mut app.defer_timeout, Span(Duration::from_secs(30))).limit();
+    let offload_processes = fill(&mut app.offload_processes, 4);
+    let offload_timeout = fill(&mut app.offload_timeout, Span(Duration::from_secs(60))).limit();
     let cancel_on_disconnect = fill(&mut app.cancel_on_disconnect, is_coroutine);
     let slow_log = fill(&mut app.slow_log, Span(Duration::ZERO)).limit();
     let five = Span(Duration::from_millis(5));
@@ -333,6 +348,8 @@ fn finish(
             stream_timeout,
             heartbeat,
             defer_timeout,
+            offload_processes,
+            offload_timeout,
             cancel_on_disconnect,
             boot_timeout,
             slow_log,

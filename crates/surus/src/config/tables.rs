@@ -153,6 +153,12 @@ table! {
         heartbeat: Span,
         /// Time for what a request has given to `Surus\defer()`, from the end of its response. Then it is cancelled. 0 is no limit.
         defer_timeout: Span,
+        /// Processes for `Surus\offload()`, for all workers. They start with the first job. With 0 it is refused, and in process
+        /// mode there are none.
+        offload_processes: usize,
+        /// Time for a job of `Surus\offload()`. Then it is cancelled, and its process killed if that does not end it. A job may wait
+        /// for a free process as long. 0 is no limit.
+        offload_timeout: Span,
         /// Cancel a request whose client has disconnected, also while it waits. `false` is as under php-fpm: it continues until
         /// it sends output.
         cancel_on_disconnect: bool,

@@ -100,7 +100,7 @@ fn busy<B>() -> Response<Reply<B>> {
 
 /// Connects, which queues the request, and sends as much as is possible without waiting: so a request is sent even if
 /// its client does not wait for a response.
-fn begin(address: &Path, out: &[u8]) -> io::Result<(UnixStream, usize)> {
+pub(super) fn begin(address: &Path, out: &[u8]) -> io::Result<(UnixStream, usize)> {
     let socket = Socket::new(Domain::UNIX, Type::STREAM.nonblocking(), None)?;
     socket.connect(&SockAddr::unix(address)?)?;
     let stream = std::os::unix::net::UnixStream::from(OwnedFd::from(socket));
@@ -112,23 +112,29 @@ fn begin(address: &Path, out: &[u8]) -> io::Result<(UnixStream, usize)> {
     Ok((UnixStream::from_std(stream)?, sent))
 }
 
+/// What is sent at once: the head, and a body in memory.
+pub(super) fn first(request: &Request, script: Option<&Script>) -> Vec<u8> {
+    let mut out = Vec::with_capacity(2048);
+    let head = head::write_request(request, script, line::now());
+    put(&mut out, HEAD, &head);
+    if let RequestBody::Full(bytes) = &request.body {
+        bytes
+            .chunks(PIECE)
+            .for_each(|piece| put(&mut out, DATA, piece));
+        put(&mut out, END, &ending(&request.trailers));
+    }
+    out
+}
+
 async fn answer(
     address: &Path,
     mut request: Request,
     script: Option<Script>,
     seat: Seat,
 ) -> io::Result<Response<Reply<ResponseBody>>> {
-    let mut out = Vec::with_capacity(2048);
-    let head = head::write_request(&request, script.as_ref(), line::now());
-    put(&mut out, HEAD, &head);
+    let out = first(&request, script.as_ref());
     let body = std::mem::replace(&mut request.body, RequestBody::Empty);
     let trailers = request.trailers.take();
-    if let RequestBody::Full(bytes) = &body {
-        bytes
-            .chunks(PIECE)
-            .for_each(|piece| put(&mut out, DATA, piece));
-        put(&mut out, END, &ending(&trailers));
-    }
     let (stream, sent) = begin(address, &out)?;
     let (input, mut output) = stream.into_split();
     output.write_all(&out[sent..]).await?;

@@ -22,6 +22,15 @@ pub(crate) const SLEEP: Duration = Duration::from_secs(2);
 /// Requests that may wait for a process; the kernel caps it at net.core.somaxconn.
 const LENGTH: i32 = 4096;
 
+/// What a queue is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// All requests that need PHP.
+    Requests,
+    /// Jobs of `Surus\offload()`.
+    Jobs,
+}
+
 /// The queue, created by the master and inherited by all processes.
 #[derive(Debug)]
 pub(crate) struct Queue {
@@ -30,6 +39,7 @@ pub(crate) struct Queue {
     file: File,
     /// Reaches its end when no worker is left that could send a request.
     workers: UnixStream,
+    pub(crate) purpose: Purpose,
 }
 
 /// A temporary folder in which the socket has a name for a moment.
@@ -52,7 +62,7 @@ fn own_folder() -> io::Result<PathBuf> {
 impl Queue {
     /// Creates the queue, and a descriptor that each worker must hold as long as it lives, and nobody else. `look`: how
     /// often a free process returns from `accept`.
-    pub(crate) fn new(look: Duration) -> io::Result<(Queue, OwnedFd)> {
+    pub(crate) fn new(purpose: Purpose, look: Duration) -> io::Result<(Queue, OwnedFd)> {
         let folder = own_folder()?;
         let made = Self::bound(&folder.join("socket"), look);
         fs::remove_dir_all(&folder)?;
@@ -62,6 +72,7 @@ impl Queue {
             socket,
             file,
             workers,
+            purpose,
         };
         Ok((queue, held.into()))
     }

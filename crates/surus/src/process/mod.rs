@@ -13,16 +13,20 @@
 //! - [`wire`]: the frames in which requests and responses are sent; [`head`]: their heads
 //! - [`mod@line`]: the socket, which is the queue, and how a process notices that the last worker has exited
 //! - [`client`]: the edge's side; [`server`]: the process's side
+//! - [`jobs`]: the same for jobs of `Surus\offload()`, where PHP runs in the workers; [`guard`] ends those that do not
 
 mod arriving;
 mod client;
 #[cfg(test)]
 mod fuzz;
+mod guard;
 mod head;
+mod jobs;
 mod line;
 mod server;
 mod wire;
 
 pub(crate) use client::Processes;
-pub(crate) use line::{Queue, SLEEP};
+pub(crate) use jobs::{offloading, JobRunner};
+pub(crate) use line::{Purpose, Queue, SLEEP};
 pub(crate) use server::{serve, News, Runs};

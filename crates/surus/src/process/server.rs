@@ -1,5 +1,6 @@
 //! The process's side: serves one request after the other.
 
+use std::any::Any;
 use std::cell::{Cell, OnceCell};
 use std::future::{poll_fn, Future};
 use std::io;
@@ -32,6 +33,11 @@ const PIECE: usize = 64 * 1024;
 
 /// Runs the requests of a process.
 pub(crate) trait Runs {
+    /// It has taken a request from this connection. What is returned is dropped when PHP has finished it.
+    fn begin(&self, _: &std::os::unix::net::UnixStream) -> io::Result<Box<dyn Any>> {
+        Ok(Box::new(()))
+    }
+
     /// Dropping the future tells PHP that the client has disconnected.
     fn run(
         &self,
@@ -133,6 +139,9 @@ fn watch_signals(tell: Rc<impl Fn(News<'_>) + 'static>) -> io::Result<Signals> {
 /// Serves one request, until PHP has finished it.
 async fn one<P: Runs>(stream: std::os::unix::net::UnixStream, php: &P, wait: Duration) {
     // Any error closes the connection, which the worker handles.
+    let Ok(_begun) = php.begin(&stream) else {
+        return;
+    };
     let _ = exchange(stream, php, wait).await;
     while php.unfinished() > 0 {
         tokio::time::sleep(Duration::from_millis(1)).await;

@@ -3,6 +3,7 @@
 //! ```text
 //! HEAD  DATA…  END       complete; trailers are in the last frame
 //! HEAD  DATA…  BROKEN    the sender could not get the rest
+//! PROCESS                before the response to a job: the process has taken it
 //! ```
 //!
 //! A closed connection means that the client has disconnected, or that the process has died.
@@ -20,6 +21,8 @@ pub(crate) const HEAD: u8 = 1;
 pub(crate) const DATA: u8 = 2;
 pub(crate) const END: u8 = 3;
 pub(crate) const BROKEN: u8 = 4;
+/// The id of the process, in four bytes.
+pub(crate) const PROCESS: u8 = 5;
 
 /// Kind and length.
 const PREFIX: usize = 5;

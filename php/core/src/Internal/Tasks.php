@@ -155,6 +155,11 @@ final class Tasks
         } while ($left > 3600.0);
     }
 
+    public static function offload(callable $job, mixed ...$arguments): mixed
+    {
+        return Offload::call($job, $arguments);
+    }
+
     public static function defer(callable $job): void
     {
         job_defer($job(...));
