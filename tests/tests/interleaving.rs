@@ -25,9 +25,13 @@ use surus_tests::temp::TempDir;
 const PATIENCE: Duration = Duration::from_secs(30);
 
 fn serve(mode: Mode) -> Surus {
+    start(mode, &mode.script(&fixture("interleave")))
+}
+
+fn start(mode: Mode, script: &Path) -> Surus {
     let port = Postgres::shared().port();
     let place = format!("host=127.0.0.1 port={port} dbname=postgres");
-    Surus::serve(&mode.script(&fixture("interleave")))
+    Surus::serve(script)
         .mode(mode)
         .cancel_on_disconnect()
         .env("LOCPATH", &locales().display().to_string())
@@ -40,6 +44,16 @@ fn serve(mode: Mode) -> Surus {
 fn server(mode: Mode) -> SocketAddr {
     static SERVERS: [OnceLock<Surus>; 3] = [const { OnceLock::new() }; 3];
     SERVERS[mode as usize].get_or_init(|| serve(mode)).address()
+}
+
+/// A coroutine application that changes nothing by itself.
+fn serve_plain() -> Surus {
+    start(Mode::Coroutine, &fixture("interleave").join("plain.php"))
+}
+
+fn plain_server() -> SocketAddr {
+    static SERVER: OnceLock<Surus> = OnceLock::new();
+    SERVER.get_or_init(serve_plain).address()
 }
 
 /// A folder with a locale in which bytes above 127 are letters.
@@ -129,7 +143,10 @@ fn assert_found(name: &str, answers: &[Value; 2]) {
 }
 
 fn check(mode: Mode, name: &str) {
-    let server = server(mode);
+    check_on(server(mode), mode, name);
+}
+
+fn check_on(server: SocketAddr, mode: Mode, name: &str) {
     let folder = TempDir::new(name);
     let before = ask(server, name, 0, folder.path());
     if mode == Mode::Coroutine && before["shared"] == true {
@@ -165,6 +182,13 @@ fn opcache_reset() {
     }
 }
 
+/// On a server of its own: no other script has made it build superglobals for all requests, which are a change.
+#[test]
+fn changed_and_back_where_nothing_else_is_changed() {
+    let server = serve_plain();
+    check_on(server.address(), Mode::Coroutine, "changed_and_back");
+}
+
 /// A test for each script, in each mode.
 macro_rules! scripts {
     ($($name:ident)*) => {
@@ -175,6 +199,10 @@ macro_rules! scripts {
         mod coroutine {
             use super::*;
             $(#[test] fn $name() { check(Mode::Coroutine, stringify!($name)); })*
+        }
+        mod plain {
+            use super::*;
+            $(#[test] fn $name() { check_on(plain_server(), Mode::Coroutine, stringify!($name)); })*
         }
         mod process {
             use super::*;
@@ -187,7 +215,7 @@ macro_rules! scripts {
                 .expect("a folder")
                 .map(|entry| entry.expect("an entry").path())
                 .filter_map(|path| Some(path.file_stem()?.to_str()?.to_owned()))
-                .filter(|name| !["index", "app", "meeting"].contains(&name.as_str()))
+                .filter(|name| !["index", "app", "plain", "meeting"].contains(&name.as_str()))
                 // These have tests of their own.
                 .filter(|name| !["connection_status", "flush", "opcache_reset"].contains(&name.as_str()))
                 .collect();
@@ -200,6 +228,7 @@ macro_rules! scripts {
 scripts! {
     assert_callback
     body
+    changed_and_back
     collector_roots
     compressed_output
     date_errors

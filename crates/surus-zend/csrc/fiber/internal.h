@@ -19,6 +19,7 @@ struct surus_fiber_state {
 	bool has_superglobals;
 	surus_fiber_ini ini;
 	char *parts;
+	bool has_idle_parts; /* `parts` equals the idle ones, but for those of mbstring */
 	void *random;
 };
 

@@ -1,4 +1,5 @@
 #include "fiber/parts.h"
+#include "fiber/comparison.h"
 #include "fiber/file_state.h"
 #include "fiber/mbstring.h"
 #include "hidden/hidden.h"
@@ -133,6 +134,7 @@ static part *add_part(void *address, size_t size, zend_module_entry *module)
 	ZEND_ASSERT(part_count < MAX_PARTS);
 	part *added = &parts[part_count++];
 	*added = (part){.address = address, .size = size, .offset = parts_size, .module = module, .whole = -1};
+	surus_comparison_add(address, size, parts_size);
 	parts_size += ZEND_MM_ALIGNED_SIZE(size);
 	return added;
 }
@@ -241,23 +243,51 @@ size_t surus_parts_size(void)
 	return parts_size;
 }
 
-void surus_parts_save(char *to)
+static void save(char *to)
 {
 	for (size_t i = 0; i < part_count; i++) {
 		memcpy(to + parts[i].offset, parts[i].address, parts[i].size);
 	}
+}
+
+static void load(const char *from)
+{
+	for (size_t i = 0; i < part_count; i++) {
+		memcpy(parts[i].address, from + parts[i].offset, parts[i].size);
+	}
+}
+
+void surus_parts_save(char *to)
+{
+	save(to);
 	if (mb_size) {
 		surus_mb_save(to + mb_offset);
 	}
 }
 
-void surus_parts_load(const char *from)
+bool surus_parts_leave(char *own, bool were_idle, const char *idle)
 {
-	for (size_t i = 0; i < part_count; i++) {
-		memcpy(parts[i].address, from + parts[i].offset, parts[i].size);
+	bool are_idle = surus_comparison_holds(idle);
+	if (!are_idle) {
+		save(own);
+		load(idle);
+	} else if (!were_idle) {
+		memcpy(own, idle, mb_offset);
 	}
 	if (mb_size) {
-		surus_mb_load(from + mb_offset);
+		surus_mb_save(own + mb_offset);
+		surus_mb_load(idle + mb_offset);
+	}
+	return are_idle;
+}
+
+void surus_parts_enter(const char *own, bool are_idle)
+{
+	if (!are_idle) {
+		load(own);
+	}
+	if (mb_size) {
+		surus_mb_load(own + mb_offset);
 	}
 }
 
@@ -351,35 +381,16 @@ void surus_parts_settle(void)
 	}
 }
 
-/* Many parts are one number or pointer. */
-static inline bool differs(const part *p, const char *idle)
-{
-	const char *now = p->address, *then = idle + p->offset;
-	switch (p->size) {
-		case sizeof(uint32_t):
-			return *(const uint32_t *)(const void *)now != *(const uint32_t *)(const void *)then;
-		case sizeof(uint64_t):
-			return *(const uint64_t *)(const void *)now != *(const uint64_t *)(const void *)then;
-		default:
-			return memcmp(now, then, p->size) != 0;
-	}
-}
-
 bool surus_parts_are(const char *idle)
 {
-	for (size_t i = 0; i < part_count; i++) {
-		if (differs(&parts[i], idle)) {
-			return false;
-		}
-	}
-	return !mb_size || surus_mb_is(idle + mb_offset);
+	return surus_comparison_holds(idle) && (!mb_size || surus_mb_is(idle + mb_offset));
 }
 
 void surus_parts_reset(const char *idle)
 {
 	for (size_t i = 0; i < part_count; i++) {
 		part *p = &parts[i];
-		if (differs(p, idle)) {
+		if (memcmp(p->address, idle + p->offset, p->size) != 0) {
 			end_request(p->module);
 			end_rest(p);
 			if (p->holds_value) {

@@ -18,7 +18,11 @@ void surus_parts_take_fresh(char *idle);
 void surus_parts_make(char *own, const char *idle);
 void surus_parts_free(char *own);
 void surus_parts_save(char *to);
-void surus_parts_load(const char *from);
+/* Saves a fiber's parts and loads the idle ones; most fibers never change theirs, and then nothing is copied.
+ * `were_idle`: what `own` holds already equals `idle`. Returns whether it does now. */
+bool surus_parts_leave(char *own, bool were_idle, const char *idle);
+/* Loads a fiber's parts. `are_idle`: they are in place already, for the idle ones are. */
+void surus_parts_enter(const char *own, bool are_idle);
 /* Whether no part differs from `idle`. */
 bool surus_parts_are(const char *idle);
 /* Whether all globals of the module are a part; whether `address` lies in one. */

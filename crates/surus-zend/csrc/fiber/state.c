@@ -64,8 +64,9 @@ static void load_superglobals(struct surus_fiber_state *state)
 }
 
 /* A module may refuse a change of its settings while it is active: settings are restored after the modules' parts are
- * idle, and loaded before the modules' parts. */
-static void save_state(struct surus_fiber_state *state, struct surus_idle *idle, const surus_isolate *isolate)
+ * idle, and loaded before the modules' parts. Returns whether the parts are idle still: handlers of settings may have
+ * written to them. */
+static bool save_state(struct surus_fiber_state *state, struct surus_idle *idle, const surus_isolate *isolate)
 {
 	surus_swapped.fibers++;
 	/* The stat cache of the last file: the next fiber must not see it. */
@@ -73,18 +74,20 @@ static void save_state(struct surus_fiber_state *state, struct surus_idle *idle,
 		php_clear_stat_cache(0, NULL, 0);
 	}
 	save_superglobals(state);
-	surus_parts_save(state->parts);
 	surus_values_save(&state->values);
 	state->random = surus_random_save();
-	surus_parts_load(idle->parts);
+	state->has_idle_parts = surus_parts_leave(state->parts, state->has_idle_parts, idle->parts);
 	surus_ini_save(&state->ini, idle->ini, isolate);
+	return !state->ini.count;
 }
 
-static void load_state(struct surus_fiber_state *state, const surus_isolate *isolate)
+/* `are_parts_idle`: as save_state() has left them. */
+static void load_state(struct surus_fiber_state *state, bool are_parts_idle, const surus_isolate *isolate)
 {
+	are_parts_idle &= !state->ini.count;
 	surus_ini_load(&state->ini, isolate);
 	surus_values_load(&state->values);
-	surus_parts_load(state->parts);
+	surus_parts_enter(state->parts, are_parts_idle && state->has_idle_parts);
 	surus_random_load(state->random);
 	state->random = NULL;
 	load_superglobals(state);
@@ -130,6 +133,7 @@ bool surus_fiber_state_make(surus_task *task)
 	fresh_vm(task, &state->values);
 	zend_hash_init(&state->values.EG_persistent_list, 8, NULL, idle->values.EG_persistent_list.pDestructor, 1);
 	surus_parts_make(state->parts, idle->parts);
+	state->has_idle_parts = true;
 	Z_TRY_ADDREF(state->values.EG_user_error_handler);
 	Z_TRY_ADDREF(state->values.EG_user_exception_handler);
 	task->isolate->fibers++;
@@ -145,12 +149,12 @@ void surus_fiber_install(surus_task *task)
 	surus_task *next = task->work == SURUS_RUN_CALL ? task : NULL;
 	if (idle->installed != next) {
 		surus_memory_lift(task->isolate);
-		save_state(idle->installed ? idle->installed->fiber : idle->main, idle, task->isolate);
+		bool are_parts_idle = save_state(idle->installed ? idle->installed->fiber : idle->main, idle, task->isolate);
 		if (next && !next->fiber && !surus_fiber_state_make(next)) {
 			/* Out of memory: the call reports it. */
 			next = NULL;
 		}
-		load_state(next ? next->fiber : idle->main, task->isolate);
+		load_state(next ? next->fiber : idle->main, are_parts_idle, task->isolate);
 		idle->installed = next;
 		task->isolate->connections = next ? &idle->main->values.EG_persistent_list : NULL;
 		surus_memory_limit(task->isolate);
@@ -187,8 +191,8 @@ void surus_fiber_state_free(surus_task *task)
 	surus_pool_leave(task, false);
 	if (idle && idle->installed == task) {
 		surus_memory_lift(task->isolate);
-		save_state(state, idle, task->isolate);
-		load_state(idle->main, task->isolate);
+		bool are_parts_idle = save_state(state, idle, task->isolate);
+		load_state(idle->main, are_parts_idle, task->isolate);
 		idle->installed = NULL;
 		task->isolate->connections = NULL;
 		surus_memory_limit(task->isolate);
