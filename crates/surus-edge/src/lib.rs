@@ -7,7 +7,7 @@
 //! checks it.
 //!
 //! - [`server`]: the accept loops, and the life of one connection
-//! - [`http1`], [`http2`]: the engines of the protocols
+//! - [`http1`], [`http2`]: the engines of the protocols; [`websocket`]: what follows an upgrade
 //! - [`request`]: passes requests to the backend, and its responses back
 //! - [`body`], [`response`]: request bodies and responses
 //! - [`files`]: static files, and which script a path of a classic site means
@@ -35,6 +35,7 @@ mod response;
 mod server;
 #[cfg(test)]
 mod testing;
+pub mod websocket;
 
 pub use body::file_pool::BodyFile;
 pub use body::form::Scanner;

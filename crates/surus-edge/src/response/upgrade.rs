@@ -52,6 +52,11 @@ impl Upgraded {
     pub fn is_ending(&self) -> bool {
         self.0.is_ending()
     }
+
+    /// For what reads and writes without a copy.
+    pub(crate) fn into_state(self) -> Rc<State> {
+        self.0
+    }
 }
 
 impl AsyncRead for Upgraded {
