@@ -8,7 +8,7 @@
 //! dam                     a proxy that holds packets back
 //! wordpress, apps         Debian's WordPress, and applications of frameworks, laid out in folders of their own
 //! http, browser, parallel clients: one exchange, a user with cookies, many at once
-//! http2                   a client that sends the frames it is told to
+//! http2, websocket        clients that send the frames they are told to
 //! process, watchdog,      child processes and folders that end with the test, however it ends
 //! temp, ports, system_v
 //! random                  numbers that depend on a seed only
@@ -43,6 +43,7 @@ pub mod system_v;
 pub mod temp;
 pub mod waiting;
 mod watchdog;
+pub mod websocket;
 pub mod wordpress;
 
 use std::path::PathBuf;

@@ -60,6 +60,21 @@ pub(crate) fn text(status: &Value, tallies: &[Tally]) -> String {
             "Requests that wait, or were interrupted.",
         ),
         (
+            "surus_websockets",
+            "websockets",
+            "WebSockets that are open.",
+        ),
+        (
+            "surus_websocket_messages_received_total",
+            "websocket_messages_received",
+            "Messages of their clients.",
+        ),
+        (
+            "surus_websocket_messages_sent_total",
+            "websocket_messages_sent",
+            "Messages to their clients.",
+        ),
+        (
             "surus_resident_bytes",
             "rss_bytes",
             "Resident memory, what is shared included.",

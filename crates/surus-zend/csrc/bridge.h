@@ -237,7 +237,14 @@ void *surus_current_exchange(void);
 uint64_t surus_rs_job_begin(void *exchange, surus_task *job);
 /* The job with this number waits until it is woken: SURUS_WOKEN, also when it was woken before it waited; SURUS_TIME_OVER
  * after so many seconds, unless they are negative; SURUS_MUST_END when it was cancelled; SURUS_CANNOT_WAIT here. */
-typedef enum { SURUS_TIME_OVER = 0, SURUS_WOKEN = 1, SURUS_MUST_END = 2, SURUS_CANNOT_WAIT = 3 } surus_waited;
+typedef enum {
+	SURUS_TIME_OVER = 0,
+	SURUS_WOKEN = 1,
+	SURUS_MUST_END = 2,
+	SURUS_CANNOT_WAIT = 3,
+	SURUS_WEBSOCKET_OVER = 4, /* of a WebSocket: it is over */
+	SURUS_NOT_TEXT = 5   /* the same: it is not UTF-8 */
+} surus_waited;
 int surus_rs_job_wait(void *exchange, uint64_t number, double seconds);
 void surus_rs_job_wake(void *exchange, uint64_t number);
 void surus_rs_job_cancel(void *exchange, uint64_t number);
@@ -334,6 +341,19 @@ bool surus_rs_flush(void *exchange);
 bool surus_rs_flush_item(void *exchange);
 /* The handler's iterable is sent from now on: as long as it goes on, it is bounded by the time without output only. */
 void surus_rs_open_stream(void *exchange);
+/* Answers 101 with the head so far: the connection is a WebSocket whose client may send messages of `max_message` bytes.
+ * Returns its number, which no other one of this process has, or 0: there is an answer already, or no client. */
+uint64_t surus_rs_websocket_accept(void *exchange, size_t max_message);
+/* Waits for a message: SURUS_WOKEN with the message, which is valid until the next call, SURUS_WEBSOCKET_OVER when no more will
+ * come; SURUS_TIME_OVER after so many seconds, unless they are negative; SURUS_MUST_END, SURUS_CANNOT_WAIT. */
+int surus_rs_websocket_receive(uint64_t number, double seconds, bool *binary, surus_str *message);
+/* Sends a message; waits while the client has not read what was sent before. SURUS_WOKEN: it was sent. A text has to be
+ * UTF-8: SURUS_NOT_TEXT. */
+int surus_rs_websocket_send(uint64_t number, surus_str message, bool binary);
+/* The last that is sent; false: the code is none that may be sent, or the reason is longer than 123 bytes, or no UTF-8. */
+bool surus_rs_websocket_close(uint64_t number, int64_t code, surus_str reason);
+/* How it has ended; false: it is open. The reason is valid until the next call. */
+bool surus_rs_websocket_end(uint64_t number, int *code, surus_str *reason);
 /* fastcgi_finish_request: the response is complete, PHP goes on. */
 void surus_rs_finish(void *exchange);
 /* As surus_rs_finish; lets the response leave, and begins the time of what was deferred. May park. */

@@ -36,6 +36,9 @@ pub use body::pipe::{Pace, Pipe};
 pub use body::relief::Wanted;
 pub use body::response_body::{BoxError, ResponseBody};
 pub use body::room::{bodies_on_disk, give_back_memory, Room};
+pub use body::websocket::{
+    socket_counts, SocketClose, SocketCounts, SocketMessage, SocketOutput, WebSocket,
+};
 pub use engine::changes;
 pub use engine::isolate::{measure, Internals, IsolateLimits};
 pub use engine::php_classes::{php_sources, NATIVE_STUBS};

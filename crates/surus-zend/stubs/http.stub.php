@@ -2,7 +2,7 @@
 
 /**
  * What Surus adds to PHP natively; csrc/ implements it: http/request_class.c, http/response_class.c, app/functions.c,
- * app/context.c, app/deferred.c, app/internal_functions.c, app/in_process.c, app/jobs.c, app/loop.c, app/offload.c, app/timers.c, connections/in_use.c. Editors and analysers read this file; PHP does not.
+ * app/context.c, app/deferred.c, app/internal_functions.c, app/in_process.c, app/jobs.c, app/loop.c, app/offload.c, app/timers.c, app/websocket.c, connections/in_use.c. Editors and analysers read this file; PHP does not.
  */
 
 namespace Surus {
@@ -454,6 +454,31 @@ namespace Surus\Internal {
         public function request(string $method, string $target, string $head, string $body): array
         {
         }
+    }
+
+    /** @internal Answers the request with 101 and the headers so far. The number of its WebSocket. */
+    function websocket_accept(int $maxMessage): int
+    {
+    }
+
+    /** @internal @return string|bool the next message; false: no more will come; true: the time is over */
+    function websocket_receive(int $number, ?float $seconds, bool &$binary): string|bool
+    {
+    }
+
+    /** @internal @return bool false: it is over */
+    function websocket_send(int $number, string $message, bool $binary): bool
+    {
+    }
+
+    /** @internal Does nothing if it is over. */
+    function websocket_close(int $number, int $code, string $reason): void
+    {
+    }
+
+    /** @internal @return array{int, string}|null code and reason; null: it is open */
+    function websocket_end(int $number): ?array
+    {
     }
 
     /** @internal Begins a task: calls its run() on a stack of its own. The number of the task, which begins at 1. */

@@ -94,6 +94,30 @@ final class App
     }
 
     /**
+     * A WebSocket: a route like those for GET, whose handler talks with the client. It has the same middleware, arguments and
+     * answers, 101 in place of 200; what middleware answers in place of the handler is sent as it is.
+     *
+     * The handler is called when 101 is sent: with a {@see WebSocket} where it asks for one. A class with `onMessage(WebSocket
+     * $socket, string $message)` may also have `onOpen()`, which has the arguments of a handler, and `onClose(WebSocket
+     * $socket)`; each WebSocket has an object of its own. `request_timeout` bounds the handler until it is called, and after
+     * its client has gone.
+     *
+     * @param list<string> $origins other sites whose pages may connect: `https://www.example.com`, or `*` for all of them; pages
+     *     of this site and clients that are no browser always may
+     * @param list<string> $protocols what the client may ask for, the preferred one first
+     * @param int $maxMessage bytes of a message of the client; a larger one closes the WebSocket with 1009
+     */
+    public function websocket(
+        string $pattern,
+        mixed $handler,
+        array $origins = [],
+        array $protocols = [],
+        int $maxMessage = 1_048_576,
+    ): Route {
+        return $this->map('GET', $pattern, new Internal\SocketRoute($handler, $origins, $protocols, $maxMessage));
+    }
+
+    /**
      * A route for one method or several.
      *
      * @param string|list<string> $methods

@@ -10,6 +10,7 @@
 #include "app/loop.h"
 #include "app/offload.h"
 #include "app/timers.h"
+#include "app/websocket.h"
 #include "connections/cleaning.h"
 #include "connections/connection_functions.h"
 #include "connections/handles.h"
@@ -87,7 +88,8 @@ static PHP_MINIT_FUNCTION(surus)
 		|| zend_register_functions(NULL, surus_deferred_functions, NULL, type) != SUCCESS
 		|| zend_register_functions(NULL, surus_context_functions, NULL, type) != SUCCESS
 		|| zend_register_functions(NULL, surus_timer_functions, NULL, type) != SUCCESS
-		|| zend_register_functions(NULL, surus_offload_functions, NULL, type) != SUCCESS) {
+		|| zend_register_functions(NULL, surus_offload_functions, NULL, type) != SUCCESS
+		|| zend_register_functions(NULL, surus_websocket_functions, NULL, type) != SUCCESS) {
 		return FAILURE;
 	}
 	const zend_function_entry *frankenphp = surus_frankenphp_functions();

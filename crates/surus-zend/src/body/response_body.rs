@@ -10,12 +10,15 @@ use std::{
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 
-use crate::body::pipe::Pipe;
+use crate::body::{
+    pipe::Pipe,
+    websocket::{SocketClose, WebSocket},
+};
 
 /// The error of request bodies and response bodies.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-/// Empty, complete, or streamed while PHP still runs.
+/// Empty, complete, streamed while PHP still runs, or a WebSocket.
 pub struct ResponseBody(Kind);
 
 enum Kind {
@@ -25,6 +28,8 @@ enum Kind {
         /// The number of bytes to come, if known.
         left: Option<u64>,
     },
+    /// None: the connection is for this from now on.
+    WebSocket(Rc<WebSocket>),
 }
 
 /// Bytes that the response of a slow client may keep in memory without being counted.
@@ -54,8 +59,27 @@ impl ResponseBody {
     pub fn into_whole(mut self) -> Result<Bytes, Self> {
         match &mut self.0 {
             Kind::Full(bytes) => Ok(bytes.take().unwrap_or_default()),
-            Kind::Stream { .. } => Err(self),
+            Kind::Stream { .. } | Kind::WebSocket(_) => Err(self),
         }
+    }
+
+    /// The WebSocket in place of a body.
+    ///
+    /// # Errors
+    /// The body itself, if it is one.
+    pub fn into_websocket(mut self) -> Result<Rc<WebSocket>, Self> {
+        match std::mem::replace(&mut self.0, Kind::Full(None)) {
+            Kind::WebSocket(socket) => Ok(socket),
+            other => {
+                self.0 = other;
+                Err(self)
+            }
+        }
+    }
+
+    /// Its client gets the messages of this WebSocket.
+    pub(crate) fn websocket(socket: Rc<WebSocket>) -> Self {
+        ResponseBody(Kind::WebSocket(socket))
     }
 
     /// The bytes of a pipe; `left` is their number, if known.
@@ -83,6 +107,7 @@ impl Body for ResponseBody {
                 Some(Err(error)) => Some(Err(error.into())),
                 None => pipe.take_trailers().map(|all| Ok(Frame::trailers(all))),
             }),
+            Kind::WebSocket(_) => Poll::Ready(None),
         }
     }
 
@@ -90,6 +115,7 @@ impl Body for ResponseBody {
         match &self.0 {
             Kind::Full(bytes) => bytes.is_none(),
             Kind::Stream { pipe, .. } => pipe.is_finished(),
+            Kind::WebSocket(_) => true,
         }
     }
 
@@ -97,14 +123,17 @@ impl Body for ResponseBody {
         match &self.0 {
             Kind::Full(bytes) => SizeHint::with_exact(bytes.as_ref().map_or(0, Bytes::len) as u64),
             Kind::Stream { left, .. } => left.map_or_else(SizeHint::default, SizeHint::with_exact),
+            Kind::WebSocket(_) => SizeHint::with_exact(0),
         }
     }
 }
 
 impl Drop for ResponseBody {
     fn drop(&mut self) {
-        if let Kind::Stream { pipe, .. } = &self.0 {
-            pipe.reader_left();
+        match &self.0 {
+            Kind::Stream { pipe, .. } => pipe.reader_left(),
+            Kind::WebSocket(socket) => socket.ended(SocketClose::gone()),
+            Kind::Full(_) => {}
         }
     }
 }
@@ -114,6 +143,7 @@ impl fmt::Debug for ResponseBody {
         match &self.0 {
             Kind::Full(bytes) => write!(f, "Full({} bytes)", bytes.as_ref().map_or(0, Bytes::len)),
             Kind::Stream { .. } => f.write_str("Stream"),
+            Kind::WebSocket(socket) => socket.fmt(f),
         }
     }
 }

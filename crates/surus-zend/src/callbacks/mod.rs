@@ -11,6 +11,7 @@ mod log;
 mod request;
 mod response;
 mod signatures;
+mod websocket;
 
 use std::ffi::c_void;
 

@@ -92,6 +92,8 @@ pub(crate) struct Exchange {
     pub(crate) was_read: Notify,
     /// Whether others may run where one of its jobs was pre-empted.
     pub(crate) preempts: Cell<bool>,
+    /// Its place among the requests in flight is another one's: it has a WebSocket.
+    pub(crate) gave_up_place: Cell<bool>,
     /// The driver must resume PHP, whatever it waits for.
     interrupted: Cell<bool>,
 }
@@ -150,6 +152,7 @@ impl Exchange {
             is_being_read,
             was_read: _,
             preempts,
+            gave_up_place,
             interrupted,
         } = self;
         request.uri = http::Uri::default();
@@ -174,6 +177,7 @@ impl Exchange {
         jobs.take();
         is_being_read.set(false);
         preempts.set(false);
+        gave_up_place.set(false);
         interrupted.set(false);
     }
 
@@ -305,6 +309,7 @@ impl Default for Exchange {
             is_being_read: Cell::new(false),
             was_read: Notify::new(),
             preempts: Cell::new(false),
+            gave_up_place: Cell::new(false),
             interrupted: Cell::new(false),
         }
     }

@@ -16,6 +16,7 @@ use crate::{
         pipe::{Pace, Pipe, SMALL_PIECE},
         response_body::{ResponseBody, UNCOUNTED},
         room,
+        websocket::{SocketClose, WebSocket},
     },
     exchange::fields,
 };
@@ -32,6 +33,10 @@ const KEPT_OF_SCRIPT: usize = 64 * 1024;
 /// The largest capacity of a header map that is reused.
 const MAX_SPARE_HEADERS: usize = 64;
 
+/// The codes of a WebSocket whose handler has returned, and of one that has failed (RFC 6455, 7.4.1).
+const NORMAL: u16 = 1000;
+const FAILED: u16 = 1011;
+
 pub(super) struct Response {
     status: u16,
     headers: HeaderMap,
@@ -44,6 +49,8 @@ pub(super) struct Response {
 enum State {
     Collecting,
     Streaming(Rc<Pipe>),
+    /// The client has got 101, and talks with PHP.
+    WebSocket(Rc<WebSocket>),
     /// Answered, by PHP or in its place: further output of PHP is discarded.
     Closed,
 }
@@ -150,7 +157,8 @@ impl Exchange {
                 self.times.note_output(bytes);
                 pipe.push_slice(bytes);
             }
-            State::Closed => {}
+            // What is printed is no message.
+            State::WebSocket(_) | State::Closed => {}
         }
         true
     }
@@ -267,6 +275,7 @@ impl Exchange {
                 self.times.note_output(b"");
                 pipe.close();
             }
+            State::WebSocket(socket) => self.end_websocket(&socket, NORMAL),
             State::Closed => {}
         }
         drop(response);
@@ -294,16 +303,61 @@ impl Exchange {
         match std::mem::replace(&mut response.state, State::Closed) {
             State::Collecting => response.ready = Some(reply()),
             State::Streaming(pipe) => pipe.cut_off(),
+            State::WebSocket(socket) => self.end_websocket(&socket, FAILED),
             State::Closed => {}
         }
         drop(response);
         wake(&self.waiter);
     }
 
-    /// Cuts off a stream; does nothing to another response.
+    /// Cuts off a stream or a WebSocket; does nothing to another response.
     pub(crate) fn cut_off(&self) {
-        if matches!(self.response.borrow().state, State::Streaming(_)) {
+        let is_under_way = matches!(
+            self.response.borrow().state,
+            State::Streaming(_) | State::WebSocket(_)
+        );
+        if is_under_way {
             self.answer_instead(|| http::Response::new(ResponseBody::empty()));
+        }
+    }
+
+    /// Answers 101: the head is complete. `None`: there is an answer already, or no client.
+    pub(crate) fn accept_websocket(&self, max_message: usize) -> Option<Rc<WebSocket>> {
+        let mut response = self.response.borrow_mut();
+        if self.is_scripts || !matches!(response.state, State::Collecting) {
+            return None;
+        }
+        let this = Rc::downgrade(&self.shared());
+        let socket = WebSocket::new(max_message, move || {
+            if let Some(exchange) = this.upgrade() {
+                // Its time begins.
+                exchange.interrupt();
+            }
+        });
+        self.times.set_stream(Stream::Items);
+        response.status = StatusCode::SWITCHING_PROTOCOLS.as_u16();
+        response.headers.remove(header::CONTENT_TYPE);
+        response.buffer = Vec::new();
+        response.state = State::WebSocket(socket.clone());
+        let reply = response.reply(ResponseBody::websocket(socket.clone()));
+        response.ready = Some(reply);
+        drop(response);
+        wake(&self.waiter);
+        Some(socket)
+    }
+
+    fn end_websocket(&self, socket: &WebSocket, code: u16) {
+        let reason = String::new();
+        socket.close(SocketClose { code, reason });
+        // What PHP does after this has the time of a request.
+        self.times.note_output(b"");
+    }
+
+    /// Its WebSocket, while PHP talks with the client.
+    pub(crate) fn websocket(&self) -> Option<Rc<WebSocket>> {
+        match &self.response.borrow().state {
+            State::WebSocket(socket) => Some(socket.clone()),
+            _ => None,
         }
     }
 

@@ -5,6 +5,7 @@ mod reboot;
 mod reload;
 mod timers;
 pub(crate) mod version;
+mod websockets;
 
 use std::{
     cell::{Cell, RefCell},
@@ -69,6 +70,8 @@ struct App {
     limits: AppLimits,
     version: RefCell<Rc<Version>>,
     in_flight: Cell<usize>,
+    /// Requests that have a WebSocket, in all versions. They are not in flight.
+    websockets: Cell<usize>,
     /// Requests above `max_in_flight`.
     queue: AdmissionQueue<Admission>,
     /// Requests that wait for a boot.
@@ -127,6 +130,7 @@ impl Coroutine {
                 limits,
                 version: RefCell::new(Rc::new(version)),
                 in_flight: Cell::new(0),
+                websockets: Cell::new(0),
                 queue: AdmissionQueue::default(),
                 waiting: Cell::new(0),
                 rebooting: Cell::new(false),
@@ -221,6 +225,12 @@ impl Coroutine {
     #[must_use]
     pub fn in_flight(&self) -> usize {
         self.app.in_flight.get()
+    }
+
+    /// Requests that have a WebSocket, and are not done.
+    #[must_use]
+    pub fn websockets(&self) -> usize {
+        self.app.websockets.get()
     }
 
     /// Bytes of PHP memory that the application uses now, and its peak.
@@ -330,11 +340,13 @@ impl App {
             return Answer::Now(answer);
         }
         let (owner, running) = (self.clone(), exchange.clone());
+        let (app, its_version) = (self.clone(), version.clone());
         tokio::task::spawn_local(async move {
             let outcome = match turn {
                 Some(turn) => task.drive(&running, &owner.limits, turn).await,
                 None => task.start(&running, &owner.limits).await,
             };
+            version.forget_websocket(&running);
             owner.done(&version, task, &running, outcome);
             running.finish();
         });
@@ -342,6 +354,7 @@ impl App {
             let guard = LeaveGuard(&exchange);
             let answer = exchange.ready().await;
             std::mem::forget(guard);
+            app.begin_websocket(&its_version, &exchange);
             answer
         }))
     }
@@ -365,7 +378,10 @@ impl App {
         exchange: &Exchange,
         outcome: Outcome,
     ) {
-        self.leave();
+        match exchange.gave_up_place.get() {
+            true => self.websockets.set(self.websockets.get() - 1),
+            false => self.leave(),
+        }
         match outcome {
             Outcome::Fatal | Outcome::Abandoned => {
                 if outcome == Outcome::Abandoned {

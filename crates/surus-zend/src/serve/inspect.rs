@@ -69,21 +69,26 @@ impl Drop for Driven<'_> {
     }
 }
 
-/// The number of requests in flight, and at most `limit` of them, the oldest first. On the event loop's stack.
+/// The number of requests in flight that wait, without WebSockets, and at most `limit` of them, the oldest first. On the event loop's stack.
 #[must_use]
 pub fn in_flight(limit: usize) -> (usize, Vec<InFlight>) {
     DRIVEN.with_borrow(|all| {
         let mut found: Vec<InFlight> = all
             .iter()
-            .map(|entry| {
-                // SAFETY: both are alive: `Driven` is dropped before what it was made from.
-                let (exchange, place) = unsafe { (&*entry.exchange, place(entry.task)) };
-                InFlight {
+            .filter_map(|entry| {
+                // SAFETY: it is alive: `Driven` is dropped before what it was made from.
+                let exchange = unsafe { &*entry.exchange };
+                if exchange.websocket().is_some() {
+                    return None;
+                }
+                // SAFETY: so is the task.
+                let place = unsafe { place(entry.task) };
+                Some(InFlight {
                     method: exchange.request.method.to_string(),
                     uri: exchange.request.uri.to_string(),
                     age: exchange.started().elapsed(),
                     place,
-                }
+                })
             })
             .collect();
         found.sort_by_key(|request| std::cmp::Reverse(request.age));

@@ -5,7 +5,7 @@
 //! a fatal error. If it still runs after another [`UNWIND_TIME`] (C code that tries the same call for ever), it is
 //! given up together with its isolate.
 //!
-//! A response that is streamed ([`Stream`]) has no time limit as a whole, but one for its silence. A slow client's time is
+//! A WebSocket has no time limit while its client is there. A response that is streamed ([`Stream`]) has no time limit as a whole, but one for its silence. A slow client's time is
 //! bounded by the edge. What runs after a stream has the request's time limit again, but for what was deferred
 //! (`csrc/app/deferred.c`): that has a time limit of its own, and no client.
 
@@ -149,6 +149,11 @@ impl<'a> Watch<'a> {
         if self.timed_out || self.look_again.is_some() {
             return self.look_again;
         }
+        if let Some(socket) = self.exchange.websocket() {
+            // Without a client, what PHP does has the time of a request.
+            let limit = self.timeout;
+            return socket.ended_at()?.checked_add(limit?);
+        }
         let silent_since = self.exchange.times.last_output();
         let (Some(since), limit) = (silent_since, self.time_left_by_stream()) else {
             return self.deadline;
@@ -178,7 +183,8 @@ impl<'a> Watch<'a> {
     }
 
     fn poll_exchange(&self, cx: &mut Context<'_>) -> Poll<()> {
-        if !self.client && self.exchange.jobs.get().is_none() {
+        let is_watched = self.client || self.exchange.jobs.get().is_some();
+        if !is_watched && self.exchange.websocket().is_none() {
             return Poll::Pending;
         }
         if (self.client && self.exchange.has_client_left()) || self.exchange.is_interrupted() {
@@ -216,7 +222,8 @@ impl<'a> Watch<'a> {
     fn check_slow(&mut self, task: &Task, now: Instant) {
         if self.slow_at().is_some_and(|at| at <= now) {
             self.slow = None;
-            if self.exchange.stream() != Stream::Bounded {
+            let is_long = self.exchange.websocket().is_some();
+            if is_long || self.exchange.stream() != Stream::Bounded {
                 return;
             }
             let so_far = self.exchange.started().elapsed();

@@ -117,7 +117,9 @@ impl Php for Coroutine {
     type Next = Next;
 
     fn unfinished(&self) -> usize {
-        self.app.get().map_or(0, surus_zend::Coroutine::in_flight)
+        self.app
+            .get()
+            .map_or(0, |app| app.in_flight() + app.websockets())
     }
 
     async fn prepare(&self) -> Result<Next, String> {
@@ -157,8 +159,12 @@ impl Php for Coroutine {
 
     fn status(&self) -> Value {
         let memory = self.app.get().map(surus_zend::Coroutine::memory);
+        let sockets = surus_zend::socket_counts();
         json!({
-            "in_flight": self.unfinished(),
+            "in_flight": self.app.get().map_or(0, surus_zend::Coroutine::in_flight),
+            "websockets": sockets.open,
+            "websocket_messages_received": sockets.received,
+            "websocket_messages_sent": sockets.sent,
             "php_memory_bytes": memory.map(|(now, _)| now),
             "php_memory_peak_bytes": memory.map(|(_, peak)| peak),
             "timers": self.timers(),

@@ -6,6 +6,7 @@ mod counted;
 mod files;
 mod kept;
 mod remote;
+mod websocket;
 mod worker;
 
 use std::future::Future;
@@ -107,7 +108,10 @@ fn isolates(app: &App) -> ClassicConfig {
 fn whole(body: ResponseBody) -> Reply<ResponseBody> {
     match body.into_whole() {
         Ok(bytes) => Reply::Bytes(bytes),
-        Err(stream) => Reply::Backend(stream),
+        Err(long) => match long.into_websocket() {
+            Ok(socket) => websocket::upgrade(socket),
+            Err(stream) => Reply::Backend(stream),
+        },
     }
 }
 

@@ -38,6 +38,9 @@ final class Origin
             return (is_object($what[0]) ? $what[0]::class : $what[0]) . '::' . $what[1];
         }
 
+        if ($what instanceof SocketRoute) {
+            return 'WebSocket: ' . self::name($what->handler);
+        }
         if ($what instanceof Page) {
             return basename($what->file);
         }

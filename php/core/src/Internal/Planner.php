@@ -15,6 +15,7 @@ use Surus\Schema\Arguments;
 use Surus\Schema\Attributes;
 use Surus\Schema\Handlers;
 use Surus\Schema\Rules;
+use Surus\WebSocket;
 
 /**
  * Makes the plan of a handler's arguments from its signature, once at boot.
@@ -35,26 +36,67 @@ final class Planner
         if ($wrong !== null) {
             throw new BootError("$route->origin: $wrong");
         }
-        [$callable, $function, $leading, $target] = $this->resolve($route);
-        Imports::check($function);
-        $pattern = $route->pattern;
-        $arguments = $leading;
-        foreach ($function->getParameters() as $parameter) {
-            if ($parameter->isVariadic()) {
-                break;
-            }
-            $arguments[] = $this->argument($parameter, $pattern, $route, $function);
+        if ($route->handler instanceof SocketRoute) {
+            return $this->ofSocket($route->handler, $route);
         }
+        [$callable, $function, $leading, $target] = $this->resolve($route, $route->handler);
+        $pattern = $route->pattern;
+        $arguments = [...$leading, ...$this->arguments($function, $pattern, $route)];
 
         return new Plan($callable, $arguments, $pattern, $target);
     }
 
-    /** @return array{callable, \ReflectionFunctionAbstract, list<Argument>, array{class-string, string}|null} */
-    private function resolve(Declared $route): array
+    private function ofSocket(SocketRoute $socket, Declared $route): Plan
     {
-        $handler = Handlers::target($route->handler);
+        $class = SocketClass::of($this->container, $socket->handler, $route->origin);
+        if ($class !== null) {
+            [$run, $function, $leading, $target] = [$class->run(...), $class->opening(), [], null];
+        } else {
+            [$callable, $function, $leading, $target] = $this->resolve($route, $socket->handler);
+            $run = static fn (Request $request, WebSocket $socket, array $arguments): mixed => $callable(...$arguments);
+        }
+        $pattern = $route->pattern;
+        $own = $function === null ? [] : $this->arguments($function, $pattern, $route);
+        $positions = [];
+        foreach ($function?->getParameters() ?? [] as $position => $parameter) {
+            if (self::isSocket($parameter)) {
+                $positions[] = $position + count($leading);
+            }
+        }
+
+        return new Plan($socket->around($run, $positions), [new Argument(Argument::REQUEST), ...$leading, ...$own], $pattern, $target);
+    }
+
+    /** @return list<Argument> */
+    private function arguments(\ReflectionFunctionAbstract $function, Pattern &$pattern, Declared $route): array
+    {
+        Imports::check($function);
+        $arguments = [];
+        foreach ($function->getParameters() as $parameter) {
+            if ($parameter->isVariadic()) {
+                break;
+            }
+            $arguments[] = self::isSocket($parameter) && $route->handler instanceof SocketRoute
+                ? new Argument(Argument::CONSTANT) // It comes with the response.
+                : $this->argument($parameter, $pattern, $route, $function);
+        }
+
+        return $arguments;
+    }
+
+    private static function isSocket(\ReflectionParameter $parameter): bool
+    {
+        $type = $parameter->getType();
+
+        return $type instanceof \ReflectionNamedType && $type->getName() === WebSocket::class;
+    }
+
+    /** @return array{callable, \ReflectionFunctionAbstract, list<Argument>, array{class-string, string}|null} */
+    private function resolve(Declared $route, mixed $declared): array
+    {
+        $handler = Handlers::target($declared);
         if ($handler === null) {
-            throw new BootError("$route->origin: the handler for \"{$route->label()}\" cannot be called: " . self::described($route->handler));
+            throw new BootError("$route->origin: the handler for \"{$route->label()}\" cannot be called: " . self::described($declared));
         }
         if (!is_array($handler)) {
             return [$handler, new \ReflectionFunction($handler), [], null];
@@ -97,6 +139,9 @@ final class Planner
         $fail = static fn (string $why): BootError => new BootError(
             Origin::of($function) . ": parameter \$$name of the handler for \"{$route->label()}\" $why",
         );
+        if (self::isSocket($parameter)) {
+            throw $fail('is a WebSocket: declare the route with $app->websocket()');
+        }
         if ($type instanceof \ReflectionNamedType && Arguments::isInput($parameter)) {
             $source = Arguments::sourceOf($parameter, $route->methods);
             if (($source & Arguments::QUERY) === 0 && ($parameter->isDefaultValueAvailable() || $parameter->allowsNull())) {

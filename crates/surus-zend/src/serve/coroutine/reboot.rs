@@ -67,6 +67,7 @@ impl App {
         }
         version.idle.borrow_mut().clear();
         version.end_background();
+        version.end_websockets();
         if Rc::ptr_eq(version, &self.version.borrow()) {
             self.reboot();
         }

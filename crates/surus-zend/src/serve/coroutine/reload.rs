@@ -40,6 +40,7 @@ impl Coroutine {
         let old = self.app.version.replace(prepared.version.clone());
         old.retired.set(true);
         old.end_background();
+        old.end_websockets();
         self.app.allow_background(&prepared.version);
         self.app.follow_timers(&prepared.version);
         old.idle.borrow_mut().clear();

@@ -4,6 +4,7 @@
 
 use std::{
     cell::{Cell, RefCell},
+    collections::HashMap,
     path::Path,
     rc::Rc,
     time::Duration,
@@ -44,6 +45,8 @@ pub(crate) struct Version {
     pub(super) timers: Vec<Timer>,
     /// What runs in the background.
     pub(super) background: RefCell<Vec<Rc<Exchange>>>,
+    /// Requests that have a WebSocket.
+    pub(super) websockets: RefCell<HashMap<*const Exchange, Rc<Exchange>>>,
     /// Those of them that run.
     pub(super) timer_runs: Cell<usize>,
 }
@@ -124,6 +127,7 @@ impl Version {
             retired: Cell::new(false),
             timers: exchange.timers.declared.take(),
             background: RefCell::default(),
+            websockets: RefCell::default(),
             timer_runs: Cell::new(0),
         };
         Ok((version, task))

@@ -1,0 +1,83 @@
+//! A WebSocket of PHP on a connection of the edge.
+
+use std::rc::Rc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use surus_edge::websocket::{serve, Application, Bounds, Close, Message, Outgoing};
+use surus_edge::{Reply, Upgrade};
+use surus_zend::{ResponseBody, SocketClose, SocketMessage, SocketOutput, WebSocket};
+
+/// How often a client is asked whether it is there. Proxies close connections that are silent for 30 or 60 seconds.
+const PING: Duration = Duration::from_secs(25);
+
+/// The server ends.
+const GOING_AWAY: u16 = 1001;
+
+/// PHP's side of a conversation.
+struct Handler(Rc<WebSocket>);
+
+impl Application for Handler {
+    fn poll_ready(&self, cx: &mut Context<'_>) -> Poll<()> {
+        self.0.poll_ready(cx)
+    }
+
+    fn receive(&self, Message { binary, data }: Message) {
+        self.0.receive(SocketMessage { binary, data });
+    }
+
+    fn poll_next(&self, cx: &mut Context<'_>) -> Poll<Outgoing> {
+        self.0.poll_next(cx).map(|output| match output {
+            SocketOutput::Message(SocketMessage { binary, data }) => {
+                Outgoing::Message(Message { binary, data })
+            }
+            SocketOutput::Close(SocketClose { code, reason }) => {
+                Outgoing::Close(Close { code, reason })
+            }
+        })
+    }
+
+    fn leave(&self) {
+        self.0.close_by_server(GOING_AWAY);
+    }
+
+    fn finish(&self, Close { code, reason }: Close) {
+        self.0.finish(SocketClose { code, reason });
+    }
+
+    fn ended(&self, Close { code, reason }: Close) {
+        self.0.ended(SocketClose { code, reason });
+    }
+}
+
+/// Connects PHP with the client. If the connection is never upgraded, PHP is told that the client is gone.
+pub(super) fn upgrade(socket: Rc<WebSocket>) -> Reply<ResponseBody> {
+    let handler = Handler(socket);
+    let bounds = Bounds {
+        max_message: handler.0.max_message(),
+        ping: PING,
+    };
+    let unheard = Unheard(Some(handler));
+    Reply::Upgrade(Upgrade::new(move |connection| async move {
+        if let Some(handler) = unheard.take() {
+            serve(connection, &handler, bounds).await;
+        }
+    }))
+}
+
+/// A handler whose client has not got its answer yet.
+struct Unheard(Option<Handler>);
+
+impl Unheard {
+    fn take(mut self) -> Option<Handler> {
+        self.0.take()
+    }
+}
+
+impl Drop for Unheard {
+    fn drop(&mut self) {
+        if let Some(handler) = &self.0 {
+            handler.0.ended(SocketClose::gone());
+        }
+    }
+}

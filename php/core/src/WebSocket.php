@@ -1,0 +1,143 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Surus;
+
+use Surus\Http\Request;
+
+use function Surus\Internal\at_caller;
+use function Surus\Internal\websocket_close;
+use function Surus\Internal\websocket_end;
+use function Surus\Internal\websocket_receive;
+use function Surus\Internal\websocket_send;
+
+/**
+ * A WebSocket of a client: the messages that it sends, in a loop, and what is sent to it.
+ *
+ *     $app->websocket('/echo', function (WebSocket $socket): void {
+ *         foreach ($socket as $message) {
+ *             $socket->send($message);
+ *         }
+ *     });
+ *
+ * Other requests wait for nothing while this one waits for a message. Any code of the application may send to it, also that of
+ * other requests, as long as it is open.
+ *
+ * @implements \IteratorAggregate<int, string>
+ */
+final class WebSocket implements \IteratorAggregate
+{
+    private bool $binary = false;
+
+    /** @internal {@see App::websocket()} makes it */
+    public function __construct(
+        private readonly int $number,
+        private readonly Request $request,
+        private readonly string $protocol,
+    ) {
+    }
+
+    /**
+     * Waits for the next message of the client. The loop `foreach ($socket as $message)` does the same until the end.
+     *
+     * @param ?float $timeout seconds; null waits as long as the client is there
+     *
+     * @return ?string null: no more will come
+     *
+     * @throws TimeoutException if none has come in time; the next call may receive it
+     */
+    public function receive(?float $timeout = null): ?string
+    {
+        $message = websocket_receive($this->number, $timeout, $this->binary);
+        if ($message === true) {
+            throw at_caller(new TimeoutException("No message has come within $timeout s"));
+        }
+
+        return $message === false ? null : $message;
+    }
+
+    /** Whether the message that was received last is binary, and no text. */
+    public function isBinary(): bool
+    {
+        return $this->binary;
+    }
+
+    /** @return \Generator<int, string> messages, until the end */
+    public function getIterator(): \Generator
+    {
+        while (($message = $this->receive()) !== null) {
+            yield $message;
+        }
+    }
+
+    /**
+     * Sends a text. Waits while the client has not read what was sent before.
+     *
+     * @throws WebSocketClosed if it is over
+     * @throws \ValueError if it is not UTF-8
+     */
+    public function send(string $text): void
+    {
+        if (!websocket_send($this->number, $text, false)) {
+            throw at_caller(new WebSocketClosed($this));
+        }
+    }
+
+    /**
+     * Sends bytes. Waits while the client has not read what was sent before.
+     *
+     * @throws WebSocketClosed if it is over
+     */
+    public function sendBinary(string $bytes): void
+    {
+        if (!websocket_send($this->number, $bytes, true)) {
+            throw at_caller(new WebSocketClosed($this));
+        }
+    }
+
+    /**
+     * Ends it, after what was sent before. What the client has sent and nobody has received is dropped. Does nothing if it is over.
+     * A handler that returns closes with 1000, one that throws with 1011.
+     *
+     * @param int $code 1000 to 1003, 1007 to 1014, or one of your own from 3000 to 4999
+     * @param string $reason for people who look for errors; at most 123 bytes
+     */
+    public function close(int $code = 1000, string $reason = ''): void
+    {
+        websocket_close($this->number, $code, $reason);
+    }
+
+    /** Whether messages can be sent. */
+    public function isOpen(): bool
+    {
+        return websocket_end($this->number) === null;
+    }
+
+    /**
+     * How it has ended: the code of the side that has closed it first, 1005 if the client has given none, 1006 if the client is
+     * gone, 1001 and 1012 if the server ends or loads new code. Null while it is open.
+     */
+    public function closeCode(): ?int
+    {
+        return websocket_end($this->number)[0] ?? null;
+    }
+
+    /** What the side that has closed it first has said; "" if nothing. */
+    public function closeReason(): string
+    {
+        return websocket_end($this->number)[1] ?? '';
+    }
+
+    /** The request that has become this WebSocket. */
+    public function request(): Request
+    {
+        return $this->request;
+    }
+
+    /** The protocol that was agreed upon (`protocols:` of {@see App::websocket()}); "" if none was. */
+    public function protocol(): string
+    {
+        return $this->protocol;
+    }
+}

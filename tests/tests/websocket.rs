@@ -1,0 +1,26 @@
+//! WebSockets of an application in coroutine mode (RFC 6455).
+#![forbid(unsafe_code)]
+
+#[path = "websocket/ends.rs"]
+mod ends;
+#[path = "websocket/frames.rs"]
+mod frames;
+#[path = "websocket/handshake.rs"]
+mod handshake;
+#[path = "websocket/many.rs"]
+mod many;
+
+use surus_tests::fixture;
+use surus_tests::surus::Surus;
+
+fn set(settings: &[&str]) -> Surus {
+    let mut options = Surus::serve(&fixture("websocket").join("app.php"));
+    for setting in settings {
+        options = options.argument("--set").argument(*setting);
+    }
+    options.start()
+}
+
+fn serve() -> Surus {
+    set(&[])
+}
