@@ -7,6 +7,8 @@ mod background;
 mod deferred;
 #[path = "tasks/offload.rs"]
 mod offload;
+#[path = "tasks/script.rs"]
+mod script;
 #[path = "tasks/timers.rs"]
 mod timers;
 

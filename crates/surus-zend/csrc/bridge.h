@@ -172,6 +172,7 @@ typedef struct {
 	const char *ini_path;   /* -c, or NULL */
 	const char *executable; /* PHP_BINARY */
 	bool no_ini;            /* -n */
+	bool tasks;             /* scripts may have some: their connections are guarded as a server's are */
 } surus_command_line;
 int surus_command_line_start(const surus_command_line *options, char *error, size_t error_size);
 

@@ -134,6 +134,7 @@ pub(crate) struct CommandLine {
     pub(crate) ini_path: *const c_char,
     pub(crate) executable: *const c_char,
     pub(crate) no_ini: bool,
+    pub(crate) tasks: bool,
 }
 
 #[repr(C)]

@@ -35,7 +35,7 @@ namespace Surus {
      *
      * @param callable(): T $job
      *
-     * @throws \Error where no request is served, and after its end
+     * @throws \Error while an application boots, and after the end of the request or script
      *
      * @return Task<T>
      */
@@ -139,7 +139,7 @@ namespace Surus {
      * they defer is behind them. They run after exit() too, and after a client that has left; not after a fatal error.
      * An exception is logged. `defer_timeout` bounds them.
      *
-     * @throws \Error where no request is served, and after its end
+     * @throws \Error while an application boots, and after the end of the request or script
      */
     function defer(callable $job): void
     {
@@ -158,7 +158,7 @@ namespace Surus {
      * @throws OffloadException if the job throws, exits, has a fatal error or a result that cannot be serialized, if its process
      *     dies, and where there are none (`offload_processes`)
      * @throws TimeoutException if it is not done within `offload_timeout`
-     * @throws \Error where no request is served, and after its end
+     * @throws \Error while an application boots, and after the end of the request or script
      *
      * @return mixed what the function has returned
      */

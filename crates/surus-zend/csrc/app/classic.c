@@ -1,11 +1,8 @@
 /* Classic requests: php-fpm's semantics. Startup, script and shutdown all run on the task's stack, so all may park. */
 #include "app/classic.h"
 #include "app/deferred.h"
-#include "app/jobs.h"
 #include "app/offload.h"
 #include "connections/cleaning.h"
-#include "connections/handle_request_end.h"
-#include "http/exceptions.h"
 #include "http/form_files.h"
 #include "http/request_info.h"
 #include "http/response.h"
@@ -14,8 +11,6 @@
 #include "task/state.h"
 
 #include "Zend/zend_virtual_cwd.h"
-#include "ext/standard/basic_functions.h"
-#include "ext/standard/head.h"
 
 /* Clears state that php-fpm leaves for the next request, but that another client must not see. */
 static void forget_last_request(void)
@@ -28,29 +23,6 @@ static void forget_last_request(void)
 	}
 	if (sockets) {
 		*(int *)sockets->globals_ptr = 0; /* last_error is the first member of its globals */
-	}
-}
-
-/* Does first what else php_request_shutdown() does: shutdown functions and output callbacks may print. */
-static void run_deferred(surus_task *task)
-{
-	if (CG(unclean_shutdown)) {
-		surus_deferred_drop(task);
-		return;
-	}
-	EG(flags) |= EG_FLAGS_IN_SHUTDOWN;
-	php_call_shutdown_functions();
-	php_free_shutdown_functions();
-	zend_try {
-		php_output_end_all();
-		php_header();
-	} zend_end_try();
-	EG(flags) &= ~EG_FLAGS_IN_SHUTDOWN;
-	surus_report_exception();
-	if (CG(unclean_shutdown)) {
-		surus_deferred_drop(task);
-	} else {
-		surus_deferred_run(task);
 	}
 }
 
@@ -85,16 +57,7 @@ surus_outcome surus_run_classic(surus_task *task)
 	} else {
 		surus_offload_serve();
 	}
-	if (task->had_jobs) {
-		surus_jobs_end(task);
-	}
-	if (task->deferred) {
-		run_deferred(task);
-	}
-	if (task->had_jobs) {
-		surus_handles_forget_jobs(task);
-		task->had_jobs = false;
-	}
+	surus_deferred_end_code(task);
 	int exit_status = EG(exit_status);
 
 	/* Fatal errors are caught in the script and in what runs after it; each leaves this mark. */

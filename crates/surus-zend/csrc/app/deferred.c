@@ -8,6 +8,7 @@
 #include "app/deferred.h"
 #include "app/application.h"
 #include "app/jobs.h"
+#include "connections/handle_request_end.h"
 #include "http/exceptions.h"
 #include "http/response.h"
 #include "isolate/isolate.h"
@@ -17,6 +18,8 @@
 #include "task/state.h"
 
 #include "Zend/zend_closures.h"
+#include "ext/standard/basic_functions.h"
+#include "ext/standard/head.h"
 
 /* A run of what a request has deferred. */
 typedef struct {
@@ -171,6 +174,43 @@ void surus_deferred_drop(surus_task *task)
 {
 	note_left(task, zend_hash_num_elements(task->deferred), "the request had a fatal error");
 	task->deferred = NULL; /* its memory goes with the isolate, or with what PHP has of the request */
+}
+
+/* Does first what else php_request_shutdown() does: shutdown functions and output callbacks may print. */
+static void run_after_shutdown(surus_task *task)
+{
+	if (CG(unclean_shutdown)) {
+		surus_deferred_drop(task);
+		return;
+	}
+	EG(flags) |= EG_FLAGS_IN_SHUTDOWN;
+	php_call_shutdown_functions();
+	php_free_shutdown_functions();
+	zend_try {
+		php_output_end_all();
+		php_header();
+	} zend_end_try();
+	EG(flags) &= ~EG_FLAGS_IN_SHUTDOWN;
+	surus_report_exception();
+	if (CG(unclean_shutdown)) {
+		surus_deferred_drop(task);
+	} else {
+		surus_deferred_run(task);
+	}
+}
+
+void surus_deferred_end_code(surus_task *task)
+{
+	if (task->had_jobs) {
+		surus_jobs_end(task);
+	}
+	if (task->deferred) {
+		run_after_shutdown(task);
+	}
+	if (task->had_jobs) {
+		surus_handles_forget_jobs(task);
+		task->had_jobs = false;
+	}
 }
 
 /* Surus\Internal\job_defer(Closure $job): void */

@@ -6,6 +6,8 @@
 
 extern const zend_function_entry surus_deferred_functions[];
 
+/* The code of a classic request or of a script has ended: so do its jobs, and what was deferred runs. */
+void surus_deferred_end_code(surus_task *task);
 /* Sends the response, then runs what was deferred, which may have tasks and defer more. After the code of the request, its
  * shutdown functions and the end of its output buffers. */
 void surus_deferred_run(surus_task *task);

@@ -92,6 +92,11 @@ ZEND_METHOD(InProcess, request)
 		zend_throw_error(NULL, "A request in process cannot be sent from here");
 		RETURN_THROWS();
 	}
+	if (task->request || task->jobs) {
+		/* It would get the script's state, which is the tasks' as well. */
+		zend_throw_error(NULL, "A request in process cannot be sent while tasks of the script run");
+		RETURN_THROWS();
+	}
 	surus_in_process_request request = {
 		.method = surus_bytes_of(method),
 		.target = surus_bytes_of(target),

@@ -195,17 +195,38 @@ static void refuse(const char *message)
 	move_to_caller(EG(exception));
 }
 
+bool surus_scripts_have_tasks;
+
+/* Whether code of this kind may have tasks. */
+static bool serves(const surus_task *request)
+{
+	switch (request->work) {
+		case SURUS_RUN_CLASSIC:
+		case SURUS_RUN_CALL:
+			return request->exchange;
+		case SURUS_RUN_SCRIPT:
+			return surus_scripts_have_tasks;
+		default:
+			return false;
+	}
+}
+
 surus_task *surus_serving(const char *what_is, const char *what_not)
 {
 	surus_task *task = surus_running, *request = surus_request_of(task);
-	bool serves = request && request->exchange && (request->work == SURUS_RUN_CLASSIC || request->work == SURUS_RUN_CALL);
-	if (!serves) {
-		zend_throw_error(NULL, "%s for code that serves a request: not for the boot of an application, or scripts", what_is);
+	if (!request || !serves(request)) {
+		zend_throw_error(NULL, "%s for code that serves a request or is a script: not for the boot of an application", what_is);
+		move_to_caller(EG(exception));
+		return NULL;
+	}
+	if (request->script && surus_forked) {
+		zend_throw_error(NULL, "%s not for a process that a script has forked", what_is);
 		move_to_caller(EG(exception));
 		return NULL;
 	}
 	if (request->body_over || (EG(flags) & EG_FLAGS_IN_SHUTDOWN)) {
-		zend_throw_error(NULL, "The request has ended: shutdown functions and destructors after it %s", what_not);
+		const char *what = request->script ? "script" : "request";
+		zend_throw_error(NULL, "The %s has ended: shutdown functions and destructors after it %s", what, what_not);
 		move_to_caller(EG(exception));
 		return NULL;
 	}

@@ -8,6 +8,8 @@ extern const zend_function_entry surus_job_functions[];
 /* A function of namespace Surus that is a static method of Surus\Internal\Tasks. */
 ZEND_FUNCTION(surus_tasks);
 
+/* Scripts of the command line may have jobs, too; set before PHP starts. */
+extern bool surus_scripts_have_tasks;
 /* The running task, if it belongs to a request whose code has not ended; else throws an error, which says "Tasks are" only
  * for that code, or what shutdown functions "have no tasks". */
 surus_task *surus_serving(const char *what_is, const char *what_not);

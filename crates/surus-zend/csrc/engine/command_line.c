@@ -2,6 +2,8 @@
  * request of a server: output goes straight to standard output, messages go to standard error, there is no HTTP head,
  * and STDIN, STDOUT and STDERR exist. Modelled on sapi/cli/php_cli.c. */
 #include "engine/command_line.h"
+#include "app/deferred.h"
+#include "app/jobs.h"
 #include "engine/sapi.h"
 #include "isolate/isolate.h"
 #include "task/running.h"
@@ -147,6 +149,27 @@ static void execute_internal_then_switch(zend_execute_data *frame, zval *value)
 	}
 }
 
+/* A copy of the process would have the tasks of its parent, and nothing that resumes them. */
+static zif_handler fork_process;
+
+static ZEND_NAMED_FUNCTION(fork_without_tasks)
+{
+	if (surus_running && surus_request_of(surus_running)->jobs) {
+		zend_throw_error(NULL, "%s() while tasks run: await them before", ZSTR_VAL(execute_data->func->common.function_name));
+		RETURN_THROWS();
+	}
+	fork_process(INTERNAL_FUNCTION_PARAM_PASSTHRU);
+}
+
+static void guard_fork(void)
+{
+	zend_function *function = zend_hash_str_find_ptr(CG(function_table), "pcntl_fork", sizeof "pcntl_fork" - 1);
+	if (function && function->type == ZEND_INTERNAL_FUNCTION) {
+		fork_process = function->internal_function.handler;
+		function->internal_function.handler = fork_without_tasks;
+	}
+}
+
 int surus_command_line_start(const surus_command_line *options, char *error, size_t error_size)
 {
 	surus_sapi_call("cli");
@@ -170,10 +193,14 @@ int surus_command_line_start(const surus_command_line *options, char *error, siz
 	module->php_ini_ignore = options->no_ini;
 	module->php_ini_path_override = (char *)options->ini_path;
 	module->executable_location = (char *)options->executable;
+	surus_scripts_have_tasks = options->tasks;
 	pthread_atfork(NULL, NULL, after_fork);
 	int result = surus_engine_start(options->ini, error, error_size);
 	/* After startup, which resets it. Compiled code depends on it: nothing of the script is compiled yet. */
 	zend_execute_internal = execute_internal_then_switch;
+	if (result == 0) {
+		guard_fork();
+	}
 	return result;
 }
 
@@ -305,6 +332,10 @@ surus_outcome surus_run_script(surus_task *task)
 	} zend_end_try();
 	if (handle.filename) {
 		zend_destroy_file_handle(&handle);
+	}
+	surus_deferred_end_code(task);
+	if (CG(unclean_shutdown) && EG(exit_status) == 0) {
+		EG(exit_status) = 255; /* a task was lost */
 	}
 	php_request_shutdown(NULL);
 	return SURUS_OK;

@@ -331,6 +331,8 @@ int surus_engine_start(const char *ini, char *error, size_t error_size)
 #endif
 	if (is_server) {
 		surus_process_functions_start();
+	}
+	if (is_server || surus_scripts_have_tasks) {
 		surus_persistent_start();
 		surus_handles_start();
 		surus_soap_client_start();

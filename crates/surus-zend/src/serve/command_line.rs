@@ -21,7 +21,8 @@ use crate::{
     ffi,
     serve::{
         in_process,
-        task::{Task, Turn},
+        jobs::end_abandoned,
+        task::{Outcome, Task, Turn},
     },
 };
 
@@ -37,6 +38,9 @@ const FIRST_STEPS: u32 = 1000;
 const PACE: Duration = Duration::from_millis(2);
 /// Exit status of a process whose neighbour noticed a change by the script, or ended.
 const DISTURBED: i32 = 70;
+
+/// Exit status of a script whose stack was lost: that of a fatal error.
+const LOST: i32 = 255;
 
 /// The settings that php-cli makes before those of `-d`.
 pub const SETTINGS: &str =
@@ -68,6 +72,8 @@ pub struct Options {
     pub ini_path: Option<CString>,
     /// `-n`
     pub no_ini: bool,
+    /// Scripts may have tasks (`Surus\all()`), whose connections are guarded as in a server. Not beside a neighbour.
+    pub tasks: bool,
     /// The value of `PHP_BINARY`.
     pub executable: CString,
 }
@@ -116,6 +122,7 @@ pub fn start(options: Options) -> Result<(), StartError> {
         ini_path: options.ini_path.as_ref().map_or(null(), |p| p.as_ptr()),
         executable: options.executable.as_ptr(),
         no_ini: options.no_ini,
+        tasks: options.tasks,
     };
     let mut error = vec![0u8; 1024];
     // SAFETY: the first call into PHP of this process; the strings live on; `error` has room for its size.
@@ -197,6 +204,18 @@ impl Process {
         turn
     }
 
+    /// Waits until `poll` is ready, or a task of the script has ended the script.
+    async fn wait(&self, mut poll: impl FnMut(&mut Context<'_>) -> Poll<()>) {
+        std::future::poll_fn(|cx| {
+            if poll(cx).is_ready() || self.exchange.take_interruption() {
+                return Poll::Ready(());
+            }
+            *self.exchange.driver.borrow_mut() = Some(cx.waker().clone());
+            Poll::Pending
+        })
+        .await;
+    }
+
     /// The script's exit status, once it is done.
     fn status(&self) -> i32 {
         // SAFETY: reads memory of the task's isolate, which is alive.
@@ -248,10 +267,16 @@ pub async fn run_alone(script: Invocation) -> Result<i32, StartError> {
     in_process::allow(process.task.isolate());
     loop {
         match process.resume() {
+            Turn::Done(Outcome::Abandoned) => {
+                end_abandoned(&process.exchange).await;
+                return Ok(LOST);
+            }
             Turn::Done(_) => break,
             Turn::Preempted | Turn::Yielded => tokio::task::yield_now().await,
-            Turn::Parked(mut parked) => std::future::poll_fn(|cx| parked.poll(cx)).await,
+            Turn::Parked(mut parked) => process.wait(|cx| parked.poll(cx)).await,
         }
+        // A task of the script may be pre-empted.
+        process.task.wait_until_free().await;
     }
     Ok(process.status())
 }

@@ -82,6 +82,7 @@ fn options(switches: &Switches) -> Options {
         ini: text(ini),
         ini_path: switches.ini_path.clone().map(text),
         no_ini: switches.no_ini,
+        tasks: true,
         executable: wrapper().unwrap_or_default(),
     }
 }
