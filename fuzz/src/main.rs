@@ -52,6 +52,7 @@ const TARGETS: &[(&str, Target)] = &[
     ("site", surus_edge::fuzz::site),
     ("units", config::fuzz::units),
     ("validate", surus_schema::fuzz::validate),
+    ("websocket", surus_edge::fuzz::websocket),
 ];
 
 static TARGET: LazyLock<Target> = LazyLock::new(|| {

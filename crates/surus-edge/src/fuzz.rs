@@ -22,6 +22,7 @@ use crate::request::well_formed;
 use crate::response::encoding::{accepted, is_compressible, SMALL};
 use crate::response::range;
 use crate::response::range::Ranges;
+use crate::websocket::decoder::{Decoder, Event};
 use crate::{
     Connection, FileSystem, Kind, Limits, Network, Proxies, ProxyHeader, Resolution, Site, Stat,
 };
@@ -129,6 +130,42 @@ pub fn frames(data: &[u8]) {
     }
     // Any input either ends a frame, or leaves one open.
     assert!(data.is_empty() || has_ended || whole.is_open());
+}
+
+/// What is read of a WebSocket's client does not depend on how its bytes are split, and stays within the bounds: messages of
+/// up to 1000 bytes, texts in UTF-8.
+pub fn websocket(data: &[u8]) {
+    let Some((&size, data)) = data.split_first() else {
+        return;
+    };
+    let read = |size: usize| {
+        let mut decoder = Decoder::new(1000);
+        let mut events = Vec::new();
+        for mut piece in data.chunks(size) {
+            loop {
+                match decoder.decode(&mut piece) {
+                    Ok(Some(event)) => events.push(event),
+                    Ok(None) => break,
+                    Err(violation) => return (events, Some(violation)),
+                }
+            }
+        }
+        (events, None)
+    };
+    let all = read(data.len().max(1));
+    assert_eq!(read(usize::from(size).max(1)), all);
+    assert_eq!(read(1), all);
+    for event in all.0 {
+        match event {
+            Event::Message(message) => {
+                assert!(message.data.len() <= 1000);
+                assert!(message.binary || std::str::from_utf8(&message.data).is_ok());
+            }
+            Event::Ping(payload) => assert!(payload.len() <= 125),
+            Event::Close(close) => assert!(close.reason.len() <= 123),
+            Event::Pong => {}
+        }
+    }
 }
 
 /// A normalised path has no `.`, `..` or empty segments, and stays the same when it is parsed again.
@@ -295,6 +332,7 @@ mod tests {
         replay("forwarded", super::forwarded);
         replay("network", super::network);
         replay("frames", super::frames);
+        replay("websocket", super::websocket);
         replay("path", super::path);
         replay("site", super::site);
         replay("conditional", super::conditional);

@@ -79,9 +79,7 @@ final class WebSocket implements \IteratorAggregate
      */
     public function send(string $text): void
     {
-        if (!websocket_send($this->number, $text, false)) {
-            throw at_caller(new WebSocketClosed($this));
-        }
+        $this->pass($text, false);
     }
 
     /**
@@ -91,9 +89,7 @@ final class WebSocket implements \IteratorAggregate
      */
     public function sendBinary(string $bytes): void
     {
-        if (!websocket_send($this->number, $bytes, true)) {
-            throw at_caller(new WebSocketClosed($this));
-        }
+        $this->pass($bytes, true);
     }
 
     /**
@@ -105,7 +101,11 @@ final class WebSocket implements \IteratorAggregate
      */
     public function close(int $code = 1000, string $reason = ''): void
     {
-        websocket_close($this->number, $code, $reason);
+        try {
+            websocket_close($this->number, $code, $reason);
+        } catch (\ValueError $error) {
+            throw at_caller($error);
+        }
     }
 
     /** Whether messages can be sent. */
@@ -127,6 +127,18 @@ final class WebSocket implements \IteratorAggregate
     public function closeReason(): string
     {
         return websocket_end($this->number)[1] ?? '';
+    }
+
+    private function pass(string $message, bool $binary): void
+    {
+        try {
+            $sent = websocket_send($this->number, $message, $binary);
+        } catch (\ValueError $error) {
+            throw at_caller($error);
+        }
+        if (!$sent) {
+            throw at_caller(new WebSocketClosed($this));
+        }
     }
 
     /** The request that has become this WebSocket. */

@@ -9,7 +9,7 @@ use surus_tests::http::Request;
 use surus_tests::surus::Surus;
 use surus_tests::temp::TempDir;
 use surus_tests::waiting::wait_for;
-use surus_tests::websocket::{Client, Frame};
+use surus_tests::websocket::{frame, Client, Frame, FIN, PING, PONG};
 
 use super::{serve, set};
 
@@ -109,6 +109,27 @@ fn a_client_ends_it() {
         server.status()["workers"][0]["in_flight"] == 0 && open(&server) == 0
     });
     assert!(!server.log().contains("Uncaught"), "{}", server.log());
+}
+
+/// A client that is there answers, or says something else; one that is silent is gone, although its connection is open.
+#[test]
+fn a_silent_client_is_gone() {
+    let server = set(&["websocket_ping=1s"]);
+    let at = server.address();
+    let mut answers = Client::open(at, "/end?how=echo");
+    let mut silent = Client::open(at, "/end?how=echo");
+    let ping = Frame {
+        first: FIN | PING,
+        payload: Vec::new(),
+    };
+    for _ in 0..4 {
+        assert_eq!(answers.frame(), Some(ping.clone()));
+        answers.send(&frame(FIN | PONG, b""));
+    }
+    assert_eq!(silent.rest(), [ping.clone(), ping]);
+    expect_log(&server, r#"finally echo [1006,"",false]"#);
+    assert_eq!(open(&server), 1);
+    assert_eq!(answers.close(), [Frame::close(1000, "")]);
 }
 
 #[test]

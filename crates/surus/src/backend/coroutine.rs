@@ -7,7 +7,8 @@ use serde_json::{json, Value};
 use surus_edge::{plain, take_head, Answer, Backend, Connection, RequestBody, Spool};
 use surus_zend::{BootError, Engine, Prepared, ResponseBody};
 
-use super::{limits, request, request_with, source_file, unreadable, whole, Php, Streamed};
+use super::websocket::reply;
+use super::{limits, request, request_with, source_file, unreadable, Php, Streamed};
 use crate::config::App;
 
 /// An application that booted once and serves each request in a fiber.
@@ -68,7 +69,10 @@ impl Coroutine {
         Answer::Later(Box::pin(async move {
             match request(head, body, &connection, &this.spool, Streamed::Long).await {
                 Ok(request) => match this.app.get() {
-                    Some(app) => app.call(request).await.map(whole),
+                    Some(app) => {
+                        let ping = this.settings.websocket_ping;
+                        app.call(request).await.map(|body| reply(body, ping))
+                    }
                     None => plain(StatusCode::SERVICE_UNAVAILABLE),
                 },
                 Err(error) => unreadable(&error),
@@ -102,11 +106,14 @@ impl Backend for Coroutine {
             let Some(app) = self.app.get() else {
                 return Answer::Now(plain(StatusCode::SERVICE_UNAVAILABLE));
             };
+            let ping = self.settings.websocket_ping;
             return match app.answer(request_with(head, connection, body, None)) {
-                surus_zend::Answer::Now(response) => Answer::Now(response.map(whole)),
-                surus_zend::Answer::Later(future) => {
-                    Answer::Later(Box::pin(async { future.await.map(whole) }))
+                surus_zend::Answer::Now(response) => {
+                    Answer::Now(response.map(|body| reply(body, ping)))
                 }
+                surus_zend::Answer::Later(future) => Answer::Later(Box::pin(async move {
+                    future.await.map(|body| reply(body, ping))
+                })),
             };
         }
         self.call_with_body(take_head(head), body, connection.clone())

@@ -108,10 +108,7 @@ fn isolates(app: &App) -> ClassicConfig {
 fn whole(body: ResponseBody) -> Reply<ResponseBody> {
     match body.into_whole() {
         Ok(bytes) => Reply::Bytes(bytes),
-        Err(long) => match long.into_websocket() {
-            Ok(socket) => websocket::upgrade(socket),
-            Err(stream) => Reply::Backend(stream),
-        },
+        Err(stream) => Reply::Backend(stream),
     }
 }
 

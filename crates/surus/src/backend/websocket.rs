@@ -8,8 +8,7 @@ use surus_edge::websocket::{serve, Application, Bounds, Close, Message, Outgoing
 use surus_edge::{Reply, Upgrade};
 use surus_zend::{ResponseBody, SocketClose, SocketMessage, SocketOutput, WebSocket};
 
-/// How often a client is asked whether it is there. Proxies close connections that are silent for 30 or 60 seconds.
-const PING: Duration = Duration::from_secs(25);
+use super::whole;
 
 /// The server ends.
 const GOING_AWAY: u16 = 1001;
@@ -50,12 +49,24 @@ impl Application for Handler {
     }
 }
 
+/// The body of a response, or what takes its place. `ping`: how often clients are asked whether they are there.
+#[inline(always)]
+pub(super) fn reply(body: ResponseBody, ping: Option<Duration>) -> Reply<ResponseBody> {
+    match whole(body) {
+        Reply::Backend(stream) => match stream.into_websocket() {
+            Ok(socket) => upgrade(socket, ping),
+            Err(stream) => Reply::Backend(stream),
+        },
+        whole => whole,
+    }
+}
+
 /// Connects PHP with the client. If the connection is never upgraded, PHP is told that the client is gone.
-pub(super) fn upgrade(socket: Rc<WebSocket>) -> Reply<ResponseBody> {
+fn upgrade(socket: Rc<WebSocket>, ping: Option<Duration>) -> Reply<ResponseBody> {
     let handler = Handler(socket);
     let bounds = Bounds {
         max_message: handler.0.max_message(),
-        ping: PING,
+        ping: ping.unwrap_or_default(),
     };
     let unheard = Unheard(Some(handler));
     Reply::Upgrade(Upgrade::new(move |connection| async move {

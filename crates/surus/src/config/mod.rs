@@ -96,6 +96,7 @@ pub(crate) struct App {
     pub(crate) request_timeout: Option<Duration>,
     pub(crate) stream_timeout: Option<Duration>,
     pub(crate) heartbeat: Option<Duration>,
+    pub(crate) websocket_ping: Option<Duration>,
     pub(crate) defer_timeout: Option<Duration>,
     /// The number of processes for `Surus\offload()`; 0: it is refused.
     pub(crate) offload_processes: usize,
@@ -299,6 +300,7 @@ fn finish(
     let request_timeout = fill(&mut app.request_timeout, Span(Duration::from_secs(30))).limit();
     let stream_timeout = fill(&mut app.stream_timeout, Span(Duration::from_secs(60))).limit();
     let heartbeat = fill(&mut app.heartbeat, Span(Duration::from_secs(15))).limit();
+    let websocket_ping = fill(&mut app.websocket_ping, Span(Duration::from_secs(25))).limit();
     let defer_timeout = fill(&mut app.defer_timeout, Span(Duration::from_secs(30))).limit();
     let offload_processes = fill(&mut app.offload_processes, 4);
     let offload_timeout = fill(&mut app.offload_timeout, Span(Duration::from_secs(60))).limit();
@@ -347,6 +349,7 @@ fn finish(
             request_timeout,
             stream_timeout,
             heartbeat,
+            websocket_ping,
             defer_timeout,
             offload_processes,
             offload_timeout,

@@ -151,6 +151,9 @@ table! {
         /// Time that an event stream (`text/event-stream`) may be silent; then its client is sent a comment, which tells
         /// whether it is still there. Such a stream has no time limit. With 0 it has `stream_timeout`, and no comments.
         heartbeat: Span,
+        /// How often the client of a WebSocket is asked whether it is still there. After two questions without an answer it is gone.
+        /// 0 is never.
+        websocket_ping: Span,
         /// Time for what a request has given to `Surus\defer()`, from the end of its response. Then it is cancelled. 0 is no limit.
         defer_timeout: Span,
         /// Processes for `Surus\offload()`, for all workers. They start with the first job. With 0 it is refused, and in process
