@@ -252,3 +252,42 @@ fn the_interfaces_own_tests() {
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success() && text.contains("OK ("), "{text}");
 }
+
+/// PSR-18.
+#[test]
+fn requests_of_an_application_wait_side_by_side() {
+    let server = Surus::serve(&fixture("psr").join("client.php"))
+        .workers(1)
+        .start();
+    let post = json!({"content-length": "4", "x-b": "1, 2"});
+    let put = json!({"content-length": "3145728"});
+    assert_eq!(
+        json(&server, "/run/sends"),
+        json!([
+            ["POST", "/target?a=1", post, 4, "1cb251ec0d568de6a929b520c4aed8d1"],
+            {"title": "Not Found", "status": 404},
+            ["PUT", "/target", put, 3 << 20, "b8f98051ce0bacedf329ab6d5fffe05d"],
+            [302, "Found", ["1", "2"], "gone", "1.1"],
+            ["", 5 << 20]
+        ])
+    );
+    assert_eq!(json(&server, "/run/overlap"), json!([10, ["slow"], true]));
+    for _ in 0..5 {
+        assert_eq!(json(&server, "/run/whose"), json!([true, "none"]));
+    }
+    let errors = json(&server, "/run/errors");
+    let expected = [
+        "RequestFailure: A request needs an absolute URI of http or https, and has \"/relative\"",
+        "RequestFailure: A request needs an absolute URI of http or https, and has \"ftp://host/\"",
+        "RequestFailure: The method \"G\tET\" cannot be sent",
+        "NetworkFailure: GET http://127.0.0.1:PORT/: Operation timed out after N ms",
+        "NetworkFailure: GET http://127.0.0.1:PORT: Failed to connect to 127.0.0.1 port",
+        "NetworkFailure: GET http://127.0.0.1:PORT/big: the body is longer than 1000 bytes",
+        "200",
+    ];
+    assert_eq!(errors.as_array().map(Vec::len), Some(expected.len()));
+    for (at, part) in expected.iter().enumerate() {
+        let text = errors[at].as_str().unwrap_or_default();
+        assert!(text.contains(part), "{text}");
+    }
+}

@@ -7,6 +7,7 @@ namespace Surus;
 use Psr\Container\ContainerInterface;
 use Psr\EventDispatcher\EventDispatcherInterface;
 use Psr\EventDispatcher\ListenerProviderInterface;
+use Psr\Http\Client\ClientInterface;
 use Psr\Log\LoggerInterface;
 use Psr\SimpleCache\CacheInterface;
 use Surus\Http\Request;
@@ -25,6 +26,7 @@ final class Container implements ContainerInterface
     /* The default services for these interfaces. The cache is from surus/cache, which every server has. */
     private const OWN = [
         CacheInterface::class => Cache\SharedCache::class,
+        ClientInterface::class => Psr\HttpClient::class,
         EventDispatcherInterface::class => Events\Dispatcher::class,
         ListenerProviderInterface::class => Events\Listeners::class,
         LoggerInterface::class => Log::class,

@@ -147,13 +147,15 @@ final class Bridge
     }
 
     /**
+     * @internal
+     *
      * @template T of object
      *
      * @param class-string<T> $interface
      *
      * @return T
      */
-    private static function factory(Container $container, string $interface, string $name): object
+    public static function factory(Container $container, string $interface, string $name): object
     {
         if ($container->has($interface)) {
             return $container->get($interface);
