@@ -2,7 +2,7 @@
 //! views and work after the response (`tests/apps/symfony`).
 #![forbid(unsafe_code)]
 
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use serde_json::{json, Value};
@@ -101,8 +101,27 @@ fn it_boots_once_and_each_request_finds_its_services_reset() {
 
 #[test]
 fn overlapping_requests_of_many_users_are_their_own() {
+    overlap("worker");
+}
+
+/// Each request finds what the boot has left: nothing has to be reset.
+#[test]
+fn overlapping_requests_on_snapshots_are_their_own() {
+    overlap("snapshot");
+}
+
+fn overlap(mode: &str) {
+    // The same users, one mode after the other.
+    static TURN: Mutex<()> = Mutex::new(());
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    database().execute(
+        "TRUNCATE symfony_notes RESTART IDENTITY; DELETE FROM symfony_visits WHERE owner LIKE 'u%'",
+    );
     let app = App::new("symfony");
-    let options = options(&app).argument("--set");
+    let options = options(&app)
+        .argument("--mode")
+        .argument(mode)
+        .argument("--set");
     let server = options.argument("isolates.max=24").start();
     let browsers = together(USERS, |user| log_in(&server, &format!("u{user}"))).0;
     together(200, |number| {

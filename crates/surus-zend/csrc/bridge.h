@@ -42,8 +42,9 @@ void surus_persistent_limits(unsigned places, double seconds);
 void surus_environment_set(char **entries);
 const char *surus_php_version(void);
 
-/* A new isolate: NULL when memory is short. `memory_limit` is ini text or NULL. */
-surus_isolate *surus_isolate_new(const char *memory_limit);
+/* A new isolate: NULL, with an error, when there is no memory. `memory_limit` is ini text or NULL. `for_snapshots`: after
+ * its boot SURUS_RUN_SNAPSHOT follows. */
+surus_isolate *surus_isolate_new(const char *memory_limit, bool for_snapshots, const char **error);
 /* The names of all settings, one per call, from `*next` = 0; NULL at the end. Before there are isolates. */
 const char *surus_setting_name(uint32_t *next);
 /* Gives isolates of this process the self-test's script and the settings that it needs, whatever the site's settings
@@ -55,6 +56,8 @@ void surus_isolate_free(surus_isolate *isolate, bool clean);
 /* Bytes in use, their peak, and bytes taken from the system. */
 typedef struct { size_t memory_usage, memory_peak, memory_held; } surus_isolate_stats;
 surus_isolate_stats surus_isolate_memory(surus_isolate *isolate);
+/* Bytes of memory in which this process keeps what its isolates are put back to. */
+size_t surus_pages_kept(void);
 /* Enters the isolate: to measure the cost of a switch. */
 void surus_isolate_touch(surus_isolate *isolate);
 
@@ -88,8 +91,9 @@ typedef enum {
 	SURUS_RUN_CALL = 3,    /* call the application for one HTTP request */
 	SURUS_RUN_UNBOOT = 4,  /* request shutdown of a booted isolate */
 	SURUS_RUN_SCRIPT = 5,  /* as php-cli runs a script: see command_line.c */
+	SURUS_RUN_REFRESH = 6, /* forget files that have changed since $_GET['since']: see refresh.c */
 	SURUS_RUN_JOB = 7,     /* a piece of a request's work: see jobs.c */
-	SURUS_RUN_REFRESH = 6  /* forget files that have changed since $_GET['since']: see refresh.c */
+	SURUS_RUN_SNAPSHOT = 8 /* after a boot: each request of this task finds the isolate as it is now */
 } surus_work;
 
 typedef enum {

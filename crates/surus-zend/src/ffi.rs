@@ -82,6 +82,7 @@ pub(crate) const RUN_CALL: c_int = 3;
 pub(crate) const RUN_UNBOOT: c_int = 4;
 pub(crate) const RUN_SCRIPT: c_int = 5;
 pub(crate) const RUN_REFRESH: c_int = 6;
+pub(crate) const RUN_SNAPSHOT: c_int = 8;
 
 pub(crate) const DONE: c_int = 0;
 pub(crate) const PARKED: c_int = 1;
@@ -173,10 +174,15 @@ extern "C" {
     pub(crate) fn surus_php_version() -> *const c_char;
     pub(crate) fn surus_setting_name(next: *mut u32) -> *const c_char;
     pub(crate) fn surus_prepare_self_test(script: *const c_char, length: usize);
-    pub(crate) fn surus_isolate_new(memory_limit: *const c_char) -> *mut Isolate;
+    pub(crate) fn surus_isolate_new(
+        memory_limit: *const c_char,
+        for_snapshots: bool,
+        error: *mut *const c_char,
+    ) -> *mut Isolate;
     pub(crate) fn surus_isolate_free(isolate: *mut Isolate, clean: bool);
     pub(crate) fn surus_isolate_memory(isolate: *mut Isolate) -> IsolateStats;
     pub(crate) fn surus_count_swaps() -> Swaps;
+    pub(crate) fn surus_pages_kept() -> usize;
     pub(crate) fn surus_isolate_touch(isolate: *mut Isolate);
     pub(crate) fn surus_extension_for_processes(
         next: *mut c_uint,

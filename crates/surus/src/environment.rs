@@ -44,7 +44,7 @@ pub(crate) fn of(config: &Config) -> Vec<CString> {
 
 /// The class that serves a Symfony application in worker mode.
 fn runtime(config: &Config) -> Option<(&'static str, &'static str)> {
-    let Entry::Worker { script } = &config.app.entry else {
+    let Entry::Worker { script, .. } = &config.app.entry else {
         return None;
     };
     has_symfony_runtime(script).then_some(("APP_RUNTIME", "Surus\\Runtime\\SymfonyRuntime"))

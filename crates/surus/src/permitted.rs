@@ -56,7 +56,7 @@ fn wanted(config: &Config) -> Vec<Wanted> {
         to,
     };
     let mut all = match &app.entry {
-        Entry::Coroutine { script } | Entry::Worker { script } => {
+        Entry::Coroutine { script } | Entry::Worker { script, .. } => {
             vec![wants("script", script, To::ReadFile)]
         }
         Entry::Classic { root, front } => {

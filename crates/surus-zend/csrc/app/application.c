@@ -14,6 +14,7 @@
 #include "http/response.h"
 #include "isolate/isolate.h"
 #include "os/descriptors.h"
+#include "snapshot/snapshot.h"
 #include "task/overflow.h"
 #include "task/running.h"
 #include "task/state.h"
@@ -339,11 +340,18 @@ surus_outcome surus_run_call(surus_task *task)
 		BG(user_shutdown_function_names) = NULL;
 	}
 	surus_report_exception();
+	bool on_snapshot = surus_snapshot_is_taken(task->isolate);
+	if (on_snapshot && !task->deferred) {
+		surus_snapshot_destruct(task);
+	}
 	surus_output_end(task);
 	if (task->deferred && (!whole || CG(unclean_shutdown))) {
 		surus_deferred_drop(task);
 	} else if (task->deferred) {
 		surus_deferred_run(task);
+		if (on_snapshot) {
+			surus_snapshot_destruct(task);
+		}
 		surus_output_end(task);
 	}
 	if (Z_TYPE(request) != IS_UNDEF) {
@@ -368,11 +376,17 @@ surus_outcome surus_run_call(surus_task *task)
 		surus_note_fatal(task);
 	}
 	surus_handles_end(task, outcome != SURUS_OK || task->cancel != SURUS_CANCEL_NONE || task->cut || task->isolate->had_fatal);
+	bool ended = !on_snapshot || surus_snapshot_free_rest(task);
 	if (!surus_persistent_end(task)) {
 		surus_note_fatal(task);
+		ended = false;
 	}
 	EG(current_execute_data) = NULL;
-	if (task->isolate->had_fatal) {
+	if (on_snapshot && ended && surus_snapshot_put_back(task)) {
+		/* Nothing of a fatal error is left, either. */
+		outcome = outcome == SURUS_FATAL ? SURUS_EXCEPTION : outcome;
+	} else if (on_snapshot || task->isolate->had_fatal) {
+		task->isolate->had_fatal = true;
 		outcome = SURUS_FATAL;
 	}
 	if (task->cancel != SURUS_CANCEL_NONE && outcome != SURUS_FATAL) {

@@ -7,6 +7,8 @@
 #include "http/exceptions.h"
 #include "http/hydrate.h"
 #include "http/request_info.h"
+#include "isolate/tables.h"
+#include "snapshot/snapshot.h"
 #include "task/log.h"
 #include "task/state.h"
 
@@ -215,13 +217,15 @@ static zend_op_array *compile_script(zend_file_handle *script, const char *start
 	return compiled;
 }
 
-/* Like zend_execute_scripts(), which would also write a trace for a Surus\BootError. */
+/* Like zend_execute_scripts(), which would also write a trace for a Surus\BootError. Closes the script: one that serves requests
+ * does not end. */
 static bool execute(zend_file_handle *script, const char *starter, zval *value)
 {
 	zend_op_array *code = compile_script(script, starter);
 	if (script->opened_path) {
 		zend_hash_add_empty_element(&EG(included_files), script->opened_path);
 	}
+	zend_destroy_file_handle(script);
 	if (!code) {
 		return false;
 	}
@@ -294,7 +298,6 @@ surus_outcome surus_run_boot(surus_task *task)
 		script.primary_script = true;
 		VCWD_CHDIR_FILE(info.script.ptr);
 		bool ran = execute(&script, isolate->starter, &value) && Z_TYPE(value) != IS_UNDEF;
-		zend_destroy_file_handle(&script);
 		php_output_end_all();
 		if (task->loop.ran) {
 			zval_ptr_dtor(&value);
@@ -342,6 +345,13 @@ surus_outcome surus_run_unboot(surus_task *task)
 	isolate->application = NULL;
 	isolate->booted = false;
 	surus_fiber_drop_idle(isolate);
+	if (surus_snapshot_is_taken(isolate)) {
+		/* Its destructors and shutdown functions have run in each request, and it has nothing but memory. */
+		if (isolate->had_fatal) {
+			surus_snapshot_free_rest(task);
+		}
+		return SURUS_OK;
+	}
 	if (app) {
 		zend_try {
 			surus_application_free(app);
@@ -353,6 +363,7 @@ surus_outcome surus_run_unboot(surus_task *task)
 		/* Objects of failed requests are left over; their destructors must not run. */
 		surus_mark_destructed(&EG(objects_store));
 	}
+	surus_tables_leave_heap(isolate);
 	php_request_shutdown(NULL);
 	SG(server_context) = NULL;
 	return SURUS_OK;

@@ -12,6 +12,7 @@
 #include "fiber/strand.h"
 #include "http/form_files.h"
 #include "isolate/isolate.h"
+#include "snapshot/snapshot.h"
 #include "task/cancel.h"
 #include "task/log.h"
 #include "task/running.h"
@@ -43,6 +44,9 @@ static void task_main(void *argument)
 			case SURUS_RUN_JOB:
 				task->outcome = surus_run_job(task);
 				surus_cancel_forget(task);
+				break;
+			case SURUS_RUN_SNAPSHOT:
+				task->outcome = surus_run_snapshot(task);
 				break;
 			case SURUS_RUN_REFRESH:
 				task->outcome = surus_run_refresh(task);

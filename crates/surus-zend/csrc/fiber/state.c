@@ -146,7 +146,7 @@ void surus_fiber_install(surus_task *task)
 	if (!idle) {
 		return;
 	}
-	surus_task *next = task->work == SURUS_RUN_CALL ? task : NULL;
+	surus_task *next = task->work == SURUS_RUN_CALL || task->work == SURUS_RUN_SNAPSHOT ? task : NULL;
 	if (idle->installed != next) {
 		surus_memory_lift(task->isolate);
 		bool are_parts_idle = save_state(idle->installed ? idle->installed->fiber : idle->main, idle, task->isolate);
@@ -181,6 +181,13 @@ void surus_fiber_begin(surus_task *task)
 	if (idle && idle->ticks.all.head) {
 		surus_ticks_copy(&idle->ticks);
 	}
+}
+
+void surus_fiber_take_shutdown_functions(surus_task *task)
+{
+	HashTable **of_boot = &surus_idle_of(task->isolate)->main->values.BG_user_shutdown_function_names;
+	BG(user_shutdown_function_names) = *of_boot;
+	*of_boot = NULL;
 }
 
 void surus_fiber_state_free(surus_task *task)

@@ -12,6 +12,9 @@ void surus_fiber_state_free(surus_task *task);
 /* At the start of a request: gives it copies of what the application has made at boot and requests may change. */
 void surus_fiber_begin(surus_task *task);
 
+/* Moves the shutdown functions of the boot to the fiber, which is installed. */
+void surus_fiber_take_shutdown_functions(surus_task *task);
+
 /* At the end of a boot: takes the current state as the one with which fresh fibers of the isolate start. */
 void surus_fiber_take_idle(surus_isolate *isolate);
 void surus_fiber_drop_idle(surus_isolate *isolate);

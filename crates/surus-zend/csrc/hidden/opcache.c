@@ -69,5 +69,6 @@ void surus_opcache_entered(void)
 	if (tail) {
 		tail->cache_opline = NULL;
 		tail->cache_persistent_script = NULL;
+		tail->current_persistent_script = NULL; /* of a compilation, which has ended */
 	}
 }

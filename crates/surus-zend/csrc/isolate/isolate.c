@@ -10,7 +10,9 @@
 #include "hidden/hidden.h"
 #include "isolate/checked_heap.h"
 #include "isolate/tables.h"
+#include "isolate/saved.h"
 #include "os/state.h"
+#include "pages/pages.h"
 #include "persistent/dead.h"
 #include "persistent/pgsql.h"
 #include "persistent/pool.h"
@@ -35,6 +37,7 @@ typedef struct {
 	char *address;
 	size_t size;
 	size_t offset;             /* in an image */
+	const char *name;
 	zend_module_entry *module; /* whose globals_ctor makes a fresh one, or NULL */
 	bool zero;                 /* a fresh one is zeroed, not the post-startup image */
 } region;
@@ -44,11 +47,11 @@ static size_t region_count;
 static size_t image_size;
 static char *fresh_image; /* the process after startup */
 
-static void add_region(void *address, size_t size, zend_module_entry *module, bool zero)
+static void add_region(const char *name, void *address, size_t size, zend_module_entry *module, bool zero)
 {
 	ZEND_ASSERT(region_count < MAX_REGIONS);
 	region *r = &regions[region_count++];
-	*r = (region){.address = address, .size = size, .offset = image_size, .module = module, .zero = zero};
+	*r = (region){.name = name, .address = address, .size = size, .offset = image_size, .module = module, .zero = zero};
 	image_size += ZEND_MM_ALIGNED_SIZE(size);
 }
 
@@ -88,20 +91,20 @@ static void load(const char *image)
 
 int surus_isolates_start(char *error, size_t error_size)
 {
-	add_region(&executor_globals, sizeof executor_globals, NULL, false);
-	add_region(&compiler_globals, sizeof compiler_globals, NULL, false);
-	add_region(&sapi_globals, sizeof sapi_globals, NULL, false);
-	add_region(&core_globals, sizeof core_globals, NULL, false);
-	add_region(&output_globals, sizeof output_globals, NULL, false);
-	add_region(&basic_globals, sizeof basic_globals, NULL, false);
-	add_region(&file_globals, sizeof file_globals, NULL, false);
-	add_region(&language_scanner_globals, sizeof language_scanner_globals, NULL, false);
-	add_region(&ini_scanner_globals, sizeof ini_scanner_globals, NULL, false);
+	add_region("executor_globals", &executor_globals, sizeof executor_globals, NULL, false);
+	add_region("compiler_globals", &compiler_globals, sizeof compiler_globals, NULL, false);
+	add_region("sapi_globals", &sapi_globals, sizeof sapi_globals, NULL, false);
+	add_region("core_globals", &core_globals, sizeof core_globals, NULL, false);
+	add_region("output_globals", &output_globals, sizeof output_globals, NULL, false);
+	add_region("basic_globals", &basic_globals, sizeof basic_globals, NULL, false);
+	add_region("file_globals", &file_globals, sizeof file_globals, NULL, false);
+	add_region("language_scanner_globals", &language_scanner_globals, sizeof language_scanner_globals, NULL, false);
+	add_region("ini_scanner_globals", &ini_scanner_globals, sizeof ini_scanner_globals, NULL, false);
 
 	zend_module_entry *module;
 	ZEND_HASH_FOREACH_PTR(&module_registry, module) {
 		if (module->globals_size && module->globals_ptr && !is_region(module->globals_ptr)) {
-			add_region(module->globals_ptr, module->globals_size, module, false);
+			add_region(module->name, module->globals_ptr, module->globals_size, module, false);
 		}
 	} ZEND_HASH_FOREACH_END();
 
@@ -111,7 +114,7 @@ int surus_isolates_start(char *error, size_t error_size)
 		return -1;
 	}
 	for (int i = 0; i < found; i++) {
-		add_region(hidden[i].addr, hidden[i].size, NULL, hidden[i].init == SURUS_INIT_ZERO);
+		add_region(hidden[i].name, hidden[i].addr, hidden[i].size, NULL, hidden[i].init == SURUS_INIT_ZERO);
 	}
 
 	fresh_image = malloc(image_size);
@@ -120,7 +123,28 @@ int surus_isolates_start(char *error, size_t error_size)
 		return -1;
 	}
 	save(fresh_image);
+	surus_pages_start();
 	return 0;
+}
+
+size_t surus_regions_size(void)
+{
+	return image_size;
+}
+
+void surus_regions_save(char *image)
+{
+	save(image);
+}
+
+void surus_regions_load(const char *image)
+{
+	load(image);
+}
+
+const char *surus_region_name(size_t index)
+{
+	return regions[index].name;
 }
 
 static void leave(void)
@@ -196,18 +220,30 @@ static void fresh_globals(void)
 	}
 }
 
-surus_isolate *surus_isolate_new(const char *memory_limit)
+static bool make_heap(surus_isolate *isolate, bool for_snapshots, const char **error)
+{
+	*error = "out of memory";
+	if (for_snapshots) {
+		isolate->pages = surus_pages_new(&isolate->heap, error);
+		return isolate->pages;
+	}
+	isolate->heap = zend_mm_startup();
+	return isolate->heap;
+}
+
+surus_isolate *surus_isolate_new(const char *memory_limit, bool for_snapshots, const char **error)
 {
 	surus_isolate *isolate = calloc(1, sizeof *isolate);
 	char *image = isolate ? malloc(image_size) : NULL;
-	if (!image) {
+	*error = "out of memory";
+	if (!image || !make_heap(isolate, for_snapshots, error)) {
+		free(image);
 		free(isolate);
 		return NULL;
 	}
 	leave();
 	isolate->image = image;
 	isolate->os = surus_os_state_new();
-	isolate->heap = zend_mm_startup();
 	zend_mm_set_heap(isolate->heap);
 	load(fresh_image);
 	surus_entered = isolate;
@@ -248,7 +284,13 @@ void surus_isolate_free(surus_isolate *isolate, bool clean)
 	surus_checked_heap_remove(isolate);
 	surus_entered = NULL;
 	load(fresh_image);
-	zend_mm_shutdown(isolate->heap, true, true);
+	if (isolate->pages) {
+		surus_pages_free(isolate->pages);
+	} else {
+		zend_mm_shutdown(isolate->heap, true, true);
+	}
+	surus_saved_free(isolate->saved);
+	free(isolate->snapshot);
 	surus_os_state_free(isolate->os);
 	free(isolate->image);
 	free(isolate);

@@ -8,6 +8,12 @@ int surus_isolates_start(char *error, size_t error_size);
 void surus_isolate_enter(surus_isolate *isolate);
 /* The regions, one by one; false after the last one. */
 bool surus_region_at(size_t index, void **address, size_t *size);
+/* The variable or module whose memory it is, for messages. */
+const char *surus_region_name(size_t index);
+/* The bytes of all regions, one after the other, each aligned as the heap's blocks are. */
+size_t surus_regions_size(void);
+void surus_regions_save(char *image);
+void surus_regions_load(const char *image);
 extern surus_swaps surus_swapped;
 /* Excludes what a failed request has left on the heap of the entered isolate from its memory limit: other requests get
  * their full limit. */

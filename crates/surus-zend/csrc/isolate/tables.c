@@ -1,6 +1,7 @@
 /* What each isolate has besides its heap: tables with entries that belong to the process, settings and superglobals, a
  * list of persistent connections, and the area of mapped pointers. */
 #include "isolate/tables.h"
+#include "pages/pages.h"
 #include "task/state.h"
 
 #include "Zend/zend_globals.h"
@@ -8,10 +9,10 @@
 #include "ext/standard/basic_functions.h"
 
 /* A new table with shared entries, all made at startup and never freed through this table. */
-static HashTable *copy_table(const HashTable *source)
+static HashTable *copy_table(const HashTable *source, bool on_heap)
 {
-	HashTable *copy = pemalloc(sizeof *copy, 1);
-	zend_hash_init(copy, zend_hash_num_elements(source), NULL, source->pDestructor, 1);
+	HashTable *copy = pemalloc(sizeof *copy, !on_heap);
+	zend_hash_init(copy, zend_hash_num_elements(source), NULL, source->pDestructor, !on_heap);
 	zend_hash_real_init_mixed(copy);
 	zend_string *key;
 	zval *value;
@@ -35,10 +36,10 @@ static void drop_entries(HashTable *table)
 	table->nNumOfElements = 0;
 }
 
-static HashTable *copy_auto_globals(const HashTable *source)
+static HashTable *copy_auto_globals(const HashTable *source, bool on_heap)
 {
-	HashTable *copy = pemalloc(sizeof *copy, 1);
-	zend_hash_init(copy, zend_hash_num_elements(source), NULL, source->pDestructor, 1);
+	HashTable *copy = pemalloc(sizeof *copy, !on_heap);
+	zend_hash_init(copy, zend_hash_num_elements(source), NULL, source->pDestructor, !on_heap);
 	zend_string *key;
 	zend_auto_global *global;
 	ZEND_HASH_FOREACH_STR_KEY_PTR((HashTable *)source, key, global) {
@@ -58,11 +59,12 @@ static void free_auto_globals(HashTable *table)
 
 static void copy_ini_directives(surus_isolate *isolate)
 {
+	bool persistent = !isolate->tables_on_heap;
 	HashTable *source = EG(ini_directives);
-	HashTable *copy = pemalloc(sizeof *copy, 1);
-	zend_hash_init(copy, zend_hash_num_elements(source), NULL, NULL, 1);
+	HashTable *copy = pemalloc(sizeof *copy, persistent);
+	zend_hash_init(copy, zend_hash_num_elements(source), NULL, NULL, persistent);
 	zend_hash_real_init_mixed(copy);
-	isolate->ini_entries = pemalloc(zend_hash_num_elements(source) * sizeof(zend_ini_entry), 1);
+	isolate->ini_entries = pemalloc(zend_hash_num_elements(source) * sizeof(zend_ini_entry), persistent);
 	zend_ini_entry *own = isolate->ini_entries;
 	zend_string *key;
 	zend_ini_entry *entry;
@@ -114,10 +116,12 @@ void surus_tables_apply_settings(void)
 
 void surus_tables_make(surus_isolate *isolate)
 {
-	CG(function_table) = EG(function_table) = copy_table(CG(function_table));
-	CG(class_table) = EG(class_table) = copy_table(CG(class_table));
-	CG(auto_globals) = copy_auto_globals(CG(auto_globals));
-	EG(zend_constants) = copy_table(EG(zend_constants));
+	/* What requests add to them goes back with the heap. */
+	bool on_heap = isolate->tables_on_heap = isolate->pages;
+	CG(function_table) = EG(function_table) = copy_table(CG(function_table), on_heap);
+	CG(class_table) = EG(class_table) = copy_table(CG(class_table), on_heap);
+	CG(auto_globals) = copy_auto_globals(CG(auto_globals), on_heap);
+	EG(zend_constants) = copy_table(EG(zend_constants), on_heap);
 
 	dtor_func_t close_persistent = EG(persistent_list).pDestructor;
 	zend_hash_init(&EG(persistent_list), 8, NULL, close_persistent, 1);
@@ -132,7 +136,14 @@ void surus_tables_make(surus_isolate *isolate)
 	BG(url_adapt_session_ex).tags = NULL;
 	BG(url_adapt_output_ex).tags = NULL;
 
-	void *map = pecalloc(CG(map_ptr_size), sizeof(void *), 1);
+	void *map;
+	if (isolate->pages) {
+		size_t slots;
+		map = surus_pages_map_area(isolate->pages, &slots);
+		CG(map_ptr_size) = slots;
+	} else {
+		map = pecalloc(CG(map_ptr_size), sizeof(void *), 1);
+	}
 	CG(map_ptr_real_base) = map;
 	CG(map_ptr_base) = ZEND_MAP_PTR_BIASED_BASE(map);
 
@@ -148,17 +159,58 @@ static void free_tags(HashTable *tags)
 	}
 }
 
-void surus_tables_free(surus_isolate *isolate, bool clean)
+static HashTable *leave_heap(HashTable *table)
+{
+	HashTable *copy = pemalloc(sizeof *copy, 1);
+	void *data = pemalloc(HT_SIZE(table), 1);
+	*copy = *table;
+	memcpy(data, HT_GET_DATA_ADDR(table), HT_SIZE(table));
+	HT_SET_DATA_ADDR(copy, data);
+	GC_ADD_FLAGS(copy, GC_PERSISTENT);
+	return copy;
+}
+
+static void ini_leaves_heap(surus_isolate *isolate)
+{
+	size_t size = zend_hash_num_elements(EG(ini_directives)) * sizeof(zend_ini_entry);
+	zend_ini_entry *old = isolate->ini_entries, *new = pemalloc(size, 1);
+	HashTable *tables[] = {EG(ini_directives) = leave_heap(EG(ini_directives)), EG(modified_ini_directives)};
+	memcpy(new, old, size);
+	for (size_t i = 0; i < 2; i++) {
+		zval *entry;
+		if (tables[i]) {
+			ZEND_HASH_FOREACH_VAL(tables[i], entry) {
+				Z_PTR_P(entry) = new + ((zend_ini_entry *)Z_PTR_P(entry) - old);
+			} ZEND_HASH_FOREACH_END();
+		}
+	}
+	EG(error_reporting_ini_entry) = NULL; /* looked up again */
+	isolate->ini_entries = new;
+}
+
+void surus_tables_leave_heap(surus_isolate *isolate)
+{
+	if (!isolate->tables_on_heap) {
+		return;
+	}
+	isolate->tables_on_heap = false;
+	CG(function_table) = EG(function_table) = leave_heap(CG(function_table));
+	CG(class_table) = EG(class_table) = leave_heap(CG(class_table));
+	EG(zend_constants) = leave_heap(EG(zend_constants));
+	CG(auto_globals) = leave_heap(CG(auto_globals));
+	zval *global;
+	ZEND_HASH_FOREACH_VAL(CG(auto_globals), global) {
+		void *copy = pemalloc(sizeof(zend_auto_global), 1);
+		Z_PTR_P(global) = memcpy(copy, Z_PTR_P(global), sizeof(zend_auto_global));
+	} ZEND_HASH_FOREACH_END();
+	ini_leaves_heap(isolate);
+}
+
+static void free_tables(const surus_isolate *isolate, bool clean)
 {
 	free_table(EG(ini_directives));
 	pefree(isolate->ini_entries, 1);
-	if (isolate->memory_limit) {
-		zend_string_release(isolate->memory_limit);
-	}
 	free_auto_globals(CG(auto_globals));
-	if (CG(script_encoding_list)) {
-		pefree((void *)CG(script_encoding_list), 1);
-	}
 	if (!clean) {
 		drop_entries(CG(function_table));
 		drop_entries(CG(class_table));
@@ -167,11 +219,26 @@ void surus_tables_free(surus_isolate *isolate, bool clean)
 	free_table(CG(function_table));
 	free_table(CG(class_table));
 	free_table(EG(zend_constants));
+}
+
+void surus_tables_free(surus_isolate *isolate, bool clean)
+{
+	if (!isolate->tables_on_heap) {
+		free_tables(isolate, clean);
+	}
+	if (isolate->memory_limit) {
+		zend_string_release(isolate->memory_limit);
+	}
+	if (CG(script_encoding_list)) {
+		pefree((void *)CG(script_encoding_list), 1);
+	}
 	free_tags(BG(url_adapt_session_ex).tags);
 	free_tags(BG(url_adapt_output_ex).tags);
 	if (clean) {
 		zend_hash_destroy(&BG(url_adapt_session_hosts_ht));
 		zend_hash_destroy(&BG(url_adapt_output_hosts_ht));
 	}
-	pefree(CG(map_ptr_real_base), 1);
+	if (!isolate->pages) {
+		pefree(CG(map_ptr_real_base), 1);
+	}
 }

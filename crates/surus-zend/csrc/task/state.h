@@ -27,6 +27,10 @@ struct surus_isolate {
 	HashTable *connections; /* fiber/state.c: the persistent ones of the boot, while those of a fiber are in place */
 	struct surus_pool *pools; /* persistent/pool.c: persistent connections that its requests use in turn */
 	struct surus_checked_heap *checked_heap; /* isolate/checked_heap.c, in tests */
+	struct surus_pages *pages;       /* pages/pages.c: its heap, if that can be put back */
+	struct surus_snapshot *snapshot; /* snapshot/snapshot.c: to what its requests are put back, once it is taken */
+	struct surus_saved *saved;       /* isolate/saved.c */
+	bool tables_on_heap;             /* isolate/tables.c */
 	uint32_t superglobals;                 /* which ones loaded code refers to: fiber/superglobals.c */
 	uint32_t scanned_functions, scanned_classes;
 };

@@ -57,13 +57,26 @@ impl IsolateLimits {
 
 impl Isolate {
     pub(crate) fn new(memory_limit: Option<&str>) -> Result<Rc<Isolate>, BootError> {
+        Isolate::make(memory_limit, false)
+    }
+
+    /// One whose memory can be put back: after its boot, [`ffi::RUN_SNAPSHOT`] follows.
+    pub(crate) fn for_snapshots(memory_limit: Option<&str>) -> Result<Rc<Isolate>, BootError> {
+        Isolate::make(memory_limit, true)
+    }
+
+    fn make(memory_limit: Option<&str>, for_snapshots: bool) -> Result<Rc<Isolate>, BootError> {
         let limit = memory_limit.map(|text| CString::new(text).unwrap_or_default());
+        let limit = limit
+            .as_ref()
+            .map_or(std::ptr::null(), |limit| limit.as_ptr());
+        let mut error = std::ptr::null();
         // SAFETY: the engine has started (an `Engine` was needed to get here); no PHP code is running on this stack.
-        let raw = unsafe {
-            ffi::surus_isolate_new(limit.as_ref().map_or(std::ptr::null(), |l| l.as_ptr()))
-        };
+        let raw = unsafe { ffi::surus_isolate_new(limit, for_snapshots, &raw mut error) };
         if raw.is_null() {
-            return Err(BootError("out of memory for a new isolate".to_string()));
+            // SAFETY: it was set to a static text.
+            let why = unsafe { CStr::from_ptr(error) }.to_string_lossy();
+            return Err(BootError(format!("no new isolate: {why}")));
         }
         Ok(Rc::new(Isolate {
             raw,
@@ -80,10 +93,10 @@ impl Isolate {
     }
 
     /// Its requests will come one at a time, in worker mode. Before it boots. `starter` is PHP code that runs in place of the
-    /// script.
-    pub(crate) fn serve_in_turn(&self, starter: Option<&'static CStr>) {
+    /// script; the caller keeps it until that has booted.
+    pub(crate) fn serve_in_turn(&self, starter: Option<&CStr>) {
         let starter = starter.map_or(std::ptr::null(), CStr::as_ptr);
-        // SAFETY: the isolate is alive; the code is for good.
+        // SAFETY: the isolate is alive; the caller keeps the code.
         unsafe { ffi::surus_isolate_serve_in_turn(self.raw, starter) };
     }
 

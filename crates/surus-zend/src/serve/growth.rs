@@ -9,6 +9,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+use crate::ffi;
+
 /// Up to this number they are made at once.
 const FEW: usize = 64;
 
@@ -41,7 +43,7 @@ impl Growth {
     pub(crate) fn new(budget: u64) -> Self {
         Growth {
             budget,
-            before: anonymous_bytes(),
+            before: own_bytes(),
             each: Cell::new(LEAST),
             said: Cell::new(None),
             watching: Cell::new(false),
@@ -55,7 +57,7 @@ impl Growth {
 
     /// Whether the memory suffices for one more.
     pub(crate) fn fits(&self, alive: usize) -> bool {
-        let used = anonymous_bytes();
+        let used = own_bytes();
         let own = used.saturating_sub(self.before);
         let now = (own as f64 / alive.max(1) as f64).max(LEAST);
         let each = self.each.get();
@@ -102,8 +104,8 @@ pub(crate) async fn watch(mut grow: impl FnMut(bool) -> bool) {
     }
 }
 
-/// This process's memory that is no file's. Zero where /proc is missing: then only the number of isolates is limited.
-fn anonymous_bytes() -> u64 {
+/// This process's memory that is no file's; what isolates are put back to, which is in files without a name, is its too. Zero where /proc is missing: then only the number of isolates is limited.
+fn own_bytes() -> u64 {
     let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
     let mut pages = statm.split_whitespace().skip(1);
     let mut next = || {
@@ -113,7 +115,9 @@ fn anonymous_bytes() -> u64 {
             .unwrap_or(0)
     };
     let (resident, shared) = (next(), next());
-    resident.saturating_sub(shared) * 4096
+    // SAFETY: reads a number.
+    let kept = unsafe { ffi::surus_pages_kept() } as u64;
+    resident.saturating_sub(shared) * 4096 + kept
 }
 
 #[cfg(test)]
@@ -129,7 +133,7 @@ mod tests {
         let used = growth.before;
         let small = Growth::new(used + (8 << 20));
         let block = vec![1u8; 16 << 20];
-        assert!(!small.fits(1), "{} bytes", anonymous_bytes());
+        assert!(!small.fits(1), "{} bytes", own_bytes());
         assert!(small.fits(0), "there is always one");
         drop(block);
     }

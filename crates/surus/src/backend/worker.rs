@@ -1,5 +1,5 @@
 use std::cell::RefCell;
-use std::ffi::CStr;
+use std::ffi::{CStr, CString};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -13,7 +13,7 @@ use surus_edge::{
 use surus_zend::{BootError, BootScript, Engine, PreparedIsolates, ResponseBody, Script};
 
 use super::{isolates, request, request_with, source_file, unreadable, whole, Php, Streamed};
-use crate::config::{is_laravel, App};
+use crate::config::{is_laravel, App, Mode};
 
 /// Serves a Laravel application by its folders: its front controller answers one request.
 const LARAVEL: &CStr = c"Surus\\Runtime\\LaravelRunner::serve($_SERVER['SCRIPT_FILENAME']);";
@@ -32,6 +32,22 @@ pub(crate) struct Worker {
 struct Release {
     script: Script,
     files: Option<Rc<(Site, CachedDisk)>>,
+    is_snapshot: bool,
+    /// What runs before the front controller.
+    boot: Option<PathBuf>,
+}
+
+/// Serves a front controller after a boot.
+fn front_controller(boot: &Path) -> CString {
+    let boot = boot
+        .display()
+        .to_string()
+        .replace('\\', "\\\\")
+        .replace('\'', "\\'");
+    let code =
+        format!("Surus\\Runtime\\FrontController::serve('{boot}', $_SERVER['SCRIPT_FILENAME']);");
+    // A path has no zero byte.
+    CString::new(code).unwrap_or_default()
 }
 
 impl Release {
@@ -55,14 +71,20 @@ impl Release {
                 filename: file,
             },
             files,
+            boot: app.boot.as_deref().map(source_file).transpose()?,
+            is_snapshot: app.entry.mode() == Mode::Snapshot,
         })
     }
 
     fn boot_script(&self) -> BootScript {
         let file = self.script.filename.clone();
         BootScript {
-            starter: is_laravel(&file).then_some(LARAVEL),
+            starter: match &self.boot {
+                Some(boot) => Some(front_controller(boot)),
+                None => is_laravel(&file).then(|| LARAVEL.to_owned()),
+            },
             file,
+            is_snapshot: self.is_snapshot,
         }
     }
 }

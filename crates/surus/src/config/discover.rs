@@ -82,6 +82,7 @@ pub(crate) fn folder(folder: &Path, wanted_mode: Option<Mode>) -> Result<Found, 
     let wanted = || {
         let all = candidates.iter().chain(&workers);
         all.filter(|(candidate, _)| match wanted_mode {
+            Some(Mode::Snapshot) => *candidate == Mode::Worker,
             Some(mode) => mode == *candidate,
             None => *candidate != Mode::Worker,
         })
@@ -92,7 +93,7 @@ pub(crate) fn folder(folder: &Path, wanted_mode: Option<Mode>) -> Result<Found, 
             let boots_once = has_symfony_runtime(&script) || is_laravel(&script);
             let mode = match boots_once && wanted_mode.is_none() && *mode == Mode::Classic {
                 true => Mode::Worker,
-                false => *mode,
+                false => wanted_mode.unwrap_or(*mode),
             };
             return Ok(Found { mode, script });
         }

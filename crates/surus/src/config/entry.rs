@@ -16,6 +16,8 @@ pub(crate) enum Entry {
     },
     Worker {
         script: PathBuf,
+        /// Whether each request finds the isolate as the boot has left it.
+        is_snapshot: bool,
     },
     Classic {
         root: PathBuf,
@@ -28,7 +30,10 @@ impl Entry {
     pub(crate) fn mode(&self) -> Mode {
         match self {
             Entry::Coroutine { .. } => Mode::Coroutine,
-            Entry::Worker { .. } => Mode::Worker,
+            Entry::Worker {
+                is_snapshot: false, ..
+            } => Mode::Worker,
+            Entry::Worker { .. } => Mode::Snapshot,
             Entry::Classic { .. } => Mode::Classic,
         }
     }
@@ -41,7 +46,8 @@ pub(super) fn entry(
     base: &Path,
     app: &mut tables::App,
 ) -> Result<(Entry, PathBuf, String), ConfigError> {
-    let is_worker = app.mode == Some(Mode::Worker);
+    let wanted = app.mode.filter(|mode| mode.boots_isolates());
+    let is_worker = wanted.is_some();
     if let (Some(_), Some(_), false) = (&app.script, &app.root, is_worker) {
         return Err(ConfigError::new("an app has a script or a root, not both"));
     }
@@ -69,7 +75,7 @@ pub(super) fn entry(
     let found = match (&app.script, &app.root) {
         (Some(script), _) => discover::script(script, app.mode),
         (None, Some(root)) if is_worker => discover::Found {
-            mode: Mode::Worker,
+            mode: wanted.unwrap_or(Mode::Worker),
             script: root.join("index.php"),
         },
         (None, Some(root)) => {
@@ -106,7 +112,7 @@ pub(super) fn entry(
     discover::readable(&found.script)?;
     let label = label(base, &found.script)?;
     let source = match found.mode {
-        Mode::Coroutine | Mode::Worker => named(&found.script)?,
+        Mode::Coroutine | Mode::Worker | Mode::Snapshot => named(&found.script)?,
         Mode::Classic | Mode::Process => named(&parent(&found.script))?,
     };
     app.mode = Some(found.mode);
@@ -116,14 +122,17 @@ pub(super) fn entry(
             app.script = Some(script.clone());
             Entry::Coroutine { script }
         }
-        Mode::Worker => {
+        Mode::Worker | Mode::Snapshot => {
             let script = absolute(&found.script)?;
             app.script = Some(script.clone());
             // A front controller lies in the document root; a script of another name need not.
             if app.root.is_none() && script.file_name().is_some_and(|name| name == "index.php") {
                 app.root = Some(parent(&script));
             }
-            Entry::Worker { script }
+            Entry::Worker {
+                script,
+                is_snapshot: found.mode == Mode::Snapshot,
+            }
         }
         Mode::Classic | Mode::Process => {
             let from_root = app.root.is_some();

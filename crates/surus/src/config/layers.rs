@@ -19,7 +19,15 @@ use super::ConfigError;
 use crate::cli::ServeArgs;
 
 /// Variables that are not keys: read elsewhere, or by other programs.
-const OTHERS: [&str; 6] = ["BIN", "CONFIG", "DEV", "LOG", "LOG_FORMAT", "UPGRADE_FROM"];
+const OTHERS: [&str; 7] = [
+    "BIN",
+    "CONFIG",
+    "DEV",
+    "LOG",
+    "LOG_FORMAT",
+    "SNAPSHOT_PAGES",
+    "UPGRADE_FROM",
+];
 
 /// The variables that begin with `SURUS_`, without that prefix.
 pub(crate) type Environment = BTreeMap<String, String>;

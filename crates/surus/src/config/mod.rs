@@ -120,8 +120,10 @@ pub(crate) struct App {
     /// Without symbolic links.
     pub(crate) sendfile: Vec<PathBuf>,
     pub(crate) public: Option<PathBuf>,
-    /// In worker mode: where static files are, without resolving symbolic links.
+    /// In worker and snapshot mode: where static files are, without resolving symbolic links.
     pub(crate) files: Option<PathBuf>,
+    /// In snapshot mode: a script that runs once, before the front controller. Without resolving symbolic links.
+    pub(crate) boot: Option<PathBuf>,
     pub(crate) hidden: surus_edge::Hidden,
     pub(crate) min_isolates: usize,
     pub(crate) max_isolates: usize,
@@ -273,7 +275,7 @@ fn finish(
     if app.processes.is_some() && matches!(&found, Some((Entry::Worker { .. }, ..))) {
         wrong.note(
             "app.processes",
-            "mode = \"worker\" runs in the workers, not in processes: leave processes out",
+            "worker and snapshot mode run in the workers, not in processes: leave processes out",
         );
     }
     if is_limited && app.processes.is_some() && is_coroutine {
@@ -319,9 +321,10 @@ fn finish(
         ("server.write_timeout", edge.write_timeout),
         ("server.boot_timeout", master.boot_timeout),
     ]);
+    let boot = wrong.take_of("app.boot", boot_script(&app));
     wrong.end()?;
     let files = match &app.root {
-        Some(root) if app.mode == Some(Mode::Worker) => Some(paths::named(root)?),
+        Some(root) if app.mode.is_some_and(Mode::boots_isolates) => Some(paths::named(root)?),
         _ => None,
     };
     let (Some(listen), Some((entry, source, label))) = (listening, found) else {
@@ -368,6 +371,7 @@ fn finish(
             sendfile: sendfile.unwrap_or_default(),
             public: public.flatten(),
             files,
+            boot: boot.flatten(),
             hidden: hidden.unwrap_or_default(),
             min_isolates,
             max_isolates,
@@ -409,6 +413,26 @@ fn note_found(arguments: &ServeArgs, sources: &mut Sources) {
         sources.default_app("max_body", edge::BODY_LIMIT);
     }
     sources.default_php(edge::BODY_LIMIT, "max_body");
+}
+
+/// The script that runs once, before the front controller.
+fn boot_script(app: &tables::App) -> Result<Option<PathBuf>, ConfigError> {
+    let Some(boot) = &app.boot else {
+        return Ok(None);
+    };
+    if app.mode != Some(Mode::Snapshot) {
+        return Err(ConfigError::new(
+            "boot is for mode = \"snapshot\": in other modes nothing would put back what requests change",
+        ));
+    }
+    if !boot.is_file() {
+        return Err(ConfigError::new(format!(
+            "boot: {} is not a file",
+            boot.display()
+        )));
+    }
+    discover::readable(boot)?;
+    paths::named(boot).map(Some)
 }
 
 /// The value of a key, set to its default if it is missing.

@@ -125,12 +125,14 @@ table! {
 table! {
     /// `[app.NAME]`
     App {
-        /// How PHP runs: `"classic"`, `"coroutine"`, `"worker"` or `"process"`.
+        /// How PHP runs: `"classic"`, `"coroutine"`, `"worker"`, `"snapshot"` or `"process"`.
         mode: Mode,
-        /// The script of an application in coroutine or worker mode, or the front controller of a classic site.
+        /// The script of an application in coroutine, worker or snapshot mode, or the front controller of a classic site.
         script: PathBuf,
-        /// The document root of a classic site; in worker mode, the folder of the static files.
+        /// The document root of a classic site; in worker and snapshot mode, the folder of the static files.
         root: PathBuf,
+        /// In snapshot mode: a script that runs once, before a front controller that runs in each request.
+        boot: PathBuf,
         /// Run PHP in this number of processes, each with one request at a time. `mode = "process"` has 8.
         processes: usize,
         /// `SERVER_NAME` for PHP. Without it, the first plain name of `allowed_hosts`, else the address connected to.

@@ -257,7 +257,15 @@ pub(crate) enum Mode {
     Classic,
     Coroutine,
     Worker,
+    Snapshot,
     Process,
+}
+
+impl Mode {
+    /// Whether the application boots once in each isolate.
+    pub(crate) fn boots_isolates(self) -> bool {
+        matches!(self, Mode::Worker | Mode::Snapshot)
+    }
 }
 
 impl fmt::Display for Mode {
@@ -266,6 +274,7 @@ impl fmt::Display for Mode {
             Mode::Classic => "classic",
             Mode::Coroutine => "coroutine",
             Mode::Worker => "worker",
+            Mode::Snapshot => "snapshot",
             Mode::Process => "process",
         })
     }

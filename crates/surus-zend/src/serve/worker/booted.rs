@@ -1,13 +1,15 @@
 //! One isolate in worker mode: the application has booted in it, and it serves one request at a time.
 
-use std::rc::Rc;
+use std::{path::Path, rc::Rc};
 
 use super::isolates::{OneAtATime, Plan};
 use crate::{
     engine::{isolate::Isolate, process::BootError},
     exchange::{request::AppLimits, Exchange},
+    ffi,
     serve::{
         coroutine::version::{log_output, Version},
+        refresh::BootLog,
         task::{Outcome, Task},
     },
 };
@@ -22,7 +24,31 @@ pub(crate) struct Booted {
     version: Version,
     /// What a failed request has left must not be run.
     has_failed: bool,
+    /// Its memory is put back after each request: the script does not go on.
+    is_snapshot: bool,
     limits: AppLimits,
+}
+
+/// From now on each request of the task finds the isolate as it is now.
+async fn take_snapshot(
+    task: &Task,
+    script: &Path,
+    limits: &AppLimits,
+    dev: bool,
+) -> Result<(), BootError> {
+    let exchange = Exchange::for_script(script, dev);
+    task.assign(ffi::RUN_SNAPSHOT, &exchange);
+    let limits = AppLimits {
+        request_timeout: limits.boot_timeout,
+        ..limits.clone()
+    };
+    let log = BootLog::begin(&exchange);
+    let outcome = task.start(&exchange, &limits).await;
+    log_output(&exchange);
+    match outcome {
+        Outcome::Ok => Ok(()),
+        _ => Err(log.error(script, None)),
+    }
 }
 
 /// A script that waits in `Surus\handle_request()`, with what it prints.
@@ -55,8 +81,12 @@ impl OneAtATime for Booted {
     async fn boot(plan: &Plan) -> Result<Self, BootError> {
         let limits = &plan.config.limits;
         let exchange = Exchange::for_script(&plan.script.file, plan.engine.dev);
-        let isolate = Isolate::new(limits.memory_limit.as_deref())?;
-        isolate.serve_in_turn(plan.script.starter);
+        let memory_limit = limits.memory_limit.as_deref();
+        let isolate = match plan.script.is_snapshot {
+            true => Isolate::for_snapshots(memory_limit)?,
+            false => Isolate::new(memory_limit)?,
+        };
+        isolate.serve_in_turn(plan.script.starter.as_deref());
         let limit = limits.boot_timeout;
         let (version, task) =
             Version::boot_in(isolate, limit, &plan.script.file, limits, &exchange).await?;
@@ -68,9 +98,16 @@ impl OneAtATime for Booted {
             script,
             version,
             has_failed: false,
+            is_snapshot: false,
             limits: limits.clone(),
         };
-        booted.task = Some(Task::new(&booted.version.isolate, STACK_SIZE)?);
+        let task = booted
+            .task
+            .insert(Task::new(&booted.version.isolate, STACK_SIZE)?);
+        if plan.script.is_snapshot {
+            take_snapshot(task, &plan.script.file, limits, plan.engine.dev).await?;
+            booted.is_snapshot = true;
+        }
         Ok(booted)
     }
 
@@ -83,7 +120,7 @@ impl OneAtATime for Booted {
     }
 
     fn goes_on_by_itself(&self) -> bool {
-        self.script.is_some()
+        self.script.is_some() && !self.is_snapshot
     }
 
     async fn settle(&mut self) -> bool {
@@ -115,7 +152,7 @@ impl Drop for Booted {
     fn drop(&mut self) {
         self.task = None;
         if let Some(script) = self.script.take() {
-            if !self.has_failed && self.version.isolate.is_clean() {
+            if !self.is_snapshot && !self.has_failed && self.version.isolate.is_clean() {
                 script.end_now();
             }
         }

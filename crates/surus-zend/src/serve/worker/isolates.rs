@@ -5,7 +5,7 @@
 
 use std::{
     cell::{Cell, RefCell},
-    ffi::CStr,
+    ffi::CString,
     future::{poll_fn, Future},
     path::PathBuf,
     pin::{pin, Pin},
@@ -45,7 +45,9 @@ pub struct BootScript {
     pub file: PathBuf,
     /// PHP code, without an opening tag, that runs in place of the file: it serves an application whose front controller
     /// answers one request only.
-    pub starter: Option<&'static CStr>,
+    pub starter: Option<CString>,
+    /// Whether each request finds the isolate as the boot has left it.
+    pub is_snapshot: bool,
 }
 
 /// What to boot, and within which bounds.

@@ -37,7 +37,13 @@ fn a_symfony_application_boots_once() {
     let folder = Folder::with(&[("public/index.php", loader)]);
     let config = folder.serve("{}", &[]).unwrap();
     let script = folder.path("public/index.php");
-    assert_eq!(config.app.entry, Entry::Worker { script });
+    assert_eq!(
+        config.app.entry,
+        Entry::Worker {
+            script,
+            is_snapshot: false
+        }
+    );
     assert_eq!(config.app.files, Some(folder.path("public")));
     let config = folder.serve("{} --mode classic", &[]).unwrap();
     assert_eq!(config.app.entry, classic(folder.path("public")));
@@ -60,7 +66,13 @@ fn a_laravel_application_boots_once() {
     let folder = Folder::with(&files);
     let config = folder.serve("{}", &[]).unwrap();
     let script = folder.path("public/index.php");
-    assert_eq!(config.app.entry, Entry::Worker { script });
+    assert_eq!(
+        config.app.entry,
+        Entry::Worker {
+            script,
+            is_snapshot: false
+        }
+    );
     let config = folder.serve("{} --mode classic", &[]).unwrap();
     assert_eq!(config.app.entry, classic(folder.path("public")));
     // Without its dependencies it does not boot.
@@ -156,10 +168,13 @@ fn paths_are_absolute_wherever_they_are_said() {
         .chain(app.map(|it| ("app.app", it)));
     for (table, ((of, _), key)) in tables.filter(|(_, ((of, _), _))| of.contains("PathBuf")) {
         keys += 1;
-        let name = if *key == "script" {
-            "src/main.rs"
-        } else {
-            "src"
+        let name = match *key {
+            "script" | "boot" => "src/main.rs",
+            _ => "src",
+        };
+        let (mode, flags) = match *key {
+            "boot" => ("mode = 'snapshot'\n", "--mode snapshot "),
+            _ => ("", ""),
         };
         let found = |base: &Path, config: &Config| {
             let line = line(config, key);
@@ -171,15 +186,17 @@ fn paths_are_absolute_wherever_they_are_said() {
         };
         fs::write(
             folder.path("surus.toml"),
-            format!("[{table}]\n{key} = '{name}'\n"),
+            format!("[{table}]\n{mode}{key} = '{name}'\n"),
         )
         .unwrap();
         found(&folder.path(""), &folder.serve("{}", &[]).unwrap());
         fs::write(folder.path("surus.toml"), "").unwrap();
-        let flag = format!("{{}} --set {key}={name}");
+        let flag = format!("{{}} {flags}--set {key}={name}");
         found(&here, &folder.serve(&flag, &[]).unwrap());
         let variable = format!("SURUS_{}", key.to_uppercase());
-        found(&here, &folder.serve("{}", &[(&variable, name)]).unwrap());
+        let plain = format!("{{}} {flags}");
+        let served = folder.serve(plain.trim_end(), &[(&variable, name)]);
+        found(&here, &served.unwrap());
     }
     assert!(keys >= 8, "{keys}");
 }

@@ -14,7 +14,7 @@ fn mistakes_are_named() {
         "{unknown}"
     );
     assert!(error("[app.a]\nmode = \"fast\"")
-        .contains("expected one of `classic`, `coroutine`, `worker`, `process`"));
+        .contains("expected one of `classic`, `coroutine`, `worker`, `snapshot`, `process`"));
     assert!(error("[app.a]\nrequest_timeout = \"30\"").contains("is not a duration"));
     assert!(
         error("[app.a]\nscript = \"a.php\"\n[app.b]\nscript = \"b.php\"")

@@ -1,0 +1,53 @@
+#include "snapshot/refusals.h"
+#include "snapshot/holders.h"
+#include "snapshot/objects.h"
+#include "task/log.h"
+
+#include "main/php_streams.h"
+
+/* More would be of no use in a log. */
+#define MOST_LINES 10
+
+static unsigned check_objects(void)
+{
+	unsigned wrong = 0;
+	for (uint32_t i = 1; i < EG(objects_store).top; i++) {
+		zend_object *object = EG(objects_store).object_buckets[i];
+		if (!IS_OBJ_VALID(object) || surus_is_memory_only(object)) {
+			continue;
+		}
+		if (++wrong <= MOST_LINES) {
+			zend_string *path = surus_path_to(object);
+			surus_logf(3, "The boot leaves an object of %s in %s. It has something outside of PHP's memory, which no request could put back: "
+				"make it in the request", ZSTR_VAL(object->ce->name), path ? ZSTR_VAL(path) : "a place that is not known");
+			if (path) {
+				zend_string_release(path);
+			}
+		}
+	}
+	return wrong;
+}
+
+static unsigned check_resources(void)
+{
+	unsigned wrong = 0;
+	zend_resource *resource;
+	ZEND_HASH_FOREACH_PTR(&EG(regular_list), resource) {
+		const char *type = resource->type >= 0 ? zend_rsrc_list_get_rsrc_type(resource) : NULL;
+		if (!type || strcmp(type, "stream-context") == 0 || strcmp(type, "persistent stream") == 0) {
+			continue;
+		}
+		const php_stream *stream = strcmp(type, "stream") == 0 ? resource->ptr : NULL;
+		const char *path = stream && stream->orig_path ? stream->orig_path : NULL;
+		if (++wrong <= MOST_LINES) {
+			surus_logf(3, "The boot leaves a resource of type %s open%s%s: close it, or open it in the request", type, path ? ", of " : "",
+				path ? path : "");
+		}
+	} ZEND_HASH_FOREACH_END();
+	return wrong;
+}
+
+bool surus_can_be_kept(void)
+{
+	return check_objects() + check_resources() == 0;
+}
