@@ -344,6 +344,8 @@ bool surus_rs_write(void *exchange, const char *data, size_t size);
 bool surus_rs_flush(void *exchange);
 /* The same for an item of a stream; those that follow each other at once are sent together, when the task waits. */
 bool surus_rs_flush_item(void *exchange);
+/* Writes an item, and flushes it so. */
+bool surus_rs_write_item(void *exchange, const char *data, size_t size);
 /* The handler's iterable is sent from now on: as long as it goes on, it is bounded by the time without output only. */
 void surus_rs_open_stream(void *exchange);
 /* Answers 101 with the head so far: the connection is a WebSocket whose client may send messages of `max_message` bytes.

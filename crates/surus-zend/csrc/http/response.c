@@ -416,8 +416,7 @@ static void send_item(surus_task *task, zval *item)
 	zend_string *text = zval_get_string(item);
 	if (!EG(exception)) {
 		if (SG(request_info).no_headers) {
-			surus_rs_write(task->exchange, ZSTR_VAL(text), ZSTR_LEN(text));
-			surus_rs_flush_item(task->exchange);
+			surus_rs_write_item(task->exchange, ZSTR_VAL(text), ZSTR_LEN(text));
 		} else {
 			php_output_write(ZSTR_VAL(text), ZSTR_LEN(text));
 			php_output_flush();

@@ -127,6 +127,22 @@ impl Pipe {
         wake(&self.reader);
     }
 
+    /// Adds a small piece, if neither the file nor the bounds come into play and fewer than `most` bytes wait. False: it
+    /// was not added, and is to be pushed.
+    pub(crate) fn add_small(&self, bytes: &[u8], most: usize) -> bool {
+        let can = (1..Gathered::PIECE).contains(&bytes.len())
+            && self.waiting.get() + bytes.len() <= most.min(HIGH_WATER)
+            && !self.closed.get()
+            && !self.reader_gone.get()
+            && !room::is_short_of_memory(Gathered::BLOCK)
+            && self.spill.borrow().is_empty();
+        if can {
+            self.gather(bytes);
+            wake(&self.reader);
+        }
+        can
+    }
+
     /// False if the bytes were written to the file, or nobody will read them.
     fn is_for_memory(&self, bytes: &[u8]) -> bool {
         if bytes.is_empty() || self.reader_gone.get() || self.closed.get() {

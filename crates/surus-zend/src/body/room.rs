@@ -35,7 +35,11 @@ impl Default for Room {
     }
 }
 
+/// The most unused blocks of [`Gathered`].
+const MOST_BLOCKS: usize = 32;
+
 thread_local! {
+    static BLOCKS: RefCell<Vec<Vec<u8>>> = const { RefCell::new(Vec::new()) };
     static BOUNDS: RefCell<Room> = RefCell::default();
     static MEMORY: Cell<u64> = const { Cell::new(0) };
     static RESPONSES: Rc<Cell<u64>> = Rc::default();
@@ -73,6 +77,7 @@ pub(crate) fn keep_some_memory() {
 
 /// Returns free memory of the allocator to the system, also below memory that is in use.
 pub fn give_back_memory() {
+    BLOCKS.take();
     // SAFETY: it takes the allocator's own locks, and moves nothing that is in use.
     unsafe { libc::malloc_trim(0) };
 }
@@ -152,8 +157,7 @@ impl Disk {
 /// Bytes that count until the last part of them is dropped, which is when they were written to the client's socket.
 pub(crate) fn counted(bytes: Bytes) -> Bytes {
     take_memory(bytes.len());
-    let size = bytes.len();
-    Bytes::from_owner(Counted { bytes, size })
+    Bytes::from_owner(Counted(bytes))
 }
 
 fn take_memory(size: usize) {
@@ -165,25 +169,22 @@ fn give_memory(size: usize) {
     let _ = MEMORY.try_with(|memory| memory.set(memory.get().saturating_sub(size as u64)));
 }
 
-struct Counted<T> {
-    bytes: T,
-    /// The number of bytes that it counts as.
-    size: usize,
-}
+struct Counted(Bytes);
 
-impl<T: AsRef<[u8]>> AsRef<[u8]> for Counted<T> {
+impl AsRef<[u8]> for Counted {
     fn as_ref(&self) -> &[u8] {
-        self.bytes.as_ref()
+        &self.0
     }
 }
 
-impl<T> Drop for Counted<T> {
+impl Drop for Counted {
     fn drop(&mut self) {
-        give_memory(self.size);
+        give_memory(self.0.len());
     }
 }
 
 /// Small pieces that are collected in one buffer, and count: an allocation for each would take many times its bytes.
+/// The buffer has room for a few, then it is a block, which are used again.
 #[derive(Default)]
 pub(crate) struct Gathered(Vec<u8>);
 
@@ -194,10 +195,30 @@ impl Gathered {
     /// From this number of bytes on they should be taken.
     pub(crate) const ENOUGH: usize = 16 * 1024;
 
+    /// The size of a block: as large as it can get before it is taken.
+    pub(crate) const BLOCK: usize = Self::ENOUGH + Self::PIECE;
+
     pub(crate) fn add(&mut self, bytes: &[u8]) {
         let before = self.0.capacity();
+        let length = self.0.len() + bytes.len();
+        if length > before {
+            self.grow(length);
+            take_memory(self.0.capacity() - before);
+        }
         self.0.extend_from_slice(bytes);
-        take_memory(self.0.capacity() - before);
+    }
+
+    fn grow(&mut self, length: usize) {
+        if self.0.is_empty() {
+            self.0.reserve_exact(length);
+        } else if length <= Self::PIECE {
+            self.0.reserve_exact(Self::PIECE - self.0.len());
+        } else {
+            let mut block = BLOCKS.with_borrow_mut(Vec::pop).unwrap_or_default();
+            block.reserve_exact(length.max(Self::BLOCK));
+            block.extend_from_slice(&self.0);
+            self.0 = block;
+        }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -210,9 +231,33 @@ impl Gathered {
 
     /// Takes all bytes, which still count.
     pub(crate) fn take(&mut self) -> Bytes {
-        let bytes = std::mem::take(&mut self.0);
-        let size = bytes.capacity();
-        Bytes::from_owner(Counted { bytes, size })
+        Bytes::from_owner(Taken(std::mem::take(&mut self.0)))
+    }
+}
+
+/// What was gathered; a block is kept for the next ones.
+struct Taken(Vec<u8>);
+
+impl AsRef<[u8]> for Taken {
+    fn as_ref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        give_memory(self.0.capacity());
+        if self.0.capacity() == Gathered::BLOCK {
+            let mut block = std::mem::take(&mut self.0);
+            block.clear();
+            // A thread that exits keeps none.
+            let _ = BLOCKS.try_with(|blocks| {
+                let mut blocks = blocks.borrow_mut();
+                if blocks.len() < MOST_BLOCKS {
+                    blocks.push(block);
+                }
+            });
+        }
     }
 }
 

@@ -112,6 +112,25 @@ unsafe extern "C" fn surus_rs_flush_item(raw: *mut c_void) -> bool {
 }
 
 #[no_mangle]
+unsafe extern "C" fn surus_rs_write_item(
+    raw: *mut c_void,
+    data: *const c_char,
+    size: usize,
+) -> bool {
+    let item = Str {
+        ptr: data,
+        len: size,
+    };
+    // SAFETY: as above; C passes `size` readable bytes.
+    unsafe {
+        if exchange(raw).add_item(item.bytes()) {
+            return true;
+        }
+        surus_rs_write(raw, data, size) && surus_rs_flush_item(raw)
+    }
+}
+
+#[no_mangle]
 unsafe extern "C" fn surus_rs_open_stream(raw: *mut c_void) {
     // SAFETY: as above.
     unsafe { exchange(raw) }.open_stream();

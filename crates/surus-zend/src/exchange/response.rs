@@ -22,7 +22,7 @@ use crate::{
 };
 
 /// Bytes of items of a stream that wait for each other.
-const TOGETHER: u64 = 64 * 1024;
+const TOGETHER: usize = 64 * 1024;
 
 /// A response that exceeds this number of bytes before PHP has ended is streamed.
 const STREAM_ABOVE: usize = 256 * 1024;
@@ -199,11 +199,30 @@ impl Exchange {
         self.times.set_stream(Stream::Items);
     }
 
+    /// Adds an item of a stream to others that are sent together, as most can be. False: it was not added.
+    pub(crate) fn add_item(&self, bytes: &[u8]) -> bool {
+        if self.client_left.get() {
+            return false;
+        }
+        let response = self.response.borrow();
+        let State::Streaming(pipe) = &response.state else {
+            return false;
+        };
+        let Some(now) = self.times.same_tick() else {
+            return false;
+        };
+        let is_added = pipe.add_small(bytes, TOGETHER);
+        if is_added {
+            self.times.note_output_at(now, bytes);
+        }
+        is_added
+    }
+
     /// Whether the last item of a stream must be sent now. Others are sent together with the next ones: when PHP waits, or
     /// was pre-empted.
     pub(crate) fn is_item_due(&self) -> bool {
         let is_much = match &self.response.borrow().state {
-            State::Streaming(pipe) => pipe.backlog() >= TOGETHER,
+            State::Streaming(pipe) => pipe.backlog() > TOGETHER as u64,
             _ => true,
         };
         // Both: the second one notes the time.

@@ -98,13 +98,23 @@ impl Times {
 
     /// A stream sends these bytes, or ends.
     pub(super) fn note_output(&self, bytes: &[u8]) {
-        if self.stream.get() == Stream::Bounded {
-            return;
+        if self.stream.get() != Stream::Bounded {
+            self.note_output_at(coarse_now(), bytes);
         }
-        self.last_output.set(coarse_now());
+    }
+
+    /// The same, of items of a handler's iterable.
+    pub(super) fn note_output_at(&self, now: Duration, bytes: &[u8]) {
+        self.last_output.set(now);
         if !bytes.is_empty() {
             self.between_events.set(bytes.ends_with(b"\n\n"));
         }
+    }
+
+    /// The time, if the coarse clock has not ticked since [`Times::has_ticked`] was true.
+    pub(super) fn same_tick(&self) -> Option<Duration> {
+        let now = coarse_now();
+        (self.sent.get() == now).then_some(now)
     }
 
     /// Whether the coarse clock has ticked since the last call that said so; true for the first one of a request.
