@@ -35,7 +35,7 @@ pub(crate) struct Times {
     deferred: Cell<Duration>,
     /// The output so far ends with a whole event.
     between_events: Cell<bool>,
-    /// When the last item of a stream was sent without waiting for the next.
+    /// When the last item of a stream was sent without waiting for the next; the beginning of the request before.
     sent: Cell<Duration>,
 }
 
@@ -57,7 +57,7 @@ impl Times {
         last_output.set(Duration::ZERO);
         deferred.set(Duration::ZERO);
         between_events.set(true);
-        sent.set(Duration::ZERO);
+        sent.set(started.get());
     }
 
     pub(super) fn set_limit(&self, limit: TimeLimit) {
@@ -117,7 +117,7 @@ impl Times {
         (self.sent.get() == now).then_some(now)
     }
 
-    /// Whether the coarse clock has ticked since the last call that said so; true for the first one of a request.
+    /// Whether the coarse clock has ticked since the last call that said so, or since the request began.
     pub(super) fn has_ticked(&self) -> bool {
         let now = coarse_now();
         self.sent.replace(now) != now
