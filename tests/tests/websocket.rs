@@ -9,6 +9,8 @@ mod frames;
 mod handshake;
 #[path = "websocket/many.rs"]
 mod many;
+#[path = "websocket/topics.rs"]
+mod topics;
 
 use surus_tests::fixture;
 use surus_tests::surus::Surus;

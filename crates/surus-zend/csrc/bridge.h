@@ -248,7 +248,8 @@ typedef enum {
 	SURUS_MUST_END = 2,
 	SURUS_CANNOT_WAIT = 3,
 	SURUS_WEBSOCKET_OVER = 4, /* of a WebSocket: it is over */
-	SURUS_NOT_TEXT = 5   /* the same: it is not UTF-8 */
+	SURUS_NOT_TEXT = 5,  /* the same: it is not UTF-8 */
+	SURUS_TOO_MUCH = 6   /* the same: more than there may be */
 } surus_waited;
 int surus_rs_job_wait(void *exchange, uint64_t number, double seconds);
 void surus_rs_job_wake(void *exchange, uint64_t number);
@@ -359,6 +360,12 @@ int surus_rs_websocket_receive(uint64_t number, double seconds, bool *binary, su
 int surus_rs_websocket_send(uint64_t number, surus_str message, bool binary);
 /* The last that is sent; false: the code is none that may be sent, or the reason is longer than 123 bytes, or no UTF-8. */
 bool surus_rs_websocket_close(uint64_t number, int64_t code, surus_str reason);
+/* Lets what is published on a topic be sent to it, or no longer. SURUS_WOKEN; SURUS_WEBSOCKET_OVER; SURUS_NOT_TEXT: this is no
+ * name; SURUS_TOO_MUCH: it has too many. */
+int surus_rs_websocket_subscribe(uint64_t number, surus_str topic, bool wanted);
+/* Sends a message to those of all workers that have subscribed to the topic. Waits for nobody, but others
+ * may have a turn. SURUS_WOKEN; SURUS_WEBSOCKET_OVER: this is no name; SURUS_NOT_TEXT: the message is no UTF-8; SURUS_TOO_MUCH: it has more than 64 KB. */
+int surus_rs_publish(surus_str topic, surus_str message, bool binary);
 /* How it has ended; false: it is open. The reason is valid until the next call. */
 bool surus_rs_websocket_end(uint64_t number, int *code, surus_str *reason);
 /* fastcgi_finish_request: the response is complete, PHP goes on. */

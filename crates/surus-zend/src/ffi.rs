@@ -106,6 +106,7 @@ pub(crate) const MUST_END: c_int = 2;
 pub(crate) const CANNOT_WAIT: c_int = 3;
 pub(crate) const WEBSOCKET_OVER: c_int = 4;
 pub(crate) const NOT_TEXT: c_int = 5;
+pub(crate) const TOO_MUCH: c_int = 6;
 
 pub(crate) const OFFLOAD_CUT: c_int = 0;
 pub(crate) const OFFLOAD_ANSWERED: c_int = 1;

@@ -27,6 +27,19 @@ namespace Surus {
     }
 
     /**
+     * Sends a message to all WebSockets that have subscribed to this topic ({@see WebSocket::subscribe()}), in all workers of the
+     * server. Waits for nobody. Only in coroutine mode.
+     *
+     * @param string $topic 1 to 200 bytes of UTF-8
+     * @param string $message at most 64 KiB; without $binary it is UTF-8
+     *
+     * @throws \ValueError if one of them is something else
+     */
+    function publish(string $topic, string $message, bool $binary = false): void
+    {
+    }
+
+    /**
      * Starts a task: the callable runs when the code that has started it waits, and while others wait. What it returns or
      * throws is what {@see Task::await()} does. A task ends with the code that has started it: that of the request, or that
      * of another task. At most 1000 tasks of a request run at a time.
@@ -473,6 +486,11 @@ namespace Surus\Internal {
 
     /** @internal Does nothing if it is over. */
     function websocket_close(int $number, int $code, string $reason): void
+    {
+    }
+
+    /** @internal @return bool false: it is over */
+    function websocket_subscribe(int $number, string $topic, bool $wanted): bool
     {
     }
 

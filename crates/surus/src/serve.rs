@@ -116,6 +116,10 @@ fn serve(
         .map_err(|error| Refusal::failed(format!("no memory to share with workers: {error}")))?
         .split_at(counters);
     surus_log::share(dropped);
+    if matches!(config.app.entry, Entry::Coroutine { .. }) {
+        surus_zend::post_between(config.workers)
+            .map_err(|error| Refusal::failed(format!("no letterboxes for workers: {error}")))?;
+    }
     let master = surus_master::Config {
         identity: config.master.identity.clone(),
         admin: config.master.admin.clone(),

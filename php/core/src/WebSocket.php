@@ -11,6 +11,7 @@ use function Surus\Internal\websocket_close;
 use function Surus\Internal\websocket_end;
 use function Surus\Internal\websocket_receive;
 use function Surus\Internal\websocket_send;
+use function Surus\Internal\websocket_subscribe;
 
 /**
  * A WebSocket of a client: the messages that it sends, in a loop, and what is sent to it.
@@ -106,6 +107,32 @@ final class WebSocket implements \IteratorAggregate
         } catch (\ValueError $error) {
             throw at_caller($error);
         }
+    }
+
+    /**
+     * From now on the client is sent each message that is published on this topic ({@see publish()}), without the handler. Nobody waits
+     * for a client that reads slowly: when 1 MiB waits for it, it is closed with 1013.
+     *
+     * @param string $topic 1 to 200 bytes of UTF-8; at most 1000 of them
+     *
+     * @throws WebSocketClosed if it is over
+     */
+    public function subscribe(string $topic): void
+    {
+        try {
+            $done = websocket_subscribe($this->number, $topic, true);
+        } catch (\ValueError $error) {
+            throw at_caller($error);
+        }
+        if (!$done) {
+            throw at_caller(new WebSocketClosed($this));
+        }
+    }
+
+    /** No longer. */
+    public function unsubscribe(string $topic): void
+    {
+        websocket_subscribe($this->number, $topic, false);
     }
 
     /** Whether messages can be sent. */

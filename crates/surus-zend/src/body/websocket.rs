@@ -11,7 +11,7 @@
 
 use std::{
     cell::{Cell, RefCell},
-    collections::{HashMap, VecDeque},
+    collections::{BTreeSet, HashMap, VecDeque},
     fmt,
     rc::{Rc, Weak},
     task::{Context, Poll, Waker},
@@ -20,8 +20,19 @@ use std::{
 
 use bytes::Bytes;
 
+use super::topics;
+
 /// Bytes of messages that wait for PHP, or for the client. One more message is taken, whatever its size.
 const HIGH_WATER: usize = 64 * 1024;
+
+/// Bytes of published messages that wait for a client which reads slowly; then it has to come again.
+const HIGHEST: usize = 1024 * 1024;
+
+/// Topics of one WebSocket.
+const MOST_TOPICS: usize = 1000;
+
+/// The client may come back later (IANA, "WebSocket Close Code Number").
+const TOO_SLOW: u16 = 1013;
 
 /// What a waiting message costs besides its bytes.
 const OVERHEAD: usize = 64;
@@ -152,6 +163,7 @@ pub struct WebSocket {
     is_over: Cell<bool>,
     end: RefCell<Option<SocketClose>>,
     ended_at: Cell<Option<Instant>>,
+    topics: RefCell<BTreeSet<Box<str>>>,
     /// PHP, where it receives or waits for room.
     php: RefCell<Vec<Waker>>,
     /// The connection.
@@ -174,6 +186,7 @@ impl WebSocket {
             is_over: Cell::new(false),
             end: RefCell::default(),
             ended_at: Cell::new(None),
+            topics: RefCell::default(),
             php: RefCell::default(),
             server: RefCell::default(),
             on_end: Box::new(on_end),
@@ -251,6 +264,37 @@ impl WebSocket {
         self.outbound.borrow_mut().push(message);
         self.wake_server();
         true
+    }
+
+    /// Sends a message for many, and waits for nobody: a client that is much too slow has to come again.
+    pub(super) fn offer(&self, message: SocketMessage) {
+        if self.outbound.borrow().bytes > HIGHEST {
+            self.outbound.take();
+            return self.close_by_server(TOO_SLOW);
+        }
+        self.send(message);
+    }
+
+    /// Sends it what is published on this topic. False: it is over, or has too many.
+    pub(crate) fn subscribe(self: &Rc<Self>, topic: &str) -> bool {
+        let mut own = self.topics.borrow_mut();
+        if self.is_over.get() || (own.len() >= MOST_TOPICS && !own.contains(topic)) {
+            return false;
+        }
+        own.insert(topic.into());
+        topics::add(topic, self);
+        true
+    }
+
+    pub(crate) fn unsubscribe(&self, topic: &str) {
+        if self.topics.borrow_mut().remove(topic) {
+            topics::remove(topic, self.number);
+        }
+    }
+
+    /// Whether it has as many topics as it may have.
+    pub(crate) fn has_many_topics(&self) -> bool {
+        self.topics.borrow().len() >= MOST_TOPICS
     }
 
     /// PHP closes it: what it has not received yet is dropped.
@@ -346,6 +390,9 @@ impl WebSocket {
         *self.end.borrow_mut() = Some(close);
         self.ended_at.set(Some(Instant::now()));
         SocketCounts::change(|counts| counts.open -= 1);
+        for topic in self.topics.take() {
+            topics::remove(&topic, self.number);
+        }
         self.wake_php();
         (self.on_end)();
     }

@@ -8,6 +8,7 @@ use std::{
 
 use super::{version::log_output, App, Coroutine, Version};
 use crate::{
+    body::topics,
     exchange::{
         owed::Owed,
         request::AppLimits,
@@ -15,7 +16,7 @@ use crate::{
         Exchange,
     },
     ffi,
-    shared::lead,
+    shared::{lead, post},
 };
 
 /// The clock may be set, and the worker that leads may end: each timer looks again after this time.
@@ -76,6 +77,7 @@ impl Coroutine {
     /// From now on, the application's timers run, if this worker is the one that runs them. Without this they rest: commands boot
     /// applications, too.
     pub fn start_timers(&self) {
+        post::enter(topics::receive);
         self.app.runs_timers.set(true);
         let version = self.app.version.borrow().clone();
         self.app.follow_timers(&version);
@@ -83,6 +85,7 @@ impl Coroutine {
 
     /// No timer begins any more; one that runs counts as a request in flight. What runs in the background is cancelled.
     pub fn stop_timers(&self) {
+        post::leave();
         self.app.ends.set(true);
         self.app.version.borrow().end_background();
         self.app.runs_timers.set(false);
