@@ -12,6 +12,7 @@ use http_body::{Body, Frame, SizeHint};
 
 use super::chunks::{Chunks, Decoded};
 use super::head::{Asked, Length};
+use super::long_blocks::{LongBlocks, LONG_BLOCK};
 use crate::body::incoming::{self, Direct};
 use crate::body::offload::Rest;
 use crate::connection::buffers;
@@ -36,6 +37,8 @@ pub(super) struct Decoder {
     expects: bool,
     /// Bytes to be read at once.
     block: usize,
+    /// Held while they are more than [`BLOCK`].
+    _long: Option<LongBlocks>,
 }
 
 #[derive(Debug)]
@@ -53,16 +56,20 @@ pub(super) enum Next {
 
 impl Decoder {
     pub(super) fn new(asked: &Asked, limits: &Limits) -> Self {
+        let is_long = matches!(asked.body, Length::Known(length) if length >= LONG);
+        let long = is_long.then(LongBlocks::take).flatten();
         Decoder {
             framing: match asked.body {
                 Length::Known(length) => Framing::Length(length),
                 Length::Chunked => Framing::Chunked(Box::new(Chunks::new(limits))),
             },
             expects: asked.expects,
-            block: match asked.body {
-                Length::Known(length) if length >= LONG => BLOCK,
-                Length::Known(_) | Length::Chunked => FIRST_BLOCK,
+            block: match &long {
+                Some(_) => LONG_BLOCK,
+                None if is_long => BLOCK,
+                None => FIRST_BLOCK,
             },
+            _long: long,
         }
     }
 
@@ -259,7 +266,7 @@ impl Receiving {
                 Poll::Ready(Ok(0)) => return Poll::Ready(Err(ended_early())),
                 Poll::Ready(Ok(count)) => {
                     state.has_read();
-                    if count == body.block {
+                    if count == body.block && count < BLOCK {
                         body.block = (2 * count).min(BLOCK);
                     }
                 }

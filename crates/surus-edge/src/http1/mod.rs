@@ -15,7 +15,7 @@
 //!
 //! - [`connection`]: the requests of a connection; [`send`]: the rest of a response
 //! - [`head`]: parses the heads of requests; [`encode`]: writes those of responses
-//! - [`body`], [`chunks`]: bodies of requests, read by their consumers
+//! - [`body`], [`chunks`], [`long_blocks`]: bodies of requests, read by their consumers
 
 mod body;
 mod chunks;
@@ -24,6 +24,7 @@ mod encode;
 #[cfg(any(test, fuzzing))]
 pub(crate) mod fuzz;
 mod head;
+mod long_blocks;
 mod send;
 #[cfg(test)]
 mod tests;
