@@ -3,6 +3,7 @@
 use bytes::{Buf, Bytes};
 
 use super::frame::{self, Opcode, MAX_CONTROL};
+use super::held::Held;
 use super::{Close, Message};
 
 /// Memory that is reserved because a head announces a payload.
@@ -36,6 +37,11 @@ const NOT_UTF8: Violation = Violation {
     why: "a text is not UTF-8",
 };
 
+const NO_ROOM: Violation = Violation {
+    code: Close::TRY_AGAIN,
+    why: "too many long messages",
+};
+
 /// The frame whose payload is being read.
 #[derive(Debug)]
 struct Frame {
@@ -67,6 +73,7 @@ struct Pending {
     data: Vec<u8>,
     /// Bytes of a text that are known to be valid.
     valid: usize,
+    held: Held,
 }
 
 #[derive(Debug)]
@@ -180,6 +187,9 @@ impl Decoder {
         };
         if count > 0 {
             data.reserve(left.min(MOST_AT_ONCE));
+            if !is_control && !self.message.held.grow(data.capacity()) {
+                return Err(NO_ROOM);
+            }
         }
         let start = data.len();
         let read = frame.read;
@@ -296,6 +306,7 @@ impl Pending {
             binary,
             data,
             valid,
+            held: _,
         } = std::mem::take(self);
         let binary = binary.unwrap_or(true);
         if !binary && valid < data.len() {

@@ -1,12 +1,13 @@
 //! WebSockets (RFC 6455) over an upgraded connection.
 //!
-//! - [`frame`]: what frames are made of; [`decoder`]: from a client's bytes to events
+//! - [`frame`]: what frames are made of; [`decoder`]: from a client's bytes to events; [`held`]: what it keeps
 //! - [`serve`](serve()): one conversation between a client and an [`Application`]
 //!
 //! The handshake is the application's: who answers 101 has checked it.
 
 pub(crate) mod decoder;
 pub(crate) mod frame;
+mod held;
 mod serve;
 #[cfg(test)]
 mod tests;
@@ -49,6 +50,8 @@ impl Close {
     pub const NOT_UTF8: u16 = 1007;
     /// A message is too large.
     pub const TOO_LARGE: u16 = 1009;
+    /// There is no room for it now.
+    pub const TRY_AGAIN: u16 = 1013;
 
     /// Without a reason.
     pub fn new(code: u16) -> Self {

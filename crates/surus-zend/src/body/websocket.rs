@@ -15,6 +15,7 @@ use std::{
     fmt,
     rc::{Rc, Weak},
     task::{Context, Poll, Waker},
+    thread::LocalKey,
     time::Instant,
 };
 
@@ -24,6 +25,10 @@ use super::topics;
 
 /// Bytes of messages that wait for PHP, or for the client. One more message is taken, whatever its size.
 const HIGH_WATER: usize = 64 * 1024;
+
+/// Bytes that wait in one direction in all WebSockets of this thread. Beyond that nothing more is taken of clients, and each of
+/// PHP's messages waits until the one before is on its way.
+const TOGETHER: usize = 64 * 1024 * 1024;
 
 /// Bytes of published messages that wait for a client which reads slowly; then it has to come again.
 const HIGHEST: usize = 1024 * 1024;
@@ -40,6 +45,8 @@ const OVERHEAD: usize = 64;
 thread_local! {
     static OPEN: RefCell<HashMap<u64, Weak<WebSocket>>> = RefCell::default();
     static LAST: Cell<u64> = const { Cell::new(0) };
+    static INBOUND: Total = const { Total::new() };
+    static OUTBOUND: Total = const { Total::new() };
     static COUNTS: Cell<SocketCounts> = const { Cell::new(SocketCounts::NONE) };
 }
 
@@ -125,27 +132,100 @@ pub(crate) fn may_be_sent(code: u16) -> bool {
     matches!(code, 1000..=1003 | 1007..=1014 | 3000..=4999)
 }
 
+/// Bytes of all queues of one direction, and who waits until they are less.
+struct Total {
+    bytes: Cell<usize>,
+    waiting: RefCell<Vec<Waker>>,
+    /// How often they were woken.
+    round: Cell<u64>,
+}
+
+impl Total {
+    const fn new() -> Total {
+        Total {
+            bytes: Cell::new(0),
+            waiting: RefCell::new(Vec::new()),
+            round: Cell::new(1),
+        }
+    }
+
+    fn is_high(&self) -> bool {
+        self.bytes.get() > TOGETHER
+    }
+
+    fn add(&self, bytes: usize) {
+        self.bytes.set(self.bytes.get() + bytes);
+    }
+
+    fn remove(&self, bytes: usize) {
+        let was_high = self.is_high();
+        self.bytes.set(self.bytes.get() - bytes);
+        if was_high && !self.is_high() {
+            self.round.set(self.round.get() + 1);
+            self.waiting.take().into_iter().for_each(Waker::wake);
+        }
+    }
+
+    /// `round`: that in which the caller has waited last.
+    fn wait(&self, round: &Cell<u64>, cx: &Context<'_>) {
+        if round.replace(self.round.get()) != self.round.get() {
+            self.waiting.borrow_mut().push(cx.waker().clone());
+        }
+    }
+}
+
 /// Messages that wait, and their bytes.
-#[derive(Debug, Default)]
 struct Queue {
     messages: VecDeque<SocketMessage>,
     bytes: usize,
+    total: &'static LocalKey<Total>,
 }
 
 impl Queue {
+    fn new(total: &'static LocalKey<Total>) -> RefCell<Self> {
+        RefCell::new(Queue {
+            messages: VecDeque::new(),
+            bytes: 0,
+            total,
+        })
+    }
+
     fn push(&mut self, message: SocketMessage) {
-        self.bytes += message.data.len() + OVERHEAD;
+        let bytes = message.data.len() + OVERHEAD;
+        self.bytes += bytes;
+        self.total.with(|total| total.add(bytes));
         self.messages.push_back(message);
     }
 
     fn pop(&mut self) -> Option<SocketMessage> {
         let message = self.messages.pop_front()?;
-        self.bytes -= message.data.len() + OVERHEAD;
+        let bytes = message.data.len() + OVERHEAD;
+        self.bytes -= bytes;
+        self.total.with(|total| total.remove(bytes));
         Some(message)
     }
 
+    fn clear(&mut self) {
+        self.messages = VecDeque::new();
+        let bytes = std::mem::take(&mut self.bytes);
+        // The thread may end: then nobody waits.
+        let _ = self.total.try_with(|total| total.remove(bytes));
+    }
+
+    /// Bytes of its own are enough.
     fn is_full(&self) -> bool {
         self.bytes >= HIGH_WATER
+    }
+
+    /// Those of all are too many.
+    fn is_high(&self) -> bool {
+        self.total.with(Total::is_high)
+    }
+}
+
+impl Drop for Queue {
+    fn drop(&mut self) {
+        self.clear();
     }
 }
 
@@ -168,6 +248,8 @@ pub struct WebSocket {
     php: RefCell<Vec<Waker>>,
     /// The connection.
     server: RefCell<Option<Waker>>,
+    /// In which it has waited for room last, that all share.
+    round: Cell<u64>,
     on_end: Box<dyn Fn()>,
 }
 
@@ -179,8 +261,8 @@ impl WebSocket {
         let socket = Rc::new(WebSocket {
             number,
             max_message,
-            inbound: RefCell::default(),
-            outbound: RefCell::default(),
+            inbound: Queue::new(&INBOUND),
+            outbound: Queue::new(&OUTBOUND),
             closing: RefCell::default(),
             leaving: RefCell::default(),
             is_over: Cell::new(false),
@@ -189,6 +271,7 @@ impl WebSocket {
             topics: RefCell::default(),
             php: RefCell::default(),
             server: RefCell::default(),
+            round: Cell::new(0),
             on_end: Box::new(on_end),
         });
         OPEN.with_borrow_mut(|open| open.insert(number, Rc::downgrade(&socket)));
@@ -252,7 +335,9 @@ impl WebSocket {
 
     /// Whether PHP has to wait before it sends.
     pub(crate) fn is_full(&self) -> bool {
-        !self.is_over.get() && self.outbound.borrow().is_full()
+        let outbound = self.outbound.borrow();
+        let is_high = outbound.bytes > 0 && outbound.is_high();
+        !self.is_over.get() && (is_high || outbound.is_full())
     }
 
     /// Sends a message, even beyond the bound: call [`WebSocket::poll_room`] first. False: it is over.
@@ -269,7 +354,7 @@ impl WebSocket {
     /// Sends a message for many, and waits for nobody: a client that is much too slow has to come again.
     pub(super) fn offer(&self, message: SocketMessage) {
         if self.outbound.borrow().bytes > HIGHEST {
-            self.outbound.take();
+            self.outbound.borrow_mut().clear();
             return self.close_by_server(TOO_SLOW);
         }
         self.send(message);
@@ -300,7 +385,7 @@ impl WebSocket {
     /// PHP closes it: what it has not received yet is dropped.
     pub(crate) fn close(&self, close: SocketClose) {
         self.begin_close(close);
-        self.inbound.take();
+        self.inbound.borrow_mut().clear();
     }
 
     /// The server closes it.
@@ -332,8 +417,13 @@ impl WebSocket {
 
     /// Pending while PHP has not received what has come before.
     pub fn poll_ready(&self, cx: &mut Context<'_>) -> Poll<()> {
-        if self.is_over.get() || !self.inbound.borrow().is_full() {
+        let inbound = self.inbound.borrow();
+        let is_high = inbound.is_high();
+        if self.is_over.get() || !(is_high || inbound.is_full()) {
             return Poll::Ready(());
+        }
+        if is_high {
+            INBOUND.with(|total| total.wait(&self.round, cx));
         }
         self.wait_as_server(cx);
         Poll::Pending
@@ -351,7 +441,7 @@ impl WebSocket {
     /// What is to be sent next.
     pub fn poll_next(&self, cx: &mut Context<'_>) -> Poll<SocketOutput> {
         let mut outbound = self.outbound.borrow_mut();
-        let was_full = outbound.is_full();
+        let was_full = outbound.is_full() || outbound.is_high();
         if let Some(message) = outbound.pop() {
             let is_room = was_full && !outbound.is_full();
             drop(outbound);
@@ -378,7 +468,7 @@ impl WebSocket {
 
     /// Nothing more comes from the client, and nothing reaches it.
     pub fn ended(&self, close: SocketClose) {
-        self.outbound.take();
+        self.outbound.borrow_mut().clear();
         self.is_over(close);
         self.wake_php();
     }
@@ -531,6 +621,29 @@ mod tests {
         assert!(socket.poll_ready(cx).is_pending() && socket.poll_room(cx).is_pending());
         assert!(socket.poll_receive(cx).is_ready() && socket.poll_next(cx).is_ready());
         assert!(socket.poll_ready(cx).is_ready() && socket.poll_room(cx).is_ready());
+    }
+
+    #[test]
+    fn all_together_are_bounded() {
+        let cx = &mut Context::from_waker(Waker::noop());
+        let [one, other] = [(); 2].map(|()| WebSocket::new(TOGETHER, || {}));
+        let long = text(&"x".repeat(TOGETHER));
+        one.receive(long.clone());
+        assert!(other.poll_ready(cx).is_pending(), "although it has none");
+        assert!(one.try_receive().is_some());
+        assert!(other.poll_ready(cx).is_ready());
+        one.send(long.clone());
+        assert!(!other.is_full(), "it may send one");
+        other.send(text("a"));
+        assert!(other.is_full());
+        assert!(other.poll_next(cx).is_ready());
+        assert!(!other.is_full());
+        one.receive(long);
+        drop(one);
+        assert!(other.poll_ready(cx).is_ready());
+        for total in [&INBOUND, &OUTBOUND] {
+            assert_eq!(total.with(|total| total.bytes.get()), 0);
+        }
     }
 
     #[test]
