@@ -33,6 +33,8 @@ pub enum Mode {
     Coroutine,
     /// As classic, in processes that have one request at a time.
     Process,
+    /// As coroutine, in isolates that are put back after each request.
+    Snapshot,
 }
 
 impl Mode {
@@ -45,13 +47,14 @@ impl Mode {
             Self::Classic => "classic",
             Self::Coroutine => "coroutine",
             Self::Process => "process",
+            Self::Snapshot => "snapshot",
         }
     }
 
     /// What is served of a folder that has a script for each way to run.
     pub fn script(self, folder: &Path) -> PathBuf {
         folder.join(match self {
-            Self::Coroutine => "app.php",
+            Self::Coroutine | Self::Snapshot => "app.php",
             Self::Classic | Self::Process => "index.php",
         })
     }

@@ -28,7 +28,7 @@ use surus_tests::waiting::{wait_for, wait_up_to};
 /// processes as a test has requests.
 fn server(mode: Mode, app: &str) -> Options {
     let processes = match mode {
-        Mode::Classic | Mode::Coroutine => "",
+        Mode::Classic | Mode::Coroutine | Mode::Snapshot => "",
         Mode::Process => "processes = 12\n",
     };
     Surus::serve(&mode.script(&fixture("deadlines")))

@@ -41,7 +41,7 @@ fn check(mode: Mode) {
     let processes = format!("[app.app]\nprocesses = {}\n", REQUESTS + LOOKS);
     let options = Surus::serve(&script).mode(mode);
     let server = match mode {
-        Mode::Classic | Mode::Coroutine => options.start(),
+        Mode::Classic | Mode::Coroutine | Mode::Snapshot => options.start(),
         Mode::Process => options.config(&processes).start(),
     };
     let address = server.address();
@@ -120,7 +120,7 @@ fn the_name_in_the_log() {
     for mode in Mode::ISOLATES {
         let path = match mode {
             Mode::Classic | Mode::Process => folder.path().to_owned(),
-            Mode::Coroutine => folder.path().join("app.php"),
+            Mode::Coroutine | Mode::Snapshot => folder.path().join("app.php"),
         };
         let server = Surus::serve(&path).mode(mode).start();
         together(6, |id| {
@@ -168,4 +168,30 @@ fn a_burst_leaves_nothing_behind() {
     burst();
     let after = burst();
     assert!(after < before + 512 * 1024, "{before} {after} bytes");
+}
+
+/// Its handlers use what a JIT that is off has not made: one of them ended the process.
+#[test]
+fn settings_of_the_jit_stay() {
+    let folder = TempDir::new("jit");
+    let code = "
+        $all = array_filter(ini_get_all('zend opcache'), fn ($name) => str_starts_with($name, 'opcache.jit'), ARRAY_FILTER_USE_KEY);
+        foreach ($all as $name => $setting) {
+            foreach (['1', '-1', '255', 'abc', ''] as $value) {
+                if (ini_set($name, $value) !== false) {
+                    echo $name;
+                }
+            }
+        }
+        echo count($all) > 5 ? 'tried' : 'no settings';";
+    folder.file("index.php", &format!("<?php {code}"));
+    let handler = format!("<?php return function () {{ {code} }};");
+    folder.file("app.php", &handler);
+    for mode in Mode::ISOLATES {
+        let server = Surus::serve(&mode.script(folder.path())).mode(mode).start();
+        for _ in 0..2 {
+            let answer = Request::get("/").send(server.address());
+            assert_eq!(answer.expect(200).text(), "tried", "{mode:?}");
+        }
+    }
 }

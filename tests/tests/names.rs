@@ -30,7 +30,7 @@ fn site(folder: &TempDir, mode: Mode, code: &str) -> PathBuf {
             folder.file("index.php", &format!("<?php {code}"));
             folder.path().to_owned()
         }
-        Mode::Coroutine => folder.file(
+        Mode::Coroutine | Mode::Snapshot => folder.file(
             "app.php",
             &format!("<?php return function (): void {{ {code} }};"),
         ),

@@ -48,7 +48,7 @@ impl Site {
         options = match mode {
             Mode::Classic => options.argument("--set").argument("isolates.max=1"),
             Mode::Process => options.argument("--set").argument("processes=1"),
-            Mode::Coroutine => options,
+            Mode::Coroutine | Mode::Snapshot => options,
         };
         let server = options.start();
         let site = server.address().port();

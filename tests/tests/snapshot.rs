@@ -174,6 +174,38 @@ fn what_ends_badly_leaves_nothing() {
     }
 }
 
+/// Requests that are cancelled while they wait, and one that has used up its memory after others have made the heap grow.
+#[test]
+fn what_is_cancelled_leaves_nothing() {
+    let folder = TempDir::new("snapshot");
+    let options = one(&fixture("snapshot").join("app.php"), &folder);
+    let options = set(
+        set(options, "request_timeout=500ms"),
+        "app.memory_limit=48M",
+    );
+    let server = options
+        .argument("--set")
+        .argument("cancel_on_disconnect=true")
+        .start();
+    let before = first_probe(&server);
+    for _ in 0..3 {
+        assert_eq!(send(&server, "/?act=bad&how=wait").status, 504);
+        assert_same(&before, &probe(&server), "the deadline", &server);
+        let mut client = Connection::open(server.address()).expect("a connection");
+        client
+            .write(b"GET /?act=bad&how=wait HTTP/1.1\r\nHost: a\r\n\r\n")
+            .expect("a request");
+        server.wait_for_in_flight(1);
+        drop(client);
+        server.wait_for_in_flight(0);
+        assert_same(&before, &probe(&server), "leaving", &server);
+        for how in ["objects", "memory"] {
+            send(&server, &format!("/?act=bad&how={how}"));
+            assert_same(&before, &probe(&server), how, &server);
+        }
+    }
+}
+
 #[test]
 fn what_cannot_be_put_back_is_refused_by_its_path() {
     let folder = TempDir::new("snapshot");

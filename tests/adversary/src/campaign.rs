@@ -148,7 +148,7 @@ impl<'a> Campaign<'a> {
             .count();
         let kept = match mode {
             Mode::Coroutine => persistent * self.options.concurrency as usize,
-            Mode::Classic | Mode::Process => 0,
+            Mode::Classic | Mode::Process | Mode::Snapshot => 0,
         };
         offences.extend(calm.descriptors(descriptors, kept).await);
         let grown = server.memory();

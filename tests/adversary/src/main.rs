@@ -37,7 +37,7 @@ struct Options {
     /// What the requests are made from; without it the clock decides
     #[arg(long)]
     seed: Option<u64>,
-    /// Only this mode (classic, coroutine, process); may be given several times
+    /// Only this mode (classic, coroutine, process, snapshot); may be given several times
     #[arg(long)]
     mode: Vec<String>,
     /// Only this extension (pdo_pgsql) or operation (pdo_pgsql.state); may be given several times
@@ -113,6 +113,14 @@ async fn run(options: &Options) -> Result<usize, Box<dyn Error>> {
     Ok(campaign.faults())
 }
 
+/// All of them.
+const MODES: [Mode; 4] = [
+    Mode::Classic,
+    Mode::Coroutine,
+    Mode::Process,
+    Mode::Snapshot,
+];
+
 type Selection = (Vec<Mode>, Vec<&'static Operation>, Vec<Interruption>);
 
 /// What the options choose; a name that does not exist is an error.
@@ -131,12 +139,14 @@ fn selection(options: &Options) -> Result<Selection, String> {
         }
     }
     for name in &options.mode {
-        if !Mode::ALL.iter().any(|mode| mode.name() == name) {
-            return Err(format!("no mode {name:?}: classic, coroutine or process"));
+        if !MODES.iter().any(|mode| mode.name() == name) {
+            return Err(format!(
+                "no mode {name:?}: classic, coroutine, process or snapshot"
+            ));
         }
     }
     let has = |list: &[String], name: &str| list.iter().any(|each| each == name);
-    let modes = Mode::ALL
+    let modes = MODES
         .into_iter()
         .filter(|mode| options.mode.is_empty() || has(&options.mode, mode.name()));
     let operations = OPERATIONS.iter().filter(|operation| {

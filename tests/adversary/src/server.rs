@@ -42,7 +42,7 @@ impl Server {
     pub(crate) fn start(mode: Mode, interruption: Interruption, backends: &Backends) -> Rc<Server> {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("php");
         let site = match mode {
-            Mode::Coroutine => mode.script(&folder),
+            Mode::Coroutine | Mode::Snapshot => mode.script(&folder),
             _ => folder,
         };
         let timeout = match interruption {
@@ -57,7 +57,7 @@ impl Server {
         ];
         match mode {
             Mode::Coroutine => {}
-            Mode::Classic => settings.push(format!("isolates.max={ISOLATES}")),
+            Mode::Classic | Mode::Snapshot => settings.push(format!("isolates.max={ISOLATES}")),
             Mode::Process => settings.push(format!("processes={PROCESSES}")),
         }
         let mut options = Surus::serve(&site).mode(mode);

@@ -34,3 +34,8 @@ fn coroutine() {
 fn process() {
     all_columns("process", "120");
 }
+
+#[test]
+fn snapshot() {
+    run("snapshot", "40", &["--seconds", "1"]);
+}

@@ -36,7 +36,7 @@ fn check_end(mode: Mode, client: &str, end: End) {
     // One process: the same one takes all.
     let processes = match mode {
         Mode::Process => "processes = 1",
-        Mode::Classic | Mode::Coroutine => "",
+        Mode::Classic | Mode::Coroutine | Mode::Snapshot => "",
     };
     let app = format!("request_timeout = \"{timeout}\"\n{processes}");
     let server = server(mode, &app).start();

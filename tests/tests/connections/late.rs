@@ -64,7 +64,7 @@ fn check(mode: Mode) {
             let processes = match mode {
                 Mode::Process => "[app.app]\nprocesses = 1\n",
                 Mode::Classic => "[app.app.isolates]\nmax = 1\n",
-                Mode::Coroutine => "",
+                Mode::Coroutine | Mode::Snapshot => "",
             };
             let server = Surus::serve(&mode.script(folder.path()))
                 .mode(mode)

@@ -28,7 +28,7 @@ fn check_end(mode: Mode, client: &str, then: Then) {
     // One process: the same one takes all.
     let app = match mode {
         Mode::Process => "processes = 1",
-        Mode::Classic | Mode::Coroutine => "",
+        Mode::Classic | Mode::Coroutine | Mode::Snapshot => "",
     };
     let server = server(mode, app).start();
     let pid = pid(&server);
@@ -70,7 +70,7 @@ fn check_end(mode: Mode, client: &str, then: Then) {
 fn check_replaced(mode: Mode) {
     let app = match mode {
         Mode::Process => "processes = 1",
-        Mode::Classic | Mode::Coroutine => "",
+        Mode::Classic | Mode::Coroutine | Mode::Snapshot => "",
     };
     let server = server(mode, app).start();
     let pid = pid(&server);

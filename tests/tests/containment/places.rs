@@ -30,7 +30,7 @@ const LATE: [&str; 3] = [
 fn server(mode: Mode) -> Surus {
     let processes = match mode {
         Mode::Process => format!("[app.app]\nprocesses = {}\n", NEIGHBOURS + 1),
-        Mode::Classic | Mode::Coroutine => String::new(),
+        Mode::Classic | Mode::Coroutine | Mode::Snapshot => String::new(),
     };
     let config = format!("[php]\n\"zend.max_allowed_stack_size\" = -1\n{processes}");
     super::server(mode).config(&config).start()

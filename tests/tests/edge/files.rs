@@ -47,7 +47,7 @@ impl Site {
         let root = folder.path().join("files");
         let server = match mode {
             Mode::Classic | Mode::Process => Surus::serve(&root).mode(mode).start(),
-            Mode::Coroutine => {
+            Mode::Coroutine | Mode::Snapshot => {
                 let config = format!("[app.app]\npublic = \"{}\"\n", root.display());
                 server(mode, &config).start()
             }

@@ -93,7 +93,7 @@ fn serve(mode: Mode, folder: &TempDir, hidden: &str) -> Surus {
     let front = "<?php echo 'front ', $_SERVER['REQUEST_URI'];";
     let app = "<?php return fn (Surus\\Http\\Request $request) => 'front ' . $request->path();";
     let (text, public) = match mode {
-        Mode::Coroutine => (app, "public = \".\"\n"),
+        Mode::Coroutine | Mode::Snapshot => (app, "public = \".\"\n"),
         Mode::Classic | Mode::Process => (front, ""),
     };
     let script = mode.script(folder.path());

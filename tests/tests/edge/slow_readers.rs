@@ -18,7 +18,7 @@ const MEGABYTE: usize = 1 << 20;
 fn bounded(mode: Mode, memory: &str, disk: &str) -> Surus {
     let processes = match mode {
         Mode::Process => "processes = 4\n",
-        Mode::Classic | Mode::Coroutine => "",
+        Mode::Classic | Mode::Coroutine | Mode::Snapshot => "",
     };
     let config = format!(
         "[server]\nworkers = 1\nwrite_timeout = \"60s\"\n[app.app]\n{processes}\
@@ -193,7 +193,7 @@ fn what_has_no_room_waits() {
 fn held(mode: Mode, target: &str, disk: &str, count: usize) -> (Surus, Vec<Connection>) {
     let places = match mode {
         Mode::Classic => "isolates = { max = 4 }\n",
-        Mode::Coroutine => "max_requests_in_flight = 32\n",
+        Mode::Coroutine | Mode::Snapshot => "max_requests_in_flight = 32\n",
         Mode::Process => "processes = 4\n",
     };
     let config = format!(

@@ -27,7 +27,7 @@ const CODE: &str = "
 
 fn site(folder: &TempDir, mode: Mode) -> Options {
     let path = match mode {
-        Mode::Coroutine => folder.file(
+        Mode::Coroutine | Mode::Snapshot => folder.file(
             "app.php",
             &format!("<?php return function (): void {{ {CODE} }};"),
         ),

@@ -58,7 +58,7 @@ fn what_the_user_of_workers_cannot_read_is_an_error() {
         let script = mode.script(&inner);
         fs::copy(mode.script(folder.path()), &script).expect("a script");
         let (key, path) = match mode {
-            Mode::Coroutine => ("script", &script),
+            Mode::Coroutine | Mode::Snapshot => ("script", &script),
             Mode::Classic | Mode::Process => ("root", &inner),
         };
         let config = format!(

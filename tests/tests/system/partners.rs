@@ -17,7 +17,7 @@ use crate::{ask, serve};
 fn server(mode: Mode) -> Surus {
     match mode {
         Mode::Process => serve(mode).config("[app.app]\nprocesses = 8\n").start(),
-        Mode::Classic | Mode::Coroutine => serve(mode).start(),
+        Mode::Classic | Mode::Coroutine | Mode::Snapshot => serve(mode).start(),
     }
 }
 

@@ -15,6 +15,7 @@
 #include "isolate/isolate.h"
 #include "os/descriptors.h"
 #include "snapshot/snapshot.h"
+#include "task/cancel.h"
 #include "task/overflow.h"
 #include "task/running.h"
 #include "task/state.h"
@@ -376,6 +377,7 @@ surus_outcome surus_run_call(surus_task *task)
 		surus_note_fatal(task);
 	}
 	surus_handles_end(task, outcome != SURUS_OK || task->cancel != SURUS_CANCEL_NONE || task->cut || task->isolate->had_fatal);
+	surus_cancel_forget(task);
 	bool ended = !on_snapshot || surus_snapshot_free_rest(task);
 	if (!surus_persistent_end(task)) {
 		surus_note_fatal(task);

@@ -107,6 +107,17 @@ static bool disable_classes(const char *list, char *error, size_t error_size)
 }
 #endif
 
+/* The JIT is off, and has not started: a handler of its settings uses what it would have made (opcache.jit_debug: SIGSEGV). */
+static void hold_jit(void)
+{
+	zend_ini_entry *entry;
+	ZEND_HASH_FOREACH_PTR(EG(ini_directives), entry) {
+		if (zend_string_starts_with_literal(entry->name, "opcache.jit")) {
+			entry->modifiable = ZEND_INI_SYSTEM;
+		}
+	} ZEND_HASH_FOREACH_END();
+}
+
 int surus_restrictions_apply(char *error, size_t error_size)
 {
 	for (size_t i = 0; i < SETTINGS; i++) {
@@ -118,5 +129,6 @@ int surus_restrictions_apply(char *error, size_t error_size)
 	if (held[0]) {
 		disable_functions(ZSTR_VAL(held[0]));
 	}
+	hold_jit();
 	return !held[1] || disable_classes(ZSTR_VAL(held[1]), error, error_size) ? 0 : -1;
 }

@@ -256,16 +256,19 @@ static bool is_of_malloc(const surus_saved *saved, const char *now, const char *
 	return false;
 }
 
-/* The collector has numbers only, but for its buffer, which stays. Two of them in one word look like an address. */
-static bool is_number(const char *address)
+/* What looks like an address and is none, or one that nobody follows. The collector has numbers only, but for its buffer, which
+ * stays. The trampoline has what was called last by __call(). */
+static bool is_harmless(const char *address)
 {
-	return address > (const char *)surus_gc && address < (const char *)(surus_gc + 1);
+	const char *trampoline = (const char *)&EG(trampoline);
+	return (address > (const char *)surus_gc && address < (const char *)(surus_gc + 1))
+		|| (address >= trampoline && address < trampoline + sizeof EG(trampoline));
 }
 
 static bool can_be_put_back(const surus_saved *saved, const char *now, const char *then, size_t size, size_t *at)
 {
 	for (*at = 0; *at + WORD <= size; *at += WORD) {
-		if (word_at(now + *at) != word_at(then + *at) && !is_kept(now + *at) && !is_number(now + *at) && is_of_malloc(saved, now, then, *at, size)) {
+		if (word_at(now + *at) != word_at(then + *at) && !is_kept(now + *at) && !is_harmless(now + *at) && is_of_malloc(saved, now, then, *at, size)) {
 			return false;
 		}
 	}

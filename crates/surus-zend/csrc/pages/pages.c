@@ -101,8 +101,13 @@ static void *allocate(zend_mm_storage *storage, size_t size, size_t alignment)
 		run = pages->slots[i].used ? 0 : run + 1;
 		if (run == wanted) {
 			size_t first = i + 1 - wanted;
+			char *start = pages->base + first * SURUS_CHUNK;
+			/* Zend's heap takes new memory for zeroed where a chunk has its maps: in its first page. */
+			if (pages->slots[first].touched) {
+				memset(start, 0, SURUS_PAGE);
+			}
 			use(pages, first, first, size);
-			return pages->base + first * SURUS_CHUNK;
+			return start;
 		}
 	}
 	return NULL;

@@ -28,13 +28,19 @@ static unsigned check_objects(void)
 	return wrong;
 }
 
+/* A context of streams, a class that stream_wrapper_register() was told; and persistent streams stay anyway. */
+static bool is_memory_only(const char *type)
+{
+	return strcmp(type, "stream-context") == 0 || strcmp(type, "stream factory") == 0 || strcmp(type, "persistent stream") == 0;
+}
+
 static unsigned check_resources(void)
 {
 	unsigned wrong = 0;
 	zend_resource *resource;
 	ZEND_HASH_FOREACH_PTR(&EG(regular_list), resource) {
 		const char *type = resource->type >= 0 ? zend_rsrc_list_get_rsrc_type(resource) : NULL;
-		if (!type || strcmp(type, "stream-context") == 0 || strcmp(type, "persistent stream") == 0) {
+		if (!type || is_memory_only(type)) {
 			continue;
 		}
 		const php_stream *stream = strcmp(type, "stream") == 0 ? resource->ptr : NULL;

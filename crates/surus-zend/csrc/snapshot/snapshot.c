@@ -171,6 +171,23 @@ static void free_objects(void)
 	}
 }
 
+/* As the end of a request of the module "streams": persistent streams go on without what the request knew them by. */
+static void leave_persistent_streams(void)
+{
+	zend_resource *resource;
+	ZEND_HASH_FOREACH_PTR(&EG(persistent_list), resource) {
+		if (resource->type != php_file_le_pstream()) {
+			continue;
+		}
+		php_stream *stream = resource->ptr;
+		stream->res = NULL;
+		if (stream->ctx) {
+			zend_list_delete(stream->ctx);
+			stream->ctx = NULL;
+		}
+	} ZEND_HASH_FOREACH_END();
+}
+
 bool surus_snapshot_free_rest(surus_task *task)
 {
 	surus_quiet quiet;
@@ -180,6 +197,7 @@ bool surus_snapshot_free_rest(surus_task *task)
 	zend_try {
 		close_resources(task->isolate->snapshot->resources);
 		free_objects();
+		leave_persistent_streams();
 	} zend_catch {
 		good = false;
 	} zend_end_try();
@@ -203,6 +221,7 @@ bool surus_snapshot_put_back(surus_task *task)
 	}
 	surus_pages_restore(isolate->pages);
 	task->output = snapshot->output;
+	task->ending = NULL; /* thrown by what was interrupted after surus_cancel_forget(), and gone with the memory */
 	isolate->superglobals = snapshot->superglobals;
 	isolate->scanned_functions = snapshot->scanned_functions;
 	isolate->scanned_classes = snapshot->scanned_classes;
