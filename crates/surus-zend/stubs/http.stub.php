@@ -554,6 +554,14 @@ namespace Surus\Internal {
     {
     }
 
+    /**
+     * @internal Surus\Runtime: runs a file as php-fpm runs a script, in the global scope, with nothing above it. False: it has
+     * not come to its end.
+     */
+    function run_script(string $file): bool
+    {
+    }
+
     /** @internal See Surus\background(). */
     function background_start(\Closure $run): void
     {
