@@ -4,6 +4,7 @@
 
 #include "base.h"
 #include "fiber/ini.h"
+#include "fiber/parts.h"
 #include "fiber/ticks.h"
 #include "fiber/values.h"
 #include "task/state.h"
@@ -18,8 +19,7 @@ struct surus_fiber_state {
 	zval superglobals[SURUS_SUPERGLOBALS];
 	bool has_superglobals;
 	surus_fiber_ini ini;
-	char *parts;
-	bool has_idle_parts; /* `parts` equals the idle ones, but for those of mbstring */
+	surus_fiber_parts parts;
 	void *random;
 };
 

@@ -265,29 +265,90 @@ void surus_parts_save(char *to)
 	}
 }
 
-bool surus_parts_leave(char *own, bool were_idle, const char *idle)
+/* The parts of a fiber that differ from the idle ones, in their order. */
+struct surus_own_parts {
+	uint64_t which;
+	size_t room;
+	char bytes[];
+};
+
+static inline bool is_own(const struct surus_own_parts *own, size_t i)
 {
-	bool are_idle = surus_comparison_holds(idle);
-	if (!are_idle) {
-		save(own);
-		load(idle);
-	} else if (!were_idle) {
-		memcpy(own, idle, mb_offset);
-	}
-	if (mb_size) {
-		surus_mb_save(own + mb_offset);
-		surus_mb_load(idle + mb_offset);
-	}
-	return are_idle;
+	return own->which >> i & 1;
 }
 
-void surus_parts_enter(const char *own, bool are_idle)
+/* The address of a part in a copy of those that differ. */
+static const char *own_part(const struct surus_own_parts *own, size_t which)
 {
-	if (!are_idle) {
-		load(own);
+	const char *at = own->bytes;
+	for (size_t i = 0; i < which; i++) {
+		at += is_own(own, i) ? ZEND_MM_ALIGNED_SIZE(parts[i].size) : 0;
+	}
+	return at;
+}
+
+static struct surus_own_parts *save_own(struct surus_own_parts *own, const char *idle)
+{
+	uint64_t which = 0;
+	size_t size = 0;
+	for (size_t i = 0; i < part_count; i++) {
+		if (memcmp(parts[i].address, idle + parts[i].offset, parts[i].size) != 0) {
+			which |= (uint64_t)1 << i;
+			size += ZEND_MM_ALIGNED_SIZE(parts[i].size);
+		}
+	}
+	if (!own || own->room < size) {
+		free(own);
+		own = pemalloc(sizeof *own + size, true);
+		own->room = size;
+	}
+	own->which = which;
+	char *to = own->bytes;
+	for (size_t i = 0; i < part_count; i++) {
+		if (is_own(own, i)) {
+			memcpy(to, parts[i].address, parts[i].size);
+			memcpy(parts[i].address, idle + parts[i].offset, parts[i].size);
+			to += ZEND_MM_ALIGNED_SIZE(parts[i].size);
+		}
+	}
+	return own;
+}
+
+static void load_own(const struct surus_own_parts *own)
+{
+	const char *from = own->bytes;
+	for (size_t i = 0; i < part_count; i++) {
+		if (is_own(own, i)) {
+			memcpy(parts[i].address, from, parts[i].size);
+			from += ZEND_MM_ALIGNED_SIZE(parts[i].size);
+		}
+	}
+}
+
+void surus_parts_leave(surus_fiber_parts *of, const char *idle)
+{
+	if (!surus_comparison_holds(idle)) {
+		of->own = save_own(of->own, idle);
+	} else if (of->own) {
+		free(of->own);
+		of->own = NULL;
 	}
 	if (mb_size) {
-		surus_mb_load(own + mb_offset);
+		surus_mb_save(of->mb);
+		surus_mb_load(idle + mb_offset);
+	}
+}
+
+void surus_parts_enter(const surus_fiber_parts *of, const char *idle, bool are_idle)
+{
+	if (!are_idle) {
+		load(idle);
+	}
+	if (of->own) {
+		load_own(of->own);
+	}
+	if (mb_size) {
+		surus_mb_load(of->mb);
 	}
 }
 
@@ -298,29 +359,48 @@ void surus_parts_take_fresh(char *idle)
 	}
 }
 
-void surus_parts_make(char *own, const char *idle)
+bool surus_parts_make_room(surus_fiber_parts *new)
 {
-	memcpy(own, idle, mb_offset);
+	*new = (surus_fiber_parts){.mb = mb_size ? malloc(mb_size) : NULL};
+	return new->mb || !mb_size;
+}
+
+bool surus_parts_make(surus_fiber_parts *new, const char *idle)
+{
+	if (!surus_parts_make_room(new)) {
+		return false;
+	}
 	for (size_t i = 0; i < part_count; i++) {
 		if (parts[i].holds_value) {
-			Z_TRY_ADDREF_P((zval *)(void *)(own + parts[i].offset));
+			Z_TRY_ADDREF_P((zval *)(void *)(idle + parts[i].offset));
 		}
 	}
 	if (mb_size) {
-		surus_mb_make(own + mb_offset, idle + mb_offset);
+		surus_mb_make(new->mb, idle + mb_offset);
+	}
+	return true;
+}
+
+void surus_parts_free(surus_fiber_parts *old, const char *idle)
+{
+	for (size_t i = 0; i < part_count; i++) {
+		if (parts[i].holds_value) {
+			bool own = old->own && is_own(old->own, i);
+			zval value; /* the idle one stays */
+			memcpy(&value, own ? own_part(old->own, i) : idle + parts[i].offset, sizeof value);
+			zval_ptr_dtor(&value);
+		}
+	}
+	if (mb_size) {
+		surus_mb_free(old->mb);
 	}
 }
 
-void surus_parts_free(char *own)
+void surus_parts_drop(surus_fiber_parts *old)
 {
-	for (size_t i = 0; i < part_count; i++) {
-		if (parts[i].holds_value) {
-			zval_ptr_dtor((zval *)(void *)(own + parts[i].offset));
-		}
-	}
-	if (mb_size) {
-		surus_mb_free(own + mb_offset);
-	}
+	free(old->own);
+	free(old->mb);
+	*old = (surus_fiber_parts){0};
 }
 
 static void end_request(zend_module_entry *module)

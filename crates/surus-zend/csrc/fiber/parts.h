@@ -14,15 +14,25 @@ size_t surus_parts_size(void);
 void surus_parts_settle(void);
 /* Completes the idle parts, written by surus_parts_save(), with which fibers begin. */
 void surus_parts_take_fresh(char *idle);
-/* Makes a fiber's parts, equal to the idle ones, and frees them. On the heap of their isolate. */
-void surus_parts_make(char *own, const char *idle);
-void surus_parts_free(char *own);
 void surus_parts_save(char *to);
-/* Saves a fiber's parts and loads the idle ones; most fibers never change theirs, and then nothing is copied.
- * `were_idle`: what `own` holds already equals `idle`. Returns whether it does now. */
-bool surus_parts_leave(char *own, bool were_idle, const char *idle);
-/* Loads a fiber's parts. `are_idle`: they are in place already, for the idle ones are. */
-void surus_parts_enter(const char *own, bool are_idle);
+
+/* Those of one fiber while another one's are in place. Most fibers never change theirs, and have no copy. */
+typedef struct {
+	struct surus_own_parts *own; /* those that differ from the idle ones; NULL: none, */
+	char *mb;                    /* but for mbstring's, if it is there */
+} surus_fiber_parts;
+
+/* Makes a fiber's parts, equal to the idle ones, and frees them. On the heap of their isolate. */
+bool surus_parts_make(surus_fiber_parts *new, const char *idle);
+void surus_parts_free(surus_fiber_parts *parts, const char *idle);
+/* For those of the boot, which are in place. */
+bool surus_parts_make_room(surus_fiber_parts *new);
+/* Frees the memory of parts, and nothing that they refer to. */
+void surus_parts_drop(surus_fiber_parts *parts);
+/* Saves a fiber's parts and loads the idle ones: those of both that differ. */
+void surus_parts_leave(surus_fiber_parts *parts, const char *idle);
+/* Loads a fiber's parts. `are_idle`: the idle ones are in place. */
+void surus_parts_enter(const surus_fiber_parts *parts, const char *idle, bool are_idle);
 /* Whether no part differs from `idle`. */
 bool surus_parts_are(const char *idle);
 /* Whether all globals of the module are a part; whether `address` lies in one. */

@@ -76,7 +76,7 @@ static bool save_state(struct surus_fiber_state *state, struct surus_idle *idle,
 	save_superglobals(state);
 	surus_values_save(&state->values);
 	state->random = surus_random_save();
-	state->has_idle_parts = surus_parts_leave(state->parts, state->has_idle_parts, idle->parts);
+	surus_parts_leave(&state->parts, idle->parts);
 	surus_ini_save(&state->ini, idle->ini, isolate);
 	return !state->ini.count;
 }
@@ -84,10 +84,11 @@ static bool save_state(struct surus_fiber_state *state, struct surus_idle *idle,
 /* `are_parts_idle`: as save_state() has left them. */
 static void load_state(struct surus_fiber_state *state, bool are_parts_idle, const surus_isolate *isolate)
 {
+	const struct surus_idle *idle = isolate->idle;
 	are_parts_idle &= !state->ini.count;
 	surus_ini_load(&state->ini, isolate);
 	surus_values_load(&state->values);
-	surus_parts_enter(state->parts, are_parts_idle && state->has_idle_parts);
+	surus_parts_enter(&state->parts, idle->parts, are_parts_idle);
 	surus_random_load(state->random);
 	state->random = NULL;
 	load_superglobals(state);
@@ -120,10 +121,7 @@ bool surus_fiber_state_make(surus_task *task)
 {
 	struct surus_idle *idle = surus_idle_of(task->isolate);
 	struct surus_fiber_state *state = calloc(1, sizeof *state);
-	if (state) {
-		state->parts = malloc(surus_parts_size() + 1);
-	}
-	if (!state || !state->parts) {
+	if (!state || !surus_parts_make(&state->parts, idle->parts)) {
 		free(state);
 		return false;
 	}
@@ -132,8 +130,6 @@ bool surus_fiber_state_make(surus_task *task)
 	state->context.status = ZEND_FIBER_STATUS_RUNNING;
 	fresh_vm(task, &state->values);
 	zend_hash_init(&state->values.EG_persistent_list, 8, NULL, idle->values.EG_persistent_list.pDestructor, 1);
-	surus_parts_make(state->parts, idle->parts);
-	state->has_idle_parts = true;
 	Z_TRY_ADDREF(state->values.EG_user_error_handler);
 	Z_TRY_ADDREF(state->values.EG_user_exception_handler);
 	task->isolate->fibers++;
@@ -206,7 +202,7 @@ void surus_fiber_state_free(surus_task *task)
 	}
 	if (!surus_is_abandoned(task)) {
 		zend_try {
-			surus_parts_free(state->parts);
+			surus_parts_free(&state->parts, idle->parts);
 			free_output(&state->values.output.handlers);
 			surus_pgsql_before_close(&state->values.EG_persistent_list);
 			zend_hash_graceful_reverse_destroy(&state->values.EG_persistent_list);
@@ -223,7 +219,7 @@ void surus_fiber_state_free(surus_task *task)
 	surus_os_enter(task->isolate->os);
 	surus_os_state_free(task->own_os);
 	task->own_os = NULL;
-	free(state->parts);
+	surus_parts_drop(&state->parts);
 	free(state);
 	task->isolate->fibers--;
 	task->fiber = NULL;
@@ -247,7 +243,7 @@ void surus_fiber_take_idle(surus_isolate *isolate)
 	struct surus_idle *idle = calloc(1, sizeof *idle);
 	struct surus_fiber_state *main = calloc(1, sizeof *main);
 	idle->parts = malloc(surus_parts_size() + 1);
-	main->parts = malloc(surus_parts_size() + 1);
+	surus_parts_make_room(&main->parts);
 	idle->main = main;
 
 	idle->context = surus_file_take_context();
@@ -310,7 +306,7 @@ void surus_fiber_drop_idle(surus_isolate *isolate)
 {
 	struct surus_idle *idle = surus_idle_of(isolate);
 	if (idle) {
-		free(idle->main->parts);
+		surus_parts_drop(&idle->main->parts);
 		free(idle->main);
 		free(idle->parts);
 		free(idle->ini);
