@@ -1,5 +1,7 @@
 //! A thousand requests that wait have an isolate each, without any setting; as many as `isolates.memory` has room for.
 
+use std::fs;
+
 use surus_tests::http::Connection;
 use surus_tests::surus::{Options, Surus};
 use surus_tests::temp::TempDir;
@@ -134,4 +136,28 @@ fn the_requests_of_an_application_share_its_memory_not_their_stacks() {
         log.contains("Allowed memory size of ") && log.contains(named),
         "{log}"
     );
+}
+
+/// With its connection, in coroutine mode: 18 KB, of which 8 are two pages of stacks.
+#[test]
+fn a_waiting_request_takes_little_memory() {
+    const COUNT: u64 = 1000;
+    let folder = TempDir::new("many");
+    let script = "<?php return function (Surus\\Http\\Request $request): string {
+        while (!file_exists(__DIR__ . '/go')) { sleep(3); clearstatcache(); }
+        return (string) $request->query('token');
+    };";
+    let script = folder.file("app.php", script);
+    let mut server = Surus::serve(&script).workers(1).start();
+    folder.file("go", "");
+    for mut connection in open(&server, 20) {
+        connection.response("GET").expect("a response").expect(200);
+    }
+    fs::remove_file(folder.path().join("go")).expect("the file is there");
+    let before = server.process().memory();
+    let connections = open(&server, COUNT as usize);
+    server.wait_for_in_flight(COUNT);
+    let each = server.process().memory().saturating_sub(before) / COUNT;
+    finish(&folder, connections);
+    assert!(each < 22_000, "{each} bytes");
 }

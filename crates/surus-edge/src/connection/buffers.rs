@@ -18,6 +18,7 @@ const LARGEST: usize = 64 * 1024;
 thread_local! {
     static IDLE: RefCell<Vec<BytesMut>> = const { RefCell::new(Vec::new()) };
     static OUTPUTS: RefCell<Vec<Vec<u8>>> = const { RefCell::new(Vec::new()) };
+    static KEPT: Cell<bool> = const { Cell::new(false) };
     static HEADERS: Cell<Option<HeaderMap>> = const { Cell::new(None) };
 }
 
@@ -34,6 +35,18 @@ pub(crate) fn give(mut buffer: BytesMut) {
             idle.push(buffer);
         }
     });
+}
+
+/// Whether the last request has waited: the next ones, too, may keep for long what was read of them.
+#[inline(always)]
+pub(crate) fn are_kept() -> bool {
+    KEPT.get()
+}
+
+/// After a request was answered at once, or began to wait.
+#[inline(always)]
+pub(crate) fn note_kept(waits: bool) {
+    KEPT.set(waits);
 }
 
 /// An empty buffer for output.

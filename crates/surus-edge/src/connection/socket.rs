@@ -21,6 +21,9 @@ pub(crate) struct Socket {
 /// Bytes that are read at once.
 const BLOCK: usize = 8 * 1024;
 
+/// Usual heads of one request are shorter.
+const SHORT: usize = 2 * 1024;
+
 impl Socket {
     pub(crate) fn new(state: Rc<State>) -> Self {
         Socket {
@@ -42,9 +45,16 @@ impl Socket {
         self.state.buffer.borrow_mut().advance(count);
     }
 
-    /// Takes these bytes.
+    /// Takes these bytes. A request that waits keeps them, and would keep a whole block: where requests wait, few bytes are
+    /// copied.
     pub(crate) fn take_first(&mut self) -> Bytes {
-        self.state.buffer.borrow_mut().split().freeze()
+        let mut buffer = self.state.buffer.borrow_mut();
+        if buffer.len() > SHORT || !buffers::are_kept() {
+            return buffer.split().freeze();
+        }
+        let few = Bytes::copy_from_slice(&buffer);
+        buffer.clear();
+        few
     }
 
     /// Puts back the rest of what was taken. Nothing has been read since.

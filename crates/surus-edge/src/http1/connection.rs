@@ -148,6 +148,7 @@ async fn work<B: Backend>(socket: &mut Socket, service: &Service<B>) -> io::Resu
         let (answered, receiving) = answer(service, &mut head, &mut block, length, asked);
         let rest = match answered {
             Answered::Whole(stays) => {
+                buffers::note_kept(false);
                 if !stays {
                     next = Next::Close;
                 } else if block.is_empty() && asked.body != Length::Known(0) {
@@ -158,6 +159,7 @@ async fn work<B: Backend>(socket: &mut Socket, service: &Service<B>) -> io::Resu
             }
             rest => rest,
         };
+        buffers::note_kept(true);
         socket.give_back(&std::mem::take(&mut block));
         service.count();
         if !Box::pin(finish(socket, service, rest, receiving)).await? {
