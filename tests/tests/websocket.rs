@@ -3,6 +3,8 @@
 
 #[path = "websocket/ends.rs"]
 mod ends;
+#[path = "websocket/example.rs"]
+mod example;
 #[path = "websocket/frames.rs"]
 mod frames;
 #[path = "websocket/handshake.rs"]

@@ -1,9 +1,13 @@
 //! WebSockets: requests that stay, and give their place among those in flight to others. They end with their version.
 
-use std::rc::Rc;
+use std::{rc::Rc, time::Duration};
 
 use super::{App, Version};
 use crate::exchange::Exchange;
+
+/// So many are told at a time, with pauses: their clients come again at once.
+const AT_A_TIME: usize = 50;
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// The server restarts: the client may come back at once (IANA, "WebSocket Close Code Number").
 const RESTART: u16 = 1012;
@@ -38,11 +42,20 @@ impl Version {
 
     /// No new requests come: clients are told to connect again.
     pub(super) fn end_websockets(&self) {
-        let requests: Vec<_> = self.websockets.borrow().values().cloned().collect();
-        for exchange in requests {
-            if let Some(socket) = exchange.websocket() {
-                socket.close_by_server(RESTART);
-            }
+        let sockets: Vec<_> = {
+            let requests = self.websockets.borrow();
+            requests.values().filter_map(|it| it.websocket()).collect()
+        };
+        if sockets.is_empty() {
+            return;
         }
+        tokio::task::spawn_local(async move {
+            for some in sockets.chunks(AT_A_TIME) {
+                for socket in some {
+                    socket.close_by_server(RESTART);
+                }
+                tokio::time::sleep(PAUSE).await;
+            }
+        });
     }
 }
