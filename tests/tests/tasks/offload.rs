@@ -53,7 +53,7 @@ fn expected_errors(script: &str) -> Value {
 
 #[test]
 fn jobs_run_in_other_processes() {
-    for mode in &MODES[..3] {
+    for mode in MODES[..3].iter().chain(&[("snapshot", "app.php")]) {
         let server = serve(*mode, &["app.memory_limit=64M"]);
         assert!(processes(&server).is_empty(), "before the first job");
         assert_eq!(

@@ -20,6 +20,12 @@ pub(super) fn idle(places: &Places, is_coroutine: bool, in_processes: bool) -> V
         };
         keys.extend(isolates.iter().map(|key| (key.as_str(), why)));
     }
+    if in_processes {
+        let why =
+            "in mode process each request has a process already, and Surus\\offload() is refused";
+        keys.push(("app.offload_processes", why));
+        keys.push(("app.offload_timeout", why));
+    }
     if !is_coroutine {
         let why = "there are no fibers to preempt in this mode: requests are preempted anyway";
         keys.push(("app.preempt_fibers", why));

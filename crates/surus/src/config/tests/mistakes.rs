@@ -188,6 +188,11 @@ fn what_changes_nothing_is_said() {
             "line 2: isolates.min has no effect: in mode process",
         ),
         (
+            "process",
+            "offload_processes = 2",
+            "line 2: offload_processes has no effect: in mode process",
+        ),
+        (
             "classic",
             "preempt_fibers = true",
             "line 2: preempt_fibers has no effect",
