@@ -500,4 +500,8 @@ int surus_resolver_search(surus_resolver_call search, const surus_resolver *sett
 	int type, unsigned char *answer, int size, int *host_error);
 void surus_resolver_tell(void *state, int host_error);
 
+/* fiber/comparison.h, for its test. */
+void surus_comparison_add(const void *address, size_t size, size_t offset);
+bool surus_comparison_holds(const char *copy);
+
 #endif
