@@ -349,6 +349,8 @@ bool surus_rs_flush_item(void *exchange);
 bool surus_rs_write_item(void *exchange, const char *data, size_t size);
 /* The handler's iterable is sent from now on: as long as it goes on, it is bounded by the time without output only. */
 void surus_rs_open_stream(void *exchange);
+/* Whether this process has the connections of clients: it passes requests to no other one, and gets them from none. */
+bool surus_rs_has_websockets(void);
 /* Answers 101 with the head so far: the connection is a WebSocket whose client may send messages of `max_message` bytes.
  * Returns its number, which no other one of this process has, or 0: there is an answer already, or no client. */
 uint64_t surus_rs_websocket_accept(void *exchange, size_t max_message);

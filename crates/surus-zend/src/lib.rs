@@ -38,7 +38,8 @@ pub use body::relief::Wanted;
 pub use body::response_body::{BoxError, ResponseBody};
 pub use body::room::{bodies_on_disk, give_back_memory, Room};
 pub use body::websocket::{
-    socket_counts, SocketClose, SocketCounts, SocketMessage, SocketOutput, WebSocket,
+    socket_counts, without_websockets, SocketClose, SocketCounts, SocketMessage, SocketOutput,
+    WebSocket,
 };
 pub use engine::changes;
 pub use engine::isolate::{measure, Internals, IsolateLimits};

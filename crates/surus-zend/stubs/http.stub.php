@@ -469,6 +469,11 @@ namespace Surus\Internal {
         }
     }
 
+    /** @internal Whether requests of this application can become WebSockets. */
+    function has_websockets(): bool
+    {
+    }
+
     /** @internal Answers the request with 101 and the headers so far. The number of its WebSocket. */
     function websocket_accept(int $maxMessage): int
     {

@@ -106,6 +106,7 @@ async fn one_at_a_time(
     let why = "there are no processes for jobs: in process mode each request has a process of its own, where it can call \
                the job itself";
     surus_zend::offload_to(Offloading::Refused(why.to_owned()));
+    surus_zend::without_websockets();
     let app = &config.app.alone();
     let (wait, drain) = (backend::limits(app).wait(), config.edge.drain + PHP_GRACE);
     let reporter = Rc::clone(reporter);

@@ -182,6 +182,15 @@ fn new_code_and_the_end_of_the_server_end_it() {
 
 #[test]
 fn other_modes_have_none() {
+    let app = surus_tests::fixture("websocket").join("app.php");
+    for options in [
+        Surus::serve(&app).argument("--mode").argument("worker"),
+        Surus::serve(&app).argument("--set").argument("processes=2"),
+    ] {
+        let error = options.boot_error();
+        let expected = "WebSockets are for coroutine mode, without `processes`";
+        assert!(error.contains(expected), "{error}");
+    }
     let folder = TempDir::new("websocket");
     let call = "<?php try { Surus\\Internal\\websocket_accept(1000); } catch (Error $error) { echo $error->getMessage(); }";
     let script = folder.file("index.php", call);

@@ -5,6 +5,19 @@
 #include "task/running.h"
 #include "task/state.h"
 
+static bool are_possible(void)
+{
+	const surus_task *task = surus_running;
+	return !(task && task->isolate->in_turn) && surus_rs_has_websockets();
+}
+
+/* Surus\Internal\has_websockets(): bool. Whether requests of this application can become WebSockets. */
+static ZEND_FUNCTION(has_websockets)
+{
+	ZEND_PARSE_PARAMETERS_NONE();
+	RETURN_BOOL(are_possible());
+}
+
 /* Surus\Internal\websocket_accept(int $maxMessage): int. Its number. */
 static ZEND_FUNCTION(websocket_accept)
 {
@@ -17,7 +30,7 @@ static ZEND_FUNCTION(websocket_accept)
 		RETURN_THROWS();
 	}
 	surus_task *request = surus_request_of(task);
-	if (!request->fiber) {
+	if (!request->fiber || !are_possible()) {
 		zend_throw_error(NULL, "WebSockets need coroutine mode: here a request occupies a whole isolate or process");
 		RETURN_THROWS();
 	}
@@ -186,6 +199,8 @@ static ZEND_FUNCTION(publish)
 	}
 }
 
+ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_has_websockets, 0, 0, _IS_BOOL, 0)
+ZEND_END_ARG_INFO()
 ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_websocket_accept, 0, 1, IS_LONG, 0)
 	ZEND_ARG_TYPE_INFO(0, maxMessage, IS_LONG, 0)
 ZEND_END_ARG_INFO()
@@ -220,6 +235,7 @@ ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_publish, 0, 2, IS_VOID, 0)
 ZEND_END_ARG_INFO()
 
 const zend_function_entry surus_websocket_functions[] = {
+	ZEND_NS_FE("Surus\\Internal", has_websockets, arginfo_has_websockets)
 	ZEND_NS_FE("Surus\\Internal", websocket_accept, arginfo_websocket_accept)
 	ZEND_NS_FE("Surus\\Internal", websocket_receive, arginfo_websocket_receive)
 	ZEND_NS_FE("Surus\\Internal", websocket_send, arginfo_websocket_send)

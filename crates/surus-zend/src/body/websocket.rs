@@ -14,6 +14,7 @@ use std::{
     collections::{BTreeSet, HashMap, VecDeque},
     fmt,
     rc::{Rc, Weak},
+    sync::atomic::{AtomicBool, Ordering},
     task::{Context, Poll, Waker},
     thread::LocalKey,
     time::Instant,
@@ -73,6 +74,18 @@ impl SocketCounts {
         change(&mut counts);
         COUNTS.set(counts);
     }
+}
+
+static WITHOUT: AtomicBool = AtomicBool::new(false);
+
+/// Requests of this process come from other ones, which have the connections: none can become a WebSocket. Before it boots an
+/// application.
+pub fn without_websockets() {
+    WITHOUT.store(true, Ordering::Relaxed);
+}
+
+pub(crate) fn are_possible() -> bool {
+    !WITHOUT.load(Ordering::Relaxed)
 }
 
 /// The messages of the WebSockets of this thread, so far.

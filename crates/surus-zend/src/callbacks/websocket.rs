@@ -15,7 +15,7 @@ use crate::{
     blocking::{can_park, park_on},
     body::{
         topics,
-        websocket::{may_be_sent, Received, SocketClose, SocketMessage, WebSocket},
+        websocket::{are_possible, may_be_sent, Received, SocketClose, SocketMessage, WebSocket},
     },
     ffi::{self, Str},
     shared::post,
@@ -33,6 +33,11 @@ thread_local! {
     /// Bytes, since the event loop had a turn to send them.
     static PUBLISHED: Cell<usize> = const { Cell::new(0) };
     static LAST_REASON: RefCell<String> = const { RefCell::new(String::new()) };
+}
+
+#[no_mangle]
+extern "C" fn surus_rs_has_websockets() -> bool {
+    are_possible()
 }
 
 #[no_mangle]

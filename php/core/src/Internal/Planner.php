@@ -48,6 +48,9 @@ final class Planner
 
     private function ofSocket(SocketRoute $socket, Declared $route): Plan
     {
+        if (!has_websockets()) {
+            throw new BootError("$route->origin: WebSockets are for coroutine mode, without `processes`");
+        }
         $class = SocketClass::of($this->container, $socket->handler, $route->origin);
         if ($class !== null) {
             [$run, $function, $leading, $target] = [$class->run(...), $class->opening(), [], null];
