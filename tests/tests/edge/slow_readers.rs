@@ -14,14 +14,15 @@ use super::{get, sent, server};
 
 const MEGABYTE: usize = 1 << 20;
 
-/// A site or application whose responses may take so much memory and disk.
+/// A site or application whose responses may take so much memory and disk. Nobody is cut for being slow: the kernel sends
+/// to a full window again after up to half a minute, and these clients read one after the other.
 fn bounded(mode: Mode, memory: &str, disk: &str) -> Surus {
     let processes = match mode {
         Mode::Process => "processes = 4\n",
         Mode::Classic | Mode::Coroutine | Mode::Snapshot => "",
     };
     let config = format!(
-        "[server]\nworkers = 1\nwrite_timeout = \"60s\"\n[app.app]\n{processes}\
+        "[server]\nworkers = 1\nwrite_timeout = \"300s\"\n[app.app]\n{processes}\
          response_memory = \"{memory}\"\nresponse_disk = \"{disk}\"\nmemory_limit = \"512M\"\n\
          queue_timeout = \"60s\"\n"
     );
