@@ -1,7 +1,7 @@
 //! Bytes of bodies: responses on their way to the client, uploads on their way to PHP.
 //!
 //! `pipe` is between PHP and the client; `room` counts the bytes of all bodies and `spill` writes the excess to disk;
-//! `relief` ends responses that hold up others; `websocket` has messages in both directions, and `topics` those for many; `kept_body` and `hand_over` pass uploaded files to PHP.
+//! `relief` ends responses that hold up others; `websocket` has messages in both directions, its `topics` those for many; `kept_body` and `hand_over` pass uploaded files to PHP.
 
 pub(crate) mod hand_over;
 pub(crate) mod kept_body;
@@ -10,5 +10,4 @@ pub(crate) mod relief;
 pub(crate) mod response_body;
 pub(crate) mod room;
 pub(crate) mod spill;
-pub(crate) mod topics;
 pub(crate) mod websocket;

@@ -9,27 +9,22 @@
 //! received, unless PHP has closed it. When the client closes, PHP may answer what came before: it is over when PHP asks for
 //! more.
 
+mod queue;
+pub(crate) mod topics;
+
 use std::{
     cell::{Cell, RefCell},
-    collections::{BTreeSet, HashMap, VecDeque},
+    collections::{BTreeSet, HashMap},
     fmt,
     rc::{Rc, Weak},
     sync::atomic::{AtomicBool, Ordering},
     task::{Context, Poll, Waker},
-    thread::LocalKey,
     time::Instant,
 };
 
 use bytes::Bytes;
 
-use super::topics;
-
-/// Bytes of messages that wait for PHP, or for the client. One more message is taken, whatever its size.
-const HIGH_WATER: usize = 64 * 1024;
-
-/// Bytes that wait in one direction in all WebSockets of this thread. Beyond that nothing more is taken of clients, and each of
-/// PHP's messages waits until the one before is on its way.
-const TOGETHER: usize = 64 * 1024 * 1024;
+use queue::{Queue, INBOUND, OUTBOUND};
 
 /// Bytes of published messages that wait for a client which reads slowly; then it has to come again.
 const HIGHEST: usize = 1024 * 1024;
@@ -40,14 +35,9 @@ const MOST_TOPICS: usize = 1000;
 /// The client may come back later (IANA, "WebSocket Close Code Number").
 const TOO_SLOW: u16 = 1013;
 
-/// What a waiting message costs besides its bytes.
-const OVERHEAD: usize = 64;
-
 thread_local! {
     static OPEN: RefCell<HashMap<u64, Weak<WebSocket>>> = RefCell::default();
     static LAST: Cell<u64> = const { Cell::new(0) };
-    static INBOUND: Total = const { Total::new() };
-    static OUTBOUND: Total = const { Total::new() };
     static COUNTS: Cell<SocketCounts> = const { Cell::new(SocketCounts::NONE) };
 }
 
@@ -143,103 +133,6 @@ pub(crate) enum Received {
 /// Whether a server may close with this code (RFC 6455, 7.4; IANA, "WebSocket Close Code Number").
 pub(crate) fn may_be_sent(code: u16) -> bool {
     matches!(code, 1000..=1003 | 1007..=1014 | 3000..=4999)
-}
-
-/// Bytes of all queues of one direction, and who waits until they are less.
-struct Total {
-    bytes: Cell<usize>,
-    waiting: RefCell<Vec<Waker>>,
-    /// How often they were woken.
-    round: Cell<u64>,
-}
-
-impl Total {
-    const fn new() -> Total {
-        Total {
-            bytes: Cell::new(0),
-            waiting: RefCell::new(Vec::new()),
-            round: Cell::new(1),
-        }
-    }
-
-    fn is_high(&self) -> bool {
-        self.bytes.get() > TOGETHER
-    }
-
-    fn add(&self, bytes: usize) {
-        self.bytes.set(self.bytes.get() + bytes);
-    }
-
-    fn remove(&self, bytes: usize) {
-        let was_high = self.is_high();
-        self.bytes.set(self.bytes.get() - bytes);
-        if was_high && !self.is_high() {
-            self.round.set(self.round.get() + 1);
-            self.waiting.take().into_iter().for_each(Waker::wake);
-        }
-    }
-
-    /// `round`: that in which the caller has waited last.
-    fn wait(&self, round: &Cell<u64>, cx: &Context<'_>) {
-        if round.replace(self.round.get()) != self.round.get() {
-            self.waiting.borrow_mut().push(cx.waker().clone());
-        }
-    }
-}
-
-/// Messages that wait, and their bytes.
-struct Queue {
-    messages: VecDeque<SocketMessage>,
-    bytes: usize,
-    total: &'static LocalKey<Total>,
-}
-
-impl Queue {
-    fn new(total: &'static LocalKey<Total>) -> RefCell<Self> {
-        RefCell::new(Queue {
-            messages: VecDeque::new(),
-            bytes: 0,
-            total,
-        })
-    }
-
-    fn push(&mut self, message: SocketMessage) {
-        let bytes = message.data.len() + OVERHEAD;
-        self.bytes += bytes;
-        self.total.with(|total| total.add(bytes));
-        self.messages.push_back(message);
-    }
-
-    fn pop(&mut self) -> Option<SocketMessage> {
-        let message = self.messages.pop_front()?;
-        let bytes = message.data.len() + OVERHEAD;
-        self.bytes -= bytes;
-        self.total.with(|total| total.remove(bytes));
-        Some(message)
-    }
-
-    fn clear(&mut self) {
-        self.messages = VecDeque::new();
-        let bytes = std::mem::take(&mut self.bytes);
-        // The thread may end: then nobody waits.
-        let _ = self.total.try_with(|total| total.remove(bytes));
-    }
-
-    /// Bytes of its own are enough.
-    fn is_full(&self) -> bool {
-        self.bytes >= HIGH_WATER
-    }
-
-    /// Those of all are too many.
-    fn is_high(&self) -> bool {
-        self.total.with(Total::is_high)
-    }
-}
-
-impl Drop for Queue {
-    fn drop(&mut self) {
-        self.clear();
-    }
 }
 
 /// A conversation with one client.
@@ -550,124 +443,4 @@ impl fmt::Debug for WebSocket {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn text(text: &str) -> SocketMessage {
-        SocketMessage {
-            binary: false,
-            data: Bytes::copy_from_slice(text.as_bytes()),
-        }
-    }
-
-    fn close(code: u16) -> SocketClose {
-        SocketClose {
-            code,
-            reason: String::new(),
-        }
-    }
-
-    #[test]
-    fn what_came_before_the_end_is_received() {
-        let cx = &mut Context::from_waker(Waker::noop());
-        let socket = WebSocket::new(100, || {});
-        assert!(socket.poll_receive(cx).is_pending());
-        socket.receive(text("a"));
-        socket.ended(close(1001));
-        assert!(!socket.send(text("late")));
-        socket.receive(text("late"));
-        let first = Received::Message(text("a"));
-        assert_eq!(socket.poll_receive(cx), Poll::Ready(first));
-        assert_eq!(socket.poll_receive(cx), Poll::Ready(Received::End));
-        socket.ended(close(1006));
-        assert_eq!(socket.end(), Some(close(1001)));
-    }
-
-    #[test]
-    fn what_was_sent_before_the_end_is_sent() {
-        let cx = &mut Context::from_waker(Waker::noop());
-        let socket = WebSocket::new(100, || {});
-        socket.receive(text("unread"));
-        assert!(socket.send(text("b")));
-        socket.close(close(3000));
-        assert_eq!(socket.poll_receive(cx), Poll::Ready(Received::End));
-        socket.close_by_server(1001);
-        let next = |cx: &mut Context<'_>| match socket.poll_next(cx) {
-            Poll::Ready(SocketOutput::Message(message)) => Ok(message),
-            Poll::Ready(SocketOutput::Close(close)) => Err(Some(close.code)),
-            Poll::Pending => Err(None),
-        };
-        assert_eq!(next(cx), Ok(text("b")));
-        assert_eq!(next(cx), Err(Some(3000)));
-        assert_eq!(next(cx), Err(None));
-    }
-
-    #[test]
-    fn what_came_before_the_client_has_closed_is_answered() {
-        let cx = &mut Context::from_waker(Waker::noop());
-        let socket = WebSocket::new(100, || {});
-        socket.receive(text("a"));
-        socket.finish(close(1000));
-        assert!(matches!(socket.try_receive(), Some(Received::Message(_))));
-        assert!(socket.send(text("b")));
-        assert_eq!(socket.try_receive(), Some(Received::End));
-        assert!(!socket.send(text("c")));
-        assert!(matches!(
-            socket.poll_next(cx),
-            Poll::Ready(SocketOutput::Message(_))
-        ));
-        assert!(matches!(
-            socket.poll_next(cx),
-            Poll::Ready(SocketOutput::Close(_))
-        ));
-        assert_eq!(socket.end(), Some(close(1000)));
-    }
-
-    #[test]
-    fn both_ways_are_bounded() {
-        let cx = &mut Context::from_waker(Waker::noop());
-        let socket = WebSocket::new(HIGH_WATER, || {});
-        let long = text(&"x".repeat(HIGH_WATER));
-        assert!(socket.poll_ready(cx).is_ready() && socket.poll_room(cx).is_ready());
-        socket.receive(long.clone());
-        socket.send(long.clone());
-        assert!(socket.poll_ready(cx).is_pending() && socket.poll_room(cx).is_pending());
-        assert!(socket.poll_receive(cx).is_ready() && socket.poll_next(cx).is_ready());
-        assert!(socket.poll_ready(cx).is_ready() && socket.poll_room(cx).is_ready());
-    }
-
-    #[test]
-    fn all_together_are_bounded() {
-        let cx = &mut Context::from_waker(Waker::noop());
-        let [one, other] = [(); 2].map(|()| WebSocket::new(TOGETHER, || {}));
-        let long = text(&"x".repeat(TOGETHER));
-        one.receive(long.clone());
-        assert!(other.poll_ready(cx).is_pending(), "although it has none");
-        assert!(one.try_receive().is_some());
-        assert!(other.poll_ready(cx).is_ready());
-        one.send(long.clone());
-        assert!(!other.is_full(), "it may send one");
-        other.send(text("a"));
-        assert!(other.is_full());
-        assert!(other.poll_next(cx).is_ready());
-        assert!(!other.is_full());
-        one.receive(long);
-        drop(one);
-        assert!(other.poll_ready(cx).is_ready());
-        for total in [&INBOUND, &OUTBOUND] {
-            assert_eq!(total.with(|total| total.bytes.get()), 0);
-        }
-    }
-
-    #[test]
-    fn it_is_found_as_long_as_somebody_has_it() {
-        let before = socket_counts().open;
-        let socket = WebSocket::new(100, || {});
-        let number = socket.number();
-        assert!(WebSocket::find(number).is_some());
-        assert_eq!(socket_counts().open, before + 1);
-        drop(socket);
-        assert!(WebSocket::find(number).is_none());
-        assert_eq!(socket_counts().open, before);
-    }
-}
+mod tests;

@@ -13,9 +13,8 @@ use tokio::task::yield_now;
 use super::exchange;
 use crate::{
     blocking::{can_park, park_on},
-    body::{
-        topics,
-        websocket::{are_possible, may_be_sent, Received, SocketClose, SocketMessage, WebSocket},
+    body::websocket::{
+        are_possible, may_be_sent, topics, Received, SocketClose, SocketMessage, WebSocket,
     },
     ffi::{self, Str},
     shared::post,

@@ -8,7 +8,7 @@ use std::{
 
 use super::{version::log_output, App, Coroutine, Version};
 use crate::{
-    body::topics,
+    body::websocket::topics,
     exchange::{
         owed::Owed,
         request::AppLimits,

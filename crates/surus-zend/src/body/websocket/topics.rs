@@ -8,7 +8,7 @@ use std::{
 
 use bytes::Bytes;
 
-use super::websocket::{SocketMessage, WebSocket};
+use super::{SocketMessage, WebSocket};
 
 /// Bytes of the longest name.
 pub(crate) const LONGEST_NAME: usize = 200;
