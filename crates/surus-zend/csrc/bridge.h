@@ -379,7 +379,8 @@ void surus_rs_deferred(void *exchange);
 
 /* An uncaught exception of a coroutine application; `trace` is empty outside of development. */
 void surus_rs_exception(void *exchange, int status, surus_str class_name, surus_str message, surus_str trace);
-/* The response body is incomplete: if it is being sent, the connection is cut off, so that the client can tell. */
+/* The response body is incomplete: if it is being sent, the connection is cut off, so that the client can tell; if
+ * nothing of it is there yet, the status is 500. */
 void surus_rs_cut_off(void *exchange);
 
 /* At boot: one route of the application. `methods` is separated by commas or is "*"; `headers` has a line for each

@@ -329,6 +329,15 @@ fn an_error_breaks_a_stream_off() -> io::Result<()> {
     Ok(())
 }
 
+/// A fatal error before the first item: nothing has been sent, so the status tells.
+#[test]
+fn a_stream_that_does_not_begin_is_an_error() -> io::Result<()> {
+    let server = server("");
+    let nothing = get(&server, "/nothing", "")?;
+    assert!(nothing.starts_with("HTTP/1.1 500 "), "{nothing}");
+    Ok(())
+}
+
 /// curl writes them behind the headers; also where the body is compressed on its way.
 #[test]
 fn an_http_2_response_has_trailers() {

@@ -329,14 +329,17 @@ impl Exchange {
         wake(&self.waiter);
     }
 
-    /// Cuts off a stream or a WebSocket; does nothing to another response.
+    /// Cuts off a stream or a WebSocket. A response with a head and nothing else becomes an error: the first item of a
+    /// stream did not come about. Does nothing to another response.
     pub(crate) fn cut_off(&self) {
-        let is_under_way = matches!(
-            self.response.borrow().state,
-            State::Streaming(_) | State::WebSocket(_)
-        );
-        if is_under_way {
-            self.answer_instead(|| http::Response::new(ResponseBody::empty()));
+        let mut response = self.response.borrow_mut();
+        match response.state {
+            State::Collecting if response.buffer.is_empty() => response.status = 500,
+            State::Collecting | State::Closed => {}
+            State::Streaming(_) | State::WebSocket(_) => {
+                drop(response);
+                self.answer_instead(|| http::Response::new(ResponseBody::empty()));
+            }
         }
     }
 
