@@ -544,3 +544,47 @@ fn the_table_of_isolation() {
         }
     }
 }
+
+#[test]
+fn requests_of_the_boot_are_kept() {
+    let folder = TempDir::new("snapshot");
+    let script = folder.file(
+        "app.php",
+        "<?php
+        class Made { public static array $by = []; }
+        $app = new Surus\\App();
+        $app->get('/', function () { Made::$by[] = 'start'; return implode(',', Made::$by); });
+        $app->get('/other', function (Surus\\Http\\Request $r) { Made::$by[] = 'other' . $r->query('q'); return implode(',', Made::$by); });
+        $app->get('/stream', fn () => Surus\\Http\\Response::stream((function () { for ($i = 0; $i < 2000; $i++) { yield str_repeat('x', 1000); } })()));
+        $app->get('/fails', fn () => throw new LogicException('not today'));
+        $app->get('/keeps', function () { Made::$by[] = new PDO('sqlite::memory:'); return ''; });
+        return $app;",
+    );
+    let options = one(&script, &folder);
+    let server = set(options, "app.warm_up=[\"/\", \"/other?q=1\", \"/stream\"]").start();
+    for _ in 0..3 {
+        assert_eq!(send(&server, "/").expect(200).text(), "start,other1,start");
+    }
+    for (path, expected) in [
+        (
+            "/fails",
+            "warm_up: /fails: it is answered with 500 Internal Server Error",
+        ),
+        ("/nowhere", "warm_up: /nowhere: no route takes it"),
+        ("/keeps", "object of PDO in Made::$by[0]"),
+    ] {
+        let options = set(snapshot(&script), &format!("app.warm_up=[\"{path}\"]"));
+        let error = options.boot_error();
+        assert!(error.contains(expected), "{error}");
+    }
+    // A script that loops does what it does between two requests.
+    let script = folder.file(
+        "loop.php",
+        "<?php $served = $between = 0;
+        while (Surus\\handle_request(function () use (&$served, &$between) { echo ++$served, ' ', $between; })) { $between++; }",
+    );
+    let server = set(one(&script, &folder), "app.warm_up=[\"/\", \"/\"]").start();
+    for _ in 0..3 {
+        assert_eq!(send(&server, "/").expect(200).text(), "3 2");
+    }
+}

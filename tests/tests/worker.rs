@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use surus_tests::http::{Request, Response};
+use surus_tests::http::{Connection, Request, Response};
 use surus_tests::parallel::together;
 use surus_tests::surus::{Options, Surus};
 use surus_tests::temp::TempDir;
@@ -367,4 +367,44 @@ fn the_function_says_where_it_does_not_work() {
     let nothing = folder.file("nothing.php", "<?php echo 'nothing';");
     let error = worker(&nothing).boot_error();
     assert!(error.contains("nothing.php"), "{error}");
+}
+
+/// Nobody else would end it: a stream has no time limit.
+#[test]
+fn a_stream_ends_when_its_client_has_left() {
+    let folder = TempDir::new("worker");
+    let script = folder.file(
+        "app.php",
+        "<?php
+        function items() {
+            try {
+                while (true) {
+                    yield 'item';
+                    usleep(5_000);
+                }
+            } finally {
+                file_put_contents(__DIR__ . '/ended', 'yes');
+            }
+        }
+        $app = new Surus\\App();
+        $app->get('/', fn () => 'fine');
+        $app->get('/stream', fn () => Surus\\Http\\Response::stream(items()));
+        $app->get('/events', fn () => Surus\\Http\\Response::events(items()));
+        return $app;",
+    );
+    for mode in ["worker", "snapshot"] {
+        let options = Surus::serve(&script).argument("--mode").argument(mode);
+        let server = set(options, "isolates.max=1").start();
+        for path in ["/stream", "/events"] {
+            let ended = folder.path().join("ended");
+            let _ = std::fs::remove_file(&ended);
+            let mut client = Connection::open(server.address()).expect("a connection");
+            let request = format!("GET {path} HTTP/1.1\r\nHost: a\r\n\r\n");
+            client.write(request.as_bytes()).expect("a request");
+            client.some().expect("an item");
+            drop(client);
+            wait_for("the stream does not end", || ended.exists());
+            assert_eq!(send(&server, "/").expect(200).text(), "fine");
+        }
+    }
 }

@@ -299,6 +299,10 @@ surus_outcome surus_run_call(surus_task *task)
 	if (!task->fiber || !task->isolate->application || (!task->isolate->application->count && !task->isolate->timers && !task->isolate->background)) {
 		return SURUS_FATAL;
 	}
+	bool on_snapshot = surus_snapshot_is_taken(task->isolate);
+	if (on_snapshot) {
+		surus_snapshot_begin();
+	}
 	/* Without a frame below it an exception that leaves the handler would be a fatal error at once. */
 	zend_execute_data bottom = {.func = &surus_bottom_function};
 	EG(current_execute_data) = &bottom;
@@ -341,7 +345,6 @@ surus_outcome surus_run_call(surus_task *task)
 		BG(user_shutdown_function_names) = NULL;
 	}
 	surus_report_exception();
-	bool on_snapshot = surus_snapshot_is_taken(task->isolate);
 	if (on_snapshot && !task->deferred) {
 		surus_snapshot_destruct(task);
 	}

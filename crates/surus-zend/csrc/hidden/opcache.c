@@ -64,6 +64,13 @@ bool surus_find_opcache(surus_finder *finder)
 		&& surus_find_opcache_lock(finder);
 }
 
+void surus_opcache_set_time(time_t now)
+{
+	if (tail) {
+		tail->request_time = now;
+	}
+}
+
 void surus_opcache_entered(void)
 {
 	if (tail) {

@@ -416,7 +416,9 @@ static void send_item(surus_task *task, zval *item)
 	zend_string *text = zval_get_string(item);
 	if (!EG(exception)) {
 		if (SG(request_info).no_headers) {
-			surus_rs_write_item(task->exchange, ZSTR_VAL(text), ZSTR_LEN(text));
+			if (!surus_rs_write_item(task->exchange, ZSTR_VAL(text), ZSTR_LEN(text))) {
+				surus_client_left(task);
+			}
 		} else {
 			php_output_write(ZSTR_VAL(text), ZSTR_LEN(text));
 			php_output_flush();

@@ -7,6 +7,7 @@
 #include "fiber/state.h"
 #include "hidden/engine.h"
 #include "hidden/hidden.h"
+#include "hidden/opcache.h"
 #include "http/exceptions.h"
 #include "http/response.h"
 #include "isolate/saved.h"
@@ -125,6 +126,11 @@ surus_outcome surus_run_snapshot(surus_task *task)
 bool surus_snapshot_is_taken(const surus_isolate *isolate)
 {
 	return isolate->snapshot;
+}
+
+void surus_snapshot_begin(void)
+{
+	surus_opcache_set_time(time(NULL));
 }
 
 void surus_snapshot_destruct(surus_task *task)

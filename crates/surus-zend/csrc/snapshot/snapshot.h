@@ -9,6 +9,8 @@
 surus_outcome surus_run_snapshot(surus_task *task);
 /* Whether requests of the isolate are put back. */
 bool surus_snapshot_is_taken(const surus_isolate *isolate);
+/* At the start of a request: what is not as the boot has left it. */
+void surus_snapshot_begin(void);
 /* Calls the destructors of all objects, as at the end of a request of php-fpm. They may print. */
 void surus_snapshot_destruct(surus_task *task);
 /* Closes and frees what a request has left that is not memory of PHP: resources, and objects that own something else. False: there

@@ -5,6 +5,7 @@
 
 mod booted;
 mod isolates;
+mod warm_up;
 
 use std::{cell::RefCell, fmt, path::PathBuf, rc::Rc};
 

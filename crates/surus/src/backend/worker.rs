@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use http::{Method, StatusCode};
+use http::{Method, StatusCode, Uri};
 use serde_json::{json, Value};
 use surus_edge::{
     plain, serve_file, take_head, Answer, Backend, CachedDisk, Connection, Reply, RequestBody,
@@ -35,6 +35,7 @@ struct Release {
     is_snapshot: bool,
     /// What runs before the front controller.
     boot: Option<PathBuf>,
+    warm_up: Vec<Uri>,
 }
 
 /// Serves a front controller after a boot.
@@ -71,6 +72,7 @@ impl Release {
                 filename: file,
             },
             files,
+            warm_up: app.warm_up.clone(),
             boot: app.boot.as_deref().map(source_file).transpose()?,
             is_snapshot: app.entry.mode() == Mode::Snapshot,
         })
@@ -85,6 +87,8 @@ impl Release {
             },
             file,
             is_snapshot: self.is_snapshot,
+            warm_up: self.warm_up.clone(),
+            served: self.script.clone(),
         }
     }
 }

@@ -124,6 +124,8 @@ pub(crate) struct App {
     pub(crate) files: Option<PathBuf>,
     /// In snapshot mode: a script that runs once, before the front controller. Without resolving symbolic links.
     pub(crate) boot: Option<PathBuf>,
+    /// In snapshot mode: paths that each isolate answers after its boot.
+    pub(crate) warm_up: Vec<http::Uri>,
     pub(crate) hidden: surus_edge::Hidden,
     pub(crate) min_isolates: usize,
     pub(crate) max_isolates: usize,
@@ -322,6 +324,7 @@ fn finish(
         ("server.boot_timeout", master.boot_timeout),
     ]);
     let boot = wrong.take_of("app.boot", boot_script(&app));
+    let warm_up = wrong.take_of("app.warm_up", warm_up_paths(&app));
     wrong.end()?;
     let files = match &app.root {
         Some(root) if app.mode.is_some_and(Mode::boots_isolates) => Some(paths::named(root)?),
@@ -372,6 +375,7 @@ fn finish(
             public: public.flatten(),
             files,
             boot: boot.flatten(),
+            warm_up: warm_up.unwrap_or_default(),
             hidden: hidden.unwrap_or_default(),
             min_isolates,
             max_isolates,
@@ -433,6 +437,22 @@ fn boot_script(app: &tables::App) -> Result<Option<PathBuf>, ConfigError> {
     }
     discover::readable(boot)?;
     paths::named(boot).map(Some)
+}
+
+fn warm_up_paths(app: &tables::App) -> Result<Vec<http::Uri>, ConfigError> {
+    let paths = app.warm_up.as_ref().map_or(&[][..], |list| &list.0);
+    if !paths.is_empty() && app.mode != Some(Mode::Snapshot) {
+        return Err(ConfigError::new(
+            "warm_up is for mode = \"snapshot\": in other modes what a request leaves is not kept for the next ones",
+        ));
+    }
+    let parse = |path: &String| match path.parse::<http::Uri>() {
+        Ok(uri) if path.starts_with('/') => Ok(uri),
+        _ => Err(ConfigError::new(format!(
+            "warm_up: {path:?} is not a path such as \"/\" or \"/products?page=2\""
+        ))),
+    };
+    paths.iter().map(parse).collect()
 }
 
 /// The value of a key, set to its default if it is missing.

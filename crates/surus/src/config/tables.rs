@@ -133,6 +133,8 @@ table! {
         root: PathBuf,
         /// In snapshot mode: a script that runs once, before a front controller that runs in each request.
         boot: PathBuf,
+        /// In snapshot mode: paths that each isolate answers after its boot. What these requests load and make is kept.
+        warm_up: List<String>,
         /// Run PHP in this number of processes, each with one request at a time. `mode = "process"` has 8.
         processes: usize,
         /// `SERVER_NAME` for PHP. Without it, the first plain name of `allowed_hosts`, else the address connected to.

@@ -2,7 +2,10 @@
 
 use std::{path::Path, rc::Rc};
 
-use super::isolates::{OneAtATime, Plan};
+use super::{
+    isolates::{OneAtATime, Plan},
+    warm_up,
+};
 use crate::{
     engine::{isolate::Isolate, process::BootError},
     exchange::{request::AppLimits, Exchange},
@@ -104,6 +107,18 @@ impl OneAtATime for Booted {
         let task = booted
             .task
             .insert(Task::new(&booted.version.isolate, STACK_SIZE)?);
+        for uri in &plan.script.warm_up {
+            let served = &plan.script.served;
+            warm_up::ask(task, &booted.version, uri, served, limits, plan.engine.dev).await?;
+            if let Some(script) = &booted.script {
+                let outcome = script.go_on(true, limits).await;
+                if outcome != Outcome::Ok || !script.task.waits_for_requests() {
+                    return Err(BootError(format!(
+                        "warm_up: {uri}: the script has not gone on after it"
+                    )));
+                }
+            }
+        }
         if plan.script.is_snapshot {
             take_snapshot(task, &plan.script.file, limits, plan.engine.dev).await?;
             booted.is_snapshot = true;

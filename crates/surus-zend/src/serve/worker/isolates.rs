@@ -23,7 +23,7 @@ use crate::{
         isolate::Isolate,
         process::{BootError, Engine},
     },
-    exchange::{answers::plain_answer, Exchange},
+    exchange::{answers::plain_answer, request::Script, Exchange},
     ffi,
     serve::{
         admission::AdmissionQueue,
@@ -39,7 +39,7 @@ use crate::{
 const TRY_AGAIN: Duration = Duration::from_secs(10);
 
 /// The script of an application in worker mode.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct BootScript {
     /// Its absolute path.
     pub file: PathBuf,
@@ -48,6 +48,10 @@ pub struct BootScript {
     pub starter: Option<CString>,
     /// Whether each request finds the isolate as the boot has left it.
     pub is_snapshot: bool,
+    /// Requests of a snapshot's boot: what they load and make is kept.
+    pub warm_up: Vec<http::Uri>,
+    /// What they find in `$_SERVER`.
+    pub served: Script,
 }
 
 /// What to boot, and within which bounds.
