@@ -53,6 +53,7 @@ bench:
 	bin/setup bench
 	cargo build --release -p surus -p surus-limit
 	bench/run $(BENCH)
+	bench/modes/run --surus target/release/surus
 	bench/peers/run $(PEERS)
 
 phpt:

@@ -195,3 +195,43 @@ fn settings_of_the_jit_stay() {
         }
     }
 }
+
+/// No destructor runs after a fatal error, which would free the stack of a suspended Fiber: two mappings each.
+#[test]
+fn stacks_of_fibers_end_with_their_request() {
+    let folder = TempDir::new("fibers");
+    let code = "
+        if (isset($_GET['look'])) {
+            echo count(file('/proc/self/maps'));
+            return;
+        }
+        for ($number = 0; $number < 5; $number++) {
+            $GLOBALS['fibers'][$number] = new Fiber(fn () => Fiber::suspend());
+            $GLOBALS['fibers'][$number]->start();
+        }
+        eval('class Twice {} class Twice {}');";
+    folder.file("index.php", &format!("<?php {code}"));
+    let handler = format!("<?php return function () {{ {code} }};");
+    folder.file("app.php", &handler);
+    for mode in [Mode::Classic, Mode::Coroutine, Mode::Snapshot] {
+        let server = Surus::serve(&mode.script(folder.path())).mode(mode).start();
+        let look = || {
+            let answer = Request::get("/?look").send(server.address());
+            answer
+                .expect(200)
+                .text()
+                .parse::<usize>()
+                .expect("a number")
+        };
+        let fail = |count: usize| {
+            for _ in 0..count {
+                Request::get("/").send(server.address()).expect(500);
+            }
+        };
+        fail(5);
+        let before = look();
+        fail(40);
+        let after = look();
+        assert!(after < before + 100, "{mode:?}: {before} -> {after}");
+    }
+}

@@ -438,6 +438,22 @@ fn a_front_controller_runs_after_its_boot() {
         send(&server, "/?throw").expect(500);
     }
     assert_eq!(send(&server, "/style.css").expect(200).text(), "p {}");
+    // Scripts that are called by their names, in their folders.
+    folder.folder("admin");
+    folder.file("admin/near.php", "<?php $near = 'near';");
+    folder.file(
+        "admin/tool.php",
+        "<?php require 'near.php'; Library::$n++; echo Library::$n, $near, basename(getcwd()), ' ', $_SERVER['SCRIPT_NAME'], ' ', $_SERVER['PATH_INFO'] ?? '';",
+    );
+    for _ in 0..3 {
+        let answer = send(&server, "/admin/tool.php/more").expect(200);
+        assert_eq!(answer.text(), "1nearadmin /admin/tool.php /more");
+        send(&server, "/missing.php").expect(404);
+        assert_eq!(
+            send(&server, "/?q=a").expect(200).text(),
+            "2 a /index.php - 0"
+        );
+    }
     let boots = std::fs::read_to_string(folder.path().join("boots")).expect("booted");
     assert_eq!(boots, "x");
 }

@@ -559,14 +559,6 @@ namespace Surus\Internal {
     {
     }
 
-    /**
-     * @internal Surus\Runtime: runs a file as php-fpm runs a script, in the global scope, with nothing above it. False: it has
-     * not come to its end.
-     */
-    function run_script(string $file): bool
-    {
-    }
-
     /** @internal See Surus\background(). */
     function background_start(\Closure $run): void
     {
@@ -795,6 +787,16 @@ namespace {
      * @return array<string, string>
      */
     function apache_response_headers(): array
+    {
+    }
+}
+
+namespace Surus\Runtime {
+    /**
+     * @internal runs a file as php-fpm runs a script, in the global scope, with nothing above it, and with `$enters` in its
+     * folder. False: it has not come to its end.
+     */
+    function run_script(string $file, bool $enters): bool
     {
     }
 }

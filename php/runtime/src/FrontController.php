@@ -4,10 +4,9 @@ declare(strict_types=1);
 
 namespace Surus\Runtime;
 
-use Surus\BootError;
-
 /**
- * Runs a script once, and after it, in each request, a front controller that knows nothing of that.
+ * Runs a script once, and after it, in each request, the front controller, or the script that its path names, which know nothing of
+ * that.
  *
  * @internal
  */
@@ -19,15 +18,17 @@ final class FrontController
      * @param string $boot what all requests begin with: it loads classes, makes objects, reads configuration
      * @param string $script the front controller, such as public/index.php
      *
-     * @throws BootError if the first one does not come to its end
+     * @throws \LogicException if the first one does not come to its end
      */
     public static function serve(string $boot, string $script): void
     {
-        if (!\Surus\Internal\run_script($boot)) {
-            throw new BootError("$boot did not come to its end");
+        if (!run_script($boot, false)) {
+            throw new \LogicException("$boot did not come to its end");
         }
-        $handler = static function () use ($script): void {
-            \Surus\Internal\run_script($script);
+        $folder = dirname($script);
+        $handler = static function () use ($folder): void {
+            $file = $_SERVER['SCRIPT_FILENAME'];
+            run_script($file, dirname($file) !== $folder);
         };
         while (\Surus\handle_request($handler)) {
             // Each request finds what the first script has left.

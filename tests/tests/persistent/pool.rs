@@ -136,7 +136,7 @@ fn who_waits_too_long_is_told_why() {
 #[test]
 fn no_place_is_lost() {
     for driver in DRIVERS {
-        let settings = "persistent_connections = 2\nrequest_timeout = \"700ms\"";
+        let settings = "persistent_connections = 2\nrequest_timeout = \"1500ms\"";
         let site = Site::new(driver, settings);
         let address = site.server.address();
         for round in 0..3 {

@@ -9,6 +9,7 @@
 #include "http/request_info.h"
 #include "isolate/tables.h"
 #include "snapshot/snapshot.h"
+#include "task/fiber_stacks.h"
 #include "task/log.h"
 #include "task/state.h"
 
@@ -361,6 +362,7 @@ surus_outcome surus_run_unboot(surus_task *task)
 	free_closures(&isolate->background);
 	if (isolate->had_fatal) {
 		/* Objects of failed requests are left over; their destructors must not run. */
+		surus_free_fiber_stacks();
 		surus_mark_destructed(&EG(objects_store));
 	}
 	surus_tables_leave_heap(isolate);

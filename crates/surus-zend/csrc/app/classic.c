@@ -8,6 +8,7 @@
 #include "http/response.h"
 #include "isolate/checked_heap.h"
 #include "os/text.h"
+#include "task/fiber_stacks.h"
 #include "task/state.h"
 
 #include "Zend/zend_virtual_cwd.h"
@@ -64,6 +65,7 @@ surus_outcome surus_run_classic(surus_task *task)
 	bool fatal = CG(unclean_shutdown);
 	if (fatal) {
 		surus_output_mend(task);
+		surus_free_fiber_stacks();
 	}
 	php_request_shutdown(NULL);
 	surus_forget_uploads(task);

@@ -110,21 +110,25 @@ ZEND_FUNCTION(surus_handle_request)
 	RETURN_BOOL(!task->loop.over);
 }
 
-/* Surus\Internal\run_script(string $file): bool. Runs a file as php-fpm runs a script, in the global scope, with nothing above it.
+/* Surus\\Runtime\\run_script(string $file, bool $enters): bool. Runs a file as php-fpm runs a script, in the global scope, with nothing above it,
+ * and with `$enters` in its folder.
  * False: it has not come to its end. */
 ZEND_FUNCTION(surus_run_script)
 {
 	zend_string *file;
-	ZEND_PARSE_PARAMETERS_START(1, 1)
+	bool enters;
+	ZEND_PARSE_PARAMETERS_START(2, 2)
 		Z_PARAM_PATH_STR(file)
+		Z_PARAM_BOOL(enters)
 	ZEND_PARSE_PARAMETERS_END();
 	zend_execute_data *frame = EG(current_execute_data);
 	int options = SG(options);
 	zend_file_handle script;
 	zend_stream_init_filename_ex(&script, file);
 	script.primary_script = true;
-	/* The boot has gone to its folder. */
-	SG(options) |= SAPI_OPTION_NO_CHDIR;
+	if (!enters) {
+		SG(options) |= SAPI_OPTION_NO_CHDIR;
+	}
 	EG(current_execute_data) = NULL;
 	bool good = php_execute_script(&script);
 	zend_destroy_file_handle(&script);
@@ -136,8 +140,9 @@ ZEND_FUNCTION(surus_run_script)
 	RETURN_BOOL(good);
 }
 
-ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_run_script, 0, 1, _IS_BOOL, 0)
+ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_run_script, 0, 2, _IS_BOOL, 0)
 	ZEND_ARG_TYPE_INFO(0, file, IS_STRING, 0)
+	ZEND_ARG_TYPE_INFO(0, enters, _IS_BOOL, 0)
 ZEND_END_ARG_INFO()
 
 ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_handle_request, 0, 1, _IS_BOOL, 0)
@@ -146,7 +151,7 @@ ZEND_END_ARG_INFO()
 
 const zend_function_entry surus_loop_functions[] = {
 	ZEND_NS_NAMED_FE("Surus", handle_request, ZEND_FN(surus_handle_request), arginfo_handle_request)
-	ZEND_NS_NAMED_FE("Surus\\Internal", run_script, ZEND_FN(surus_run_script), arginfo_run_script)
+	ZEND_NS_NAMED_FE("Surus\\Runtime", run_script, ZEND_FN(surus_run_script), arginfo_run_script)
 	ZEND_FE_END
 };
 

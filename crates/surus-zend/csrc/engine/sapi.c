@@ -244,6 +244,7 @@ static void sapi_log(const char *message, int level)
 {
 	const surus_task *task = surus_running;
 	char text[1024];
+	surus_need_stack();
 	if (task && task->fiber && task->isolate->fibers > 1 && strstr(message, "Allowed memory size of ")) {
 		int length = snprintf(text, sizeof text,
 			"%s. All requests of the application share this memory: raise memory_limit, or lower max_requests_in_flight", message);

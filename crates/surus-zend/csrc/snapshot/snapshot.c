@@ -14,6 +14,7 @@
 #include "pages/pages.h"
 #include "snapshot/objects.h"
 #include "snapshot/refusals.h"
+#include "task/fiber_stacks.h"
 #include "task/log.h"
 #include "task/state.h"
 
@@ -201,6 +202,9 @@ bool surus_snapshot_free_rest(surus_task *task)
 	OG(flags) |= PHP_OUTPUT_DISABLED;
 	volatile bool good = true;
 	zend_try {
+		if (task->isolate->had_fatal) {
+			surus_free_fiber_stacks();
+		}
 		close_resources(task->isolate->snapshot->resources);
 		free_objects();
 		leave_persistent_streams();

@@ -5,6 +5,7 @@
  */
 #include "task/interrupt.h"
 #include "task/cancel.h"
+#include "task/overflow.h"
 #include "task/running.h"
 #include "task/stall.h"
 #include "task/state.h"
@@ -63,6 +64,9 @@ static void forget_next_argument(void)
 	}
 }
 
+/* For a report, which Rust writes: where the stack ends in it, the worker would. */
+#define REPORT_STACK ((size_t)64 * 1024)
+
 static void on_interrupt(zend_execute_data *frame)
 {
 	if (next_interrupt) {
@@ -72,7 +76,9 @@ static void on_interrupt(zend_execute_data *frame)
 	if (!task) {
 		return;
 	}
-	surus_stall_report();
+	if (surus_stack_left() >= REPORT_STACK) {
+		surus_stall_report(); /* else at a later interrupt */
+	}
 	if (EG(exception)) {
 		return;
 	}

@@ -138,19 +138,6 @@ impl<S: Scripts> Release<S> {
             scripts,
         })
     }
-
-    fn script(&self, script: surus_edge::ScriptPath) -> surus_zend::Script {
-        let text = |bytes| {
-            String::from_utf8(bytes)
-                .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into())
-        };
-        surus_zend::Script {
-            filename: script.filename,
-            script_name: text(script.name),
-            path_info: script.path_info.map(text),
-            document_root: self.site.root().to_owned(),
-        }
-    }
 }
 
 impl<S: Scripts> Backend for Classic<S> {
@@ -164,7 +151,7 @@ impl<S: Scripts> Backend for Classic<S> {
     ) -> Answer<S::Body> {
         let release = Rc::clone(&self.release.borrow());
         let script = match release.site.resolve(&release.disk, head.uri.path()) {
-            Resolution::Script(script) => release.script(script),
+            Resolution::Script(script) => super::script_of(&release.site, script),
             Resolution::File { path, .. } => {
                 return Answer::Now(serve_file(&head.method, &head.headers, &path))
             }
@@ -224,7 +211,7 @@ impl<S: Scripts> Php for Classic<S> {
 }
 
 /// 301 lets clients turn a POST into a GET, as they do for nginx; 308 keeps the method of the rest.
-fn redirect<B>(method: &Method, path: &str, from: &Uri) -> Response<Reply<B>> {
+pub(super) fn redirect<B>(method: &Method, path: &str, from: &Uri) -> Response<Reply<B>> {
     let location = match from.query() {
         Some(query) => format!("{path}?{query}"),
         None => path.to_owned(),

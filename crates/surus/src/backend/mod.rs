@@ -73,6 +73,20 @@ fn source_file(source: &Path) -> io::Result<PathBuf> {
         .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", source.display())))
 }
 
+/// A script that a path was resolved to, as PHP sees it.
+fn script_of(site: &surus_edge::Site, found: surus_edge::ScriptPath) -> surus_zend::Script {
+    let text = |bytes| {
+        String::from_utf8(bytes)
+            .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into())
+    };
+    surus_zend::Script {
+        filename: found.filename,
+        script_name: text(found.name),
+        path_info: found.path_info.map(text),
+        document_root: site.root().to_owned(),
+    }
+}
+
 pub(crate) fn limits(app: &App) -> AppLimits {
     AppLimits {
         request_timeout: app.request_timeout,

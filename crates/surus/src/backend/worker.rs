@@ -8,11 +8,14 @@ use http::{Method, StatusCode, Uri};
 use serde_json::{json, Value};
 use surus_edge::{
     plain, serve_file, take_head, Answer, Backend, CachedDisk, Connection, Reply, RequestBody,
-    Site, Spool,
+    Resolution, Site, Spool,
 };
 use surus_zend::{BootError, BootScript, Engine, PreparedIsolates, ResponseBody, Script};
 
-use super::{isolates, request, request_with, source_file, unreadable, whole, Php, Streamed};
+use super::classic::redirect;
+use super::{
+    isolates, request, request_with, script_of, source_file, unreadable, whole, Php, Streamed,
+};
 use crate::config::{is_laravel, App, Mode};
 
 /// Serves a Laravel application by its folders: its front controller answers one request.
@@ -33,8 +36,8 @@ struct Release {
     script: Script,
     files: Option<Rc<(Site, CachedDisk)>>,
     is_snapshot: bool,
-    /// What runs before the front controller.
-    boot: Option<PathBuf>,
+    /// What runs before the front controller, and the scripts that are run then, by their paths.
+    boot: Option<(PathBuf, Rc<(Site, CachedDisk)>)>,
     warm_up: Vec<Uri>,
 }
 
@@ -64,6 +67,13 @@ impl Release {
         let folder = file.parent().unwrap_or(Path::new("/"));
         let root = files.as_ref().map_or(folder, |files| files.0.root());
         let name = file.strip_prefix(root).unwrap_or(&file);
+        let boot = match &app.boot {
+            Some(boot) => {
+                let site = Site::new(root, &name.display().to_string())?.hiding(&app.hidden);
+                Some((source_file(boot)?, Rc::new((site, CachedDisk::new()))))
+            }
+            None => None,
+        };
         Ok(Release {
             script: Script {
                 script_name: format!("/{}", name.display().to_string().trim_start_matches('/')),
@@ -73,7 +83,7 @@ impl Release {
             },
             files,
             warm_up: app.warm_up.clone(),
-            boot: app.boot.as_deref().map(source_file).transpose()?,
+            boot,
             is_snapshot: app.entry.mode() == Mode::Snapshot,
         })
     }
@@ -82,7 +92,7 @@ impl Release {
         let file = self.script.filename.clone();
         BootScript {
             starter: match &self.boot {
-                Some(boot) => Some(front_controller(boot)),
+                Some((boot, _)) => Some(front_controller(boot)),
                 None => is_laravel(&file).then(|| LARAVEL.to_owned()),
             },
             file,
@@ -138,11 +148,27 @@ impl Backend for Worker {
         body: Option<RequestBody>,
         connection: &Connection,
     ) -> Answer<ResponseBody> {
-        let (script, files) = {
+        let (mut script, files, scripts) = {
             let release = self.release.borrow();
-            (release.script.clone(), release.files.clone())
+            let scripts = release.boot.as_ref().map(|(_, scripts)| scripts.clone());
+            (release.script.clone(), release.files.clone(), scripts)
         };
-        if let Some(files) = files.filter(|_| matches!(head.method, Method::GET | Method::HEAD)) {
+        if let Some(scripts) = scripts {
+            let (site, disk) = &*scripts;
+            script = match site.resolve(disk, head.uri.path()) {
+                Resolution::Script(found) => script_of(site, found),
+                Resolution::File { path, .. } => {
+                    return Answer::Now(serve_file(&head.method, &head.headers, &path))
+                }
+                Resolution::Redirect(path) => {
+                    return Answer::Now(redirect(&head.method, &path, &head.uri))
+                }
+                Resolution::NotFound => return Answer::Now(plain(StatusCode::NOT_FOUND)),
+                Resolution::Refused => return Answer::Now(plain(StatusCode::BAD_REQUEST)),
+            };
+        } else if let Some(files) =
+            files.filter(|_| matches!(head.method, Method::GET | Method::HEAD))
+        {
             let (site, disk) = &*files;
             if let Some(file) = site.file(disk, head.uri.path()) {
                 return Answer::Now(serve_file(&head.method, &head.headers, &file));
