@@ -354,6 +354,18 @@ bool surus_rs_has_websockets(void);
 /* Answers 101 with the head so far: the connection is a WebSocket whose client may send messages of `max_message` bytes.
  * Returns its number, which no other one of this process has, or 0: there is an answer already, or no client. */
 uint64_t surus_rs_websocket_accept(void *exchange, size_t max_message);
+/* From now on no fiber of the request waits for messages: another one is begun for what happens. False: it is no WebSocket of this
+ * request, or that is so already. */
+bool surus_rs_websocket_converse(void *exchange, uint64_t number);
+/* Of such a request: the number of its WebSocket, and what its fiber is for. Zero: it is none. */
+typedef enum {
+	SURUS_SOCKET_OPENS = 0,
+	SURUS_SOCKET_HAS_MESSAGES = 1,
+	SURUS_SOCKET_IS_OVER = 2
+} surus_socket_event;
+uint64_t surus_rs_conversation(void *exchange, int *event);
+/* A message that has come, as surus_rs_websocket_receive has them. False: none has. */
+bool surus_rs_websocket_next(uint64_t number, bool *binary, surus_str *message);
 /* Waits for a message: SURUS_WOKEN with the message, which is valid until the next call, SURUS_WEBSOCKET_OVER when no more will
  * come; SURUS_TIME_OVER after so many seconds, unless they are negative; SURUS_MUST_END, SURUS_CANNOT_WAIT. */
 int surus_rs_websocket_receive(uint64_t number, double seconds, bool *binary, surus_str *message);

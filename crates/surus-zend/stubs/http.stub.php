@@ -2,7 +2,7 @@
 
 /**
  * What Surus adds to PHP natively; csrc/ implements it: http/request_class.c, http/response_class.c, app/functions.c,
- * app/context.c, app/deferred.c, app/internal_functions.c, app/in_process.c, app/jobs.c, app/loop.c, app/offload.c, app/timers.c, app/websocket.c, connections/in_use.c. Editors and analysers read this file; PHP does not.
+ * app/context.c, app/conversation.c, app/deferred.c, app/internal_functions.c, app/in_process.c, app/jobs.c, app/loop.c, app/offload.c, app/timers.c, app/websocket.c, connections/in_use.c. Editors and analysers read this file; PHP does not.
  */
 
 namespace Surus {
@@ -476,6 +476,16 @@ namespace Surus\Internal {
 
     /** @internal Answers the request with 101 and the headers so far. The number of its WebSocket. */
     function websocket_accept(int $maxMessage): int
+    {
+    }
+
+    /** @internal From now on no fiber waits for messages: the object is told what happens. False: it is told already. */
+    function websocket_converse(int $number, Conversation $conversation, \Surus\Http\Request $request): bool
+    {
+    }
+
+    /** @internal @return ?string a message that has come; null: none has */
+    function websocket_next(int $number, bool &$binary): ?string
     {
     }
 

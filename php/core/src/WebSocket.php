@@ -8,7 +8,9 @@ use Surus\Http\Request;
 
 use function Surus\Internal\at_caller;
 use function Surus\Internal\websocket_close;
+use function Surus\Internal\websocket_converse;
 use function Surus\Internal\websocket_end;
+use function Surus\Internal\websocket_next;
 use function Surus\Internal\websocket_receive;
 use function Surus\Internal\websocket_send;
 use function Surus\Internal\websocket_subscribe;
@@ -56,6 +58,18 @@ final class WebSocket implements \IteratorAggregate
         }
 
         return $message === false ? null : $message;
+    }
+
+    /** @internal from now on the server tells the object what happens */
+    public function converse(Internal\Conversation $conversation): void
+    {
+        websocket_converse($this->number, $conversation, $this->request);
+    }
+
+    /** @internal a message that has come; null: none has */
+    public function next(): ?string
+    {
+        return websocket_next($this->number, $this->binary);
     }
 
     /** Whether the message that was received last is binary, and no text. */

@@ -1,6 +1,7 @@
 /* Coroutine applications: how one request is answered; app/boot.c boots them. */
 #include "app/application.h"
 #include "app/context.h"
+#include "app/conversation.h"
 #include "app/deferred.h"
 #include "app/jobs.h"
 #include "app/timers.h"
@@ -261,7 +262,7 @@ void surus_call_handler(zval *request, zval *result)
 static void call_route(surus_task *task, zval *request)
 {
 	zval result;
-	if (surus_call_timer(task) || !task->isolate->application->count) {
+	if (surus_conversation_turn(task) || surus_call_timer(task) || !task->isolate->application->count) {
 		return;
 	}
 	const struct route *r = route_of(task);
@@ -358,11 +359,12 @@ surus_outcome surus_run_call(surus_task *task)
 		}
 		surus_output_end(task);
 	}
-	if (Z_TYPE(request) != IS_UNDEF) {
-		surus_request_detach(&request);
-		zval_ptr_dtor(&request);
-	}
 	zend_try {
+		bool goes_on = surus_conversation_rest(task);
+		if (Z_TYPE(request) != IS_UNDEF && !goes_on) {
+			surus_request_detach(&request);
+		}
+		zval_ptr_dtor(&request);
 		surus_context_end(task);
 		surus_collect_descriptors();
 	} zend_catch {

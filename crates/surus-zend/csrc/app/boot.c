@@ -1,6 +1,7 @@
 /* Boots a coroutine application: a script that runs once and returns what answers requests. */
 #include "app/boot.h"
 #include "app/application.h"
+#include "app/conversation.h"
 #include "fiber/state.h"
 #include "fiber/superglobals.h"
 #include "http/arguments.h"
@@ -360,6 +361,9 @@ surus_outcome surus_run_unboot(surus_task *task)
 	}
 	free_closures(&isolate->timers);
 	free_closures(&isolate->background);
+	zend_try {
+		surus_conversations_free(isolate);
+	} zend_end_try();
 	if (isolate->had_fatal) {
 		/* Objects of failed requests are left over; their destructors must not run. */
 		surus_free_fiber_stacks();

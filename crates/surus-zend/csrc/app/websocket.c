@@ -68,12 +68,7 @@ static ZEND_FUNCTION(websocket_receive)
 	switch (surus_rs_websocket_receive((uint64_t)number, for_ever ? -1 : seconds > 0 ? seconds : 0, &binary, &message)) {
 		case SURUS_WOKEN:
 			RETVAL_STRINGL_FAST(message.ptr, message.len);
-			/* ZEND_TRY_ASSIGN_REF_BOOL() of PHP 8.2 makes a property with a type always true. */
-			if (binary) {
-				ZEND_TRY_ASSIGN_REF_TRUE(kind);
-			} else {
-				ZEND_TRY_ASSIGN_REF_FALSE(kind);
-			}
+			surus_assign_bool(kind, binary);
 			return;
 		case SURUS_TIME_OVER:
 			RETURN_TRUE;

@@ -6,4 +6,14 @@
 
 extern const zend_function_entry surus_websocket_functions[];
 
+/* ZEND_TRY_ASSIGN_REF_BOOL() of PHP 8.2 makes a property with a type always true. */
+static inline void surus_assign_bool(zval *to, bool value)
+{
+	if (value) {
+		ZEND_TRY_ASSIGN_REF_TRUE(to);
+	} else {
+		ZEND_TRY_ASSIGN_REF_FALSE(to);
+	}
+}
+
 #endif

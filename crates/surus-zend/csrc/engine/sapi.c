@@ -2,6 +2,7 @@
 #include "engine/sapi.h"
 #include "app/application.h"
 #include "app/context.h"
+#include "app/conversation.h"
 #include "app/deferred.h"
 #include "app/functions.h"
 #include "app/in_process.h"
@@ -89,7 +90,8 @@ static PHP_MINIT_FUNCTION(surus)
 		|| zend_register_functions(NULL, surus_context_functions, NULL, type) != SUCCESS
 		|| zend_register_functions(NULL, surus_timer_functions, NULL, type) != SUCCESS
 		|| zend_register_functions(NULL, surus_offload_functions, NULL, type) != SUCCESS
-		|| zend_register_functions(NULL, surus_websocket_functions, NULL, type) != SUCCESS) {
+		|| zend_register_functions(NULL, surus_websocket_functions, NULL, type) != SUCCESS
+		|| zend_register_functions(NULL, surus_conversation_functions, NULL, type) != SUCCESS) {
 		return FAILURE;
 	}
 	const zend_function_entry *frankenphp = surus_frankenphp_functions();

@@ -22,6 +22,7 @@ struct surus_isolate {
 	zend_uchar shows_errors; /* app/boot.c: display_errors of requests, while it boots */
 	struct surus_application *application; /* app/application.c, once booted */
 	HashTable *timers, *background; /* app/timers.c: closures; NULL: none */
+	HashTable *conversations;              /* app/conversation.c: by the numbers of their WebSockets; NULL: none */
 	struct surus_idle *idle;               /* fiber/state.c, once booted */
 	struct surus_os_state *os;             /* os/state.c */
 	HashTable *connections; /* fiber/state.c: the persistent ones of the boot, while those of a fiber are in place */

@@ -9,6 +9,7 @@
 //! received, unless PHP has closed it. When the client closes, PHP may answer what came before: it is over when PHP asks for
 //! more.
 
+pub(crate) mod events;
 mod queue;
 pub(crate) mod topics;
 
@@ -24,6 +25,7 @@ use std::{
 
 use bytes::Bytes;
 
+use events::{Event, Listener};
 use queue::{Queue, INBOUND, OUTBOUND};
 
 /// Bytes of published messages that wait for a client which reads slowly; then it has to come again.
@@ -152,6 +154,7 @@ pub struct WebSocket {
     topics: RefCell<BTreeSet<Box<str>>>,
     /// PHP, where it receives or waits for room.
     php: RefCell<Vec<Waker>>,
+    listener: RefCell<Option<Rc<dyn Listener>>>,
     /// The connection.
     server: RefCell<Option<Waker>>,
     /// In which it has waited for room last, that all share.
@@ -176,6 +179,7 @@ impl WebSocket {
             ended_at: Cell::new(None),
             topics: RefCell::default(),
             php: RefCell::default(),
+            listener: RefCell::default(),
             server: RefCell::default(),
             round: Cell::new(0),
             on_end: Box::new(on_end),
@@ -223,11 +227,33 @@ impl WebSocket {
             }
             return Some(Received::Message(message));
         }
+        drop(inbound);
+        self.answer_client();
+        self.is_over.get().then_some(Received::End)
+    }
+
+    /// What the next fiber deals with, if the handler has none.
+    pub(crate) fn next_event(&self) -> Option<Event> {
+        if !self.inbound.borrow().is_empty() {
+            return Some(Event::Messages);
+        }
+        self.answer_client();
+        self.is_over.get().then_some(Event::End)
+    }
+
+    /// From now on it is told that something has happened, or nobody is any more.
+    pub(crate) fn listen(&self, listener: Option<Rc<dyn Listener>>) {
+        let old = self.listener.replace(listener);
+        // It may be the last owner.
+        drop(old);
+    }
+
+    /// The client closes it, and PHP has received what came before.
+    fn answer_client(&self) {
         let leaving = self.leaving.borrow_mut().take();
         if let Some(close) = leaving {
             self.begin_close(close);
         }
-        self.is_over.get().then_some(Received::End)
     }
 
     /// Ready when there is room for a message, or nobody would read it.
@@ -413,6 +439,10 @@ impl WebSocket {
     fn wake_php(&self) {
         let waiting = self.php.take();
         waiting.into_iter().for_each(Waker::wake);
+        let listener = self.listener.borrow().clone();
+        if let Some(listener) = listener {
+            listener.notice();
+        }
     }
 
     fn wake_server(&self) {

@@ -146,7 +146,10 @@ unsafe extern "C" fn surus_rs_finish(raw: *mut c_void) {
 unsafe extern "C" fn surus_rs_defer(raw: *mut c_void) {
     // SAFETY: as above.
     let exchange = unsafe { exchange(raw) };
-    exchange.finish();
+    // A WebSocket goes on: what one of its events has deferred has no response that would have to be complete.
+    if exchange.conversation.socket().is_none() {
+        exchange.finish();
+    }
     exchange.times.begin_deferred();
     exchange.owed.set(Some(Owed::begin()));
     // The event loop sends while PHP is parked: let it have a turn.

@@ -48,6 +48,53 @@ unsafe extern "C" fn surus_rs_websocket_accept(raw: *mut c_void, max_message: us
 }
 
 #[no_mangle]
+unsafe extern "C" fn surus_rs_websocket_converse(raw: *mut c_void, number: u64) -> bool {
+    // SAFETY: C passes the running task's exchange.
+    let exchange = unsafe { exchange(raw) };
+    let socket = exchange.websocket();
+    let own = socket.filter(|socket| socket.number() == number);
+    own.is_some_and(|socket| exchange.conversation.begin(socket))
+}
+
+#[no_mangle]
+unsafe extern "C" fn surus_rs_conversation(raw: *mut c_void, event: *mut c_int) -> u64 {
+    // SAFETY: C passes the running task's exchange.
+    let conversation = unsafe { &exchange(raw).conversation };
+    let Some(socket) = conversation.socket() else {
+        return 0;
+    };
+    // SAFETY: it is writable.
+    unsafe { event.write(conversation.enter() as c_int) };
+    socket.number()
+}
+
+#[no_mangle]
+unsafe extern "C" fn surus_rs_websocket_next(
+    number: u64,
+    binary: *mut bool,
+    message: *mut Str,
+) -> bool {
+    let socket = WebSocket::find(number);
+    let Some(Received::Message(received)) = socket.and_then(|socket| socket.try_receive()) else {
+        return false;
+    };
+    // SAFETY: both are writable.
+    unsafe { give(received, binary, message) };
+    true
+}
+
+/// # Safety
+/// `binary` and `message` are writable. C copies the text before it calls again.
+unsafe fn give(received: SocketMessage, binary: *mut bool, message: *mut Str) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        binary.write(received.binary);
+        message.write(Str::new(&received.data));
+    }
+    RECEIVED.set(received.data);
+}
+
+#[no_mangle]
 unsafe extern "C" fn surus_rs_websocket_receive(
     number: u64,
     seconds: f64,
@@ -76,12 +123,8 @@ unsafe extern "C" fn surus_rs_websocket_receive(
     let Received::Message(received) = received else {
         return ffi::WEBSOCKET_OVER;
     };
-    // SAFETY: both are writable. C copies the text before it calls again.
-    unsafe {
-        binary.write(received.binary);
-        message.write(Str::new(&received.data));
-    }
-    RECEIVED.set(received.data);
+    // SAFETY: both are writable.
+    unsafe { give(received, binary, message) };
     ffi::WOKEN
 }
 

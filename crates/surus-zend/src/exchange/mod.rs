@@ -9,6 +9,7 @@
 pub(crate) mod answers;
 mod body;
 mod collected;
+pub(crate) mod conversation;
 pub(crate) mod fields;
 pub(crate) mod inputs;
 pub(crate) mod jobs;
@@ -32,7 +33,9 @@ use bytes::Bytes;
 use tokio::sync::Notify;
 
 use crate::{
+    body::websocket::events::Event,
     exchange::{
+        conversation::Conversation,
         inputs::Inputs,
         jobs::Jobs,
         owed::Owed,
@@ -94,6 +97,8 @@ pub(crate) struct Exchange {
     pub(crate) preempts: Cell<bool>,
     /// Its place among the requests in flight is another one's: it has a WebSocket.
     pub(crate) gave_up_place: Cell<bool>,
+    /// If its handler has no fiber between two events.
+    pub(crate) conversation: Conversation,
     /// The driver must resume PHP, whatever it waits for.
     interrupted: Cell<bool>,
 }
@@ -153,6 +158,7 @@ impl Exchange {
             was_read: _,
             preempts,
             gave_up_place,
+            conversation,
             interrupted,
         } = self;
         request.uri = http::Uri::default();
@@ -178,6 +184,7 @@ impl Exchange {
         is_being_read.set(false);
         preempts.set(false);
         gave_up_place.set(false);
+        *conversation = Conversation::default();
         interrupted.set(false);
     }
 
@@ -219,6 +226,14 @@ impl Exchange {
     pub(crate) fn begin_again(&self) {
         self.times.begin();
         self.client_left.set(false);
+    }
+
+    /// Something has happened to its WebSocket: another fiber deals with it, in a time of its own.
+    pub(crate) fn begin_event(&self, event: Event) {
+        self.times.begin_event();
+        self.client_left.set(false);
+        self.interrupted.set(false);
+        self.conversation.expect(event);
     }
 
     /// As [`Times::started`].
@@ -310,6 +325,7 @@ impl Default for Exchange {
             was_read: Notify::new(),
             preempts: Cell::new(false),
             gave_up_place: Cell::new(false),
+            conversation: Conversation::default(),
             interrupted: Cell::new(false),
         }
     }

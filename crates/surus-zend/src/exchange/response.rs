@@ -316,6 +316,12 @@ impl Exchange {
         self.take_ready().unwrap_or_else(otherwise)
     }
 
+    /// The head of a WebSocket's response, for a caller that has not awaited it.
+    pub(crate) fn conclude_head(&self) -> http::Response<ResponseBody> {
+        self.take_ready()
+            .unwrap_or_else(|| super::answers::plain_answer(500))
+    }
+
     /// Answers in PHP's place unless the head was already sent: then the stream is cut off.
     pub(crate) fn answer_instead(&self, reply: impl FnOnce() -> http::Response<ResponseBody>) {
         let mut response = self.response.borrow_mut();

@@ -60,6 +60,13 @@ impl Times {
         sent.set(started.get());
     }
 
+    /// What happens to a WebSocket has the limit of its request, and a time of its own.
+    pub(super) fn begin_event(&self) {
+        let limit = self.limit.get();
+        self.begin();
+        self.limit.set(limit);
+    }
+
     pub(super) fn set_limit(&self, limit: TimeLimit) {
         self.limit.set(limit);
     }

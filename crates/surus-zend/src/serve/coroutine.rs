@@ -1,6 +1,7 @@
 //! Coroutine applications: booted once, each request in a fiber of one isolate.
 
 mod background;
+mod conversations;
 mod reboot;
 mod reload;
 mod timers;
@@ -37,6 +38,7 @@ use crate::{
     },
 };
 
+use conversations::Events;
 pub use reload::Prepared;
 pub use timers::TimerInfo;
 use version::Version;
@@ -72,6 +74,8 @@ struct App {
     in_flight: Cell<usize>,
     /// Requests that have a WebSocket, in all versions. They are not in flight.
     websockets: Cell<usize>,
+    /// WebSockets that have no fiber, and in which something has happened.
+    events: Rc<Events>,
     /// Requests above `max_in_flight`.
     queue: AdmissionQueue<Admission>,
     /// Requests that wait for a boot.
@@ -131,6 +135,7 @@ impl Coroutine {
                 version: RefCell::new(Rc::new(version)),
                 in_flight: Cell::new(0),
                 websockets: Cell::new(0),
+                events: Rc::default(),
                 queue: AdmissionQueue::default(),
                 waiting: Cell::new(0),
                 rebooting: Cell::new(false),
@@ -334,6 +339,10 @@ impl App {
         };
         if let Some(Turn::Done(outcome)) = turn {
             note_slow_end(&exchange, &self.limits);
+            let task = match self.converse(&version, &exchange, task, outcome) {
+                Ok(()) => return Answer::Now(exchange.conclude_head()),
+                Err(task) => task,
+            };
             self.done(&version, task, &exchange, outcome);
             let answer = exchange.conclude(|| plain_answer(500));
             Exchange::recycle(exchange);
@@ -345,6 +354,9 @@ impl App {
             let outcome = match turn {
                 Some(turn) => task.drive(&running, &owner.limits, turn).await,
                 None => task.start(&running, &owner.limits).await,
+            };
+            let Err(task) = owner.converse(&version, &running, task, outcome) else {
+                return;
             };
             version.forget_websocket(&running);
             owner.done(&version, task, &running, outcome);
@@ -382,13 +394,20 @@ impl App {
             true => self.websockets.set(self.websockets.get() - 1),
             false => self.leave(),
         }
+        if outcome == Outcome::Abandoned {
+            tracing::error!(uri = %exchange.request.uri, "the isolate of this request is given up");
+            exchange.answer_instead(|| plain_answer(500));
+        }
+        if matches!(outcome, Outcome::Fatal | Outcome::Abandoned) {
+            exchange.finish();
+        }
+        self.put_back(version, task, outcome);
+    }
+
+    /// Its fiber is for others, unless it has ended the version.
+    fn put_back(self: &Rc<Self>, version: &Rc<Version>, task: Task, outcome: Outcome) {
         match outcome {
             Outcome::Fatal | Outcome::Abandoned => {
-                if outcome == Outcome::Abandoned {
-                    tracing::error!(uri = %exchange.request.uri, "the isolate of this request is given up");
-                    exchange.answer_instead(|| plain_answer(500));
-                }
-                exchange.finish();
                 drop(task);
                 self.retire(version);
             }

@@ -151,8 +151,8 @@ impl<'a> Watch<'a> {
         }
         if let Some(socket) = self.exchange.websocket() {
             // Without a client, what PHP does has the time of a request.
-            let limit = self.timeout;
-            return socket.ended_at()?.checked_add(limit?);
+            let since = socket.ended_at()?.max(self.exchange.started());
+            return since.checked_add(self.timeout?);
         }
         let silent_since = self.exchange.times.last_output();
         let (Some(since), limit) = (silent_since, self.time_left_by_stream()) else {

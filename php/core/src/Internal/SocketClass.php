@@ -10,7 +10,8 @@ use Surus\Http\Request;
 use Surus\WebSocket;
 
 /**
- * A class that handles WebSockets: `onOpen`, `onMessage` and `onClose`, each called in turn; each WebSocket has its own object.
+ * A class that handles WebSockets: `onOpen`, `onMessage` and `onClose`, each called in turn; each WebSocket has its own object, and no
+ * fiber between two calls.
  *
  * @internal
  */
@@ -57,19 +58,9 @@ final class SocketClass
     /** @param list<mixed> $arguments of onOpen() */
     public function run(Request $request, WebSocket $socket, array $arguments): void
     {
-        $handler = $this->object($request);
-        try {
-            if (method_exists($handler, 'onOpen')) {
-                $handler->onOpen(...$arguments);
-            }
-            while (($message = $socket->receive()) !== null) {
-                $handler->onMessage($socket, $message);
-            }
-        } finally {
-            if (method_exists($handler, 'onClose')) {
-                $handler->onClose($socket);
-            }
-        }
+        $conversation = new Conversation($socket, $this->object($request));
+        $socket->converse($conversation);
+        $conversation->open($arguments);
     }
 
     private function object(Request $request): object

@@ -104,6 +104,10 @@ impl Queue {
         let _ = self.total.try_with(|total| total.remove(bytes));
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.messages.is_empty()
+    }
+
     /// Bytes of its own are enough.
     pub(super) fn is_full(&self) -> bool {
         self.bytes >= HIGH_WATER

@@ -15,7 +15,8 @@ const RESTART: u16 = 1012;
 impl App {
     /// Its client has got an answer: if that has made the request a WebSocket, others may come.
     pub(super) fn begin_websocket(self: &Rc<Self>, version: &Version, exchange: &Rc<Exchange>) {
-        let Some(socket) = exchange.websocket() else {
+        let conversation = exchange.conversation.socket().cloned();
+        let Some(socket) = conversation.or_else(|| exchange.websocket()) else {
             return;
         };
         if exchange.gave_up_place.replace(true) {
