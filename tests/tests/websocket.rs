@@ -1,6 +1,8 @@
 //! WebSockets of an application in coroutine mode (RFC 6455).
 #![forbid(unsafe_code)]
 
+#[path = "websocket/classes.rs"]
+mod classes;
 #[path = "websocket/ends.rs"]
 mod ends;
 #[path = "websocket/example.rs"]
