@@ -12,6 +12,8 @@ mod locks;
 mod partners;
 #[path = "system/processes.rs"]
 mod processes;
+#[path = "system/random.rs"]
+mod random;
 #[path = "system/stalls.rs"]
 mod stalls;
 #[path = "system/waiting.rs"]

@@ -229,6 +229,12 @@ surus_task *surus_rs_waiter_of(int descriptor, size_t number);
 bool surus_rs_is_conversation(int descriptor);
 /* Shuts such a connection down. */
 void surus_rs_sever(int descriptor);
+/* Nothing can be read from a connection, as far as the event loop has told by its last turn. */
+bool surus_rs_is_quiet(int descriptor);
+/* The number was given to another descriptor. */
+void surus_rs_is_new(int descriptor);
+/* In the child of a fork: its registrations are the parent's. */
+void surus_rs_leave_registrations(void);
 /* Whether the current operation of the running task was interrupted by its cancellation: nothing new may be started
  * before its code goes on in a `finally`. */
 bool surus_is_over(void);

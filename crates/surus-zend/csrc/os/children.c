@@ -24,6 +24,7 @@ static void in_parent(void)
 /* Ignored signals stay ignored, as after exec(). */
 static void in_child(void)
 {
+	surus_rs_leave_registrations();
 	for (int number = 1; number < NSIG; number++) {
 		struct sigaction action;
 		if (sigaction(number, NULL, &action) == 0 && action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN) {

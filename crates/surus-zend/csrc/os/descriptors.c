@@ -131,13 +131,20 @@ static int private_flag(int flag)
 EXPORTED int socket(int domain, int type, int protocol)
 {
 	surus_descriptor_made();
-	return LIBC(socket)(domain, type | private_flag(SOCK_CLOEXEC), protocol);
+	int made_one = LIBC(socket)(domain, type | private_flag(SOCK_CLOEXEC), protocol);
+	surus_rs_is_new(made_one);
+	return made_one;
 }
 
 EXPORTED int socketpair(int domain, int type, int protocol, int pair[2])
 {
 	surus_descriptor_made();
-	return LIBC(socketpair)(domain, type | private_flag(SOCK_CLOEXEC), protocol, pair);
+	int result = LIBC(socketpair)(domain, type | private_flag(SOCK_CLOEXEC), protocol, pair);
+	if (result == 0) {
+		surus_rs_is_new(pair[0]);
+		surus_rs_is_new(pair[1]);
+	}
+	return result;
 }
 
 EXPORTED int pipe(int pair[2])

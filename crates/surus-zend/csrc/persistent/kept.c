@@ -28,6 +28,9 @@ zif_handler surus_replace(const char *class_name, const char *name, zif_handler 
 
 bool surus_is_readable(int descriptor)
 {
+	if (surus_rs_is_quiet(descriptor)) {
+		return false;
+	}
 	struct pollfd state = {.fd = descriptor, .events = POLLIN | POLLRDHUP};
 	return descriptor < 0 || poll(&state, 1, 0) != 0;
 }

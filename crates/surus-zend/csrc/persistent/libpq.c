@@ -127,3 +127,20 @@ __attribute__((visibility("default"))) PGresult *PQgetResult(PGconn *connection)
 	}
 	return result;
 }
+
+/* Replaces libpq's function. PDO calls it for each request, to learn whether a persistent connection is alive. The event
+ * loop tells the same without a system call; but a caller that asks again and again is in a loop, in which the event loop
+ * does not run. */
+__attribute__((visibility("default"))) int PQconsumeInput(PGconn *connection)
+{
+	static const PGconn *spared;
+	if (!surus_libpq_load()) {
+		return 0;
+	}
+	if (connection != spared && connection && surus_rs_is_quiet(pq.PQsocket(connection))) {
+		spared = connection;
+		return 1;
+	}
+	spared = NULL;
+	return pq.PQconsumeInput(connection);
+}

@@ -73,10 +73,13 @@ bool surus_libpq_is_alive(PGconn *connection)
 		return true;
 	}
 	/* An idle server sends changes of its settings, or a last message, after which the connection is closed. */
-	for (unsigned tries = 0; tries < 8 && pq.PQstatus(connection) == STATUS_OK && surus_is_readable(pq.PQsocket(connection)); tries++) {
+	for (unsigned tries = 0; tries < 8 && pq.PQstatus(connection) == STATUS_OK; tries++) {
+		if (!surus_is_readable(pq.PQsocket(connection))) {
+			return true;
+		}
 		pq.PQconsumeInput(connection);
 	}
-	return pq.PQstatus(connection) == STATUS_OK && !surus_is_readable(pq.PQsocket(connection));
+	return false;
 }
 
 /* ---- notices ---- */

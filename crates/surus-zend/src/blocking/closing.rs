@@ -1,4 +1,4 @@
-//! `close`: wakes the requests that wait for the descriptor.
+//! `close`, `dup2`, `dup3`: wake the requests that wait for the descriptor.
 //!
 //! The number of a closed descriptor is given out again at once. Who still waits for it would wait for another
 //! request's connection, and end that one's registration with the event loop together with its own. So closing ends
@@ -14,7 +14,10 @@ use std::{
     task::{Context, Poll, Waker},
 };
 
-use super::real::{errno, real, set_errno};
+use super::{
+    real::{errno, real, set_errno},
+    registered::forget,
+};
 use crate::ffi;
 
 /// The task that is about to wait.
@@ -143,12 +146,39 @@ extern "C" fn surus_rs_waiter_of(fd: c_int, number: usize) -> *mut ffi::Task {
     })
 }
 
-#[no_mangle]
-unsafe extern "C" fn close(fd: c_int) -> c_int {
+/// Ends all waits for a descriptor, and its registration with the event loop.
+fn end_all(fd: RawFd) {
     if COUNT.get() > 0 {
         wake(fd);
     }
+    forget(fd);
+}
+
+#[no_mangle]
+unsafe extern "C" fn close(fd: c_int) -> c_int {
+    end_all(fd);
     let real = real!(close: unsafe extern "C" fn(c_int) -> c_int);
     // SAFETY: the caller's argument.
     unsafe { real(fd) }
+}
+
+/// Closes the other descriptor, too.
+#[no_mangle]
+unsafe extern "C" fn dup2(from: c_int, to: c_int) -> c_int {
+    let real = real!(dup2: unsafe extern "C" fn(c_int, c_int) -> c_int);
+    if from != to {
+        end_all(to);
+    }
+    // SAFETY: the caller's arguments.
+    unsafe { real(from, to) }
+}
+
+#[no_mangle]
+unsafe extern "C" fn dup3(from: c_int, to: c_int, flags: c_int) -> c_int {
+    let real = real!(dup3: unsafe extern "C" fn(c_int, c_int, c_int) -> c_int);
+    if from != to {
+        end_all(to);
+    }
+    // SAFETY: the caller's arguments.
+    unsafe { real(from, to, flags) }
 }

@@ -7,6 +7,7 @@ use super::{
     can_park,
     descriptor::{is_nonblocking, option},
     real::{errno, real, set_errno},
+    registered::forget,
     sever::is_over,
 };
 
@@ -19,6 +20,7 @@ unsafe extern "C" fn connect(
     size: libc::socklen_t,
 ) -> c_int {
     let real = real!(connect: Connect);
+    forget(fd);
     if is_over() {
         set_errno(libc::ECONNABORTED);
         return -1;
@@ -107,8 +109,11 @@ unsafe extern "C" fn accept4(
 
 /// Another request, or a process that shares the socket, may accept the connection first.
 fn accept_with(fd: RawFd, attempt: impl Fn() -> c_int) -> c_int {
-    if !can_park() || is_nonblocking(fd) {
-        return attempt();
-    }
-    until_done(Asking::to_read(fd), || at_once(fd, &attempt) as isize) as c_int
+    let accepted = if !can_park() || is_nonblocking(fd) {
+        attempt()
+    } else {
+        until_done(Asking::to_read(fd), || at_once(fd, &attempt) as isize) as c_int
+    };
+    forget(accepted);
+    accepted
 }

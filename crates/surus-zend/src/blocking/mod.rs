@@ -6,7 +6,7 @@
 //! may always refuse and call the real function: a hook adds no failures of its own.
 //!
 //! Layout: [`park_on`] turns any future into a blocking call · `real` finds libc's functions · `ready` waits for
-//! descriptors · `closing` ends waits for a descriptor that is closed · `asking` builds a blocking call from non-blocking calls · `sever` ends connections whose wait was
+//! descriptors · `registered` keeps their registrations · `closing` ends waits for a descriptor that is closed · `asking` builds a blocking call from non-blocking calls · `sever` ends connections whose wait was
 //! interrupted · the rest are the hooks by family. `csrc/os/*.c` have the hooks for process state.
 
 mod asking;
@@ -27,6 +27,7 @@ mod pause;
 mod ready;
 pub(crate) mod real;
 mod receive;
+mod registered;
 mod resolver;
 mod send;
 mod sever;

@@ -10,6 +10,7 @@ use super::{
     can_park, park_on,
     ready::{ready_or_pause, Waited},
     real::{errno, real, set_errno},
+    registered::{has_bytes, is_empty_now, is_quiet},
     sever::sever_all,
 };
 use crate::ffi;
@@ -28,8 +29,13 @@ unsafe extern "C" fn poll(fds: *mut libc::pollfd, count: libc::nfds_t, timeout: 
         .ok()
         .map(|ms| Instant::now() + Duration::from_millis(ms));
     loop {
-        // SAFETY: the caller's arguments; does not wait.
-        let now = unsafe { real(fds, count, 0) };
+        // SAFETY: poll takes `count` structures.
+        let now = if is_known_quiet(unsafe { set_of(fds, count) }) {
+            0
+        } else {
+            // SAFETY: the caller's arguments; does not wait.
+            unsafe { real(fds, count, 0) }
+        };
         if now != 0 {
             if now > 0 {
                 set_errno(before);
@@ -41,12 +47,11 @@ unsafe extern "C" fn poll(fds: *mut libc::pollfd, count: libc::nfds_t, timeout: 
             set_errno(before);
             return 0;
         }
-        let set: &[libc::pollfd] = if count == 0 {
-            &[]
-        } else {
-            // SAFETY: poll takes `count` structures.
-            unsafe { std::slice::from_raw_parts(fds, count as usize) }
-        };
+        // SAFETY: as above; nobody writes to them while the task is parked.
+        let set = unsafe { set_of(fds, count) };
+        for one in set.iter().filter(|one| one.events & libc::POLLIN != 0) {
+            is_empty_now(one.fd);
+        }
         let wanted = set.iter().filter(|p| p.fd >= 0).map(|p| {
             let write = p.events & (libc::POLLOUT | libc::POLLWRNORM) != 0;
             (
@@ -62,6 +67,15 @@ unsafe extern "C" fn poll(fds: *mut libc::pollfd, count: libc::nfds_t, timeout: 
             // SAFETY: poll takes `count` structures.
             return unsafe { tell_closed(fds, count, fd) };
         }
+        if let (Ok(Waited::Ready), [one]) = (&waited, set) {
+            if is_only_to_read(one) && has_bytes(one.fd) {
+                let events = libc::POLLIN | one.events & libc::POLLRDNORM;
+                set_errno(before);
+                // SAFETY: it is the only structure.
+                unsafe { (*fds).revents = events };
+                return 1;
+            }
+        }
         if waited.is_err() {
             if sever_all(set.iter().map(|p| p.fd).filter(|fd| *fd >= 0)) {
                 // SAFETY: the caller's arguments; does not wait, and finds that the connection has ended.
@@ -75,6 +89,27 @@ unsafe extern "C" fn poll(fds: *mut libc::pollfd, count: libc::nfds_t, timeout: 
             return -1;
         }
     }
+}
+
+/// # Safety
+/// `fds` has `count` structures.
+unsafe fn set_of<'a>(fds: *mut libc::pollfd, count: libc::nfds_t) -> &'a [libc::pollfd] {
+    if count == 0 {
+        return &[];
+    }
+    // SAFETY: the caller's promise.
+    unsafe { std::slice::from_raw_parts(fds, count as usize) }
+}
+
+/// Whether only a kept connection is waited for, only for something to read, and nothing has come. The caller waits,
+/// and learns what comes.
+fn is_known_quiet(set: &[libc::pollfd]) -> bool {
+    matches!(set, [one] if is_only_to_read(one) && is_quiet(one.fd))
+}
+
+fn is_only_to_read(one: &libc::pollfd) -> bool {
+    const READING: i16 = libc::POLLIN | libc::POLLRDNORM | libc::POLLERR | libc::POLLHUP;
+    one.events & libc::POLLIN != 0 && one.events & !READING == 0
 }
 
 /// The result of poll where nothing is ready and one descriptor is closed.
@@ -182,23 +217,26 @@ unsafe extern "C" fn select(
             }
             return result;
         }
+        let has = |set: &Option<libc::fd_set>, fd: RawFd| {
+            // SAFETY: `fd` is below FD_SETSIZE, as `count` is.
+            set.as_ref()
+                .is_some_and(|set| unsafe { libc::FD_ISSET(fd, set) })
+        };
         for (target, source) in [(read, wanted.0), (write, wanted.1), (except, wanted.2)] {
             if let Some(source) = source {
                 // SAFETY: not NULL, since there was a set in it.
                 unsafe { target.write(source) };
             }
         }
-        let has = |set: &Option<libc::fd_set>, fd: RawFd| {
-            // SAFETY: `fd` is below FD_SETSIZE, as `count` is.
-            set.as_ref()
-                .is_some_and(|set| unsafe { libc::FD_ISSET(fd, set) })
-        };
         let descriptors = || {
             (0..count.min(libc::FD_SETSIZE as c_int)).filter_map(|fd| {
                 let (r, w, e) = (has(&wanted.0, fd), has(&wanted.1, fd), has(&wanted.2, fd));
                 (r || w || e).then_some((fd, r || e, w))
             })
         };
+        for (fd, ..) in descriptors().filter(|(fd, ..)| has(&wanted.0, *fd)) {
+            is_empty_now(fd);
+        }
         let waited = park_on(ready_or_pause(descriptors(), left));
         if let Ok(Waited::Closed(_)) = waited {
             set_errno(libc::EBADF);

@@ -10,7 +10,10 @@ use std::{
 
 use tokio::io::{unix::AsyncFd, Interest};
 
-use super::closing::{Readiness, Waiter, Watch};
+use super::{
+    closing::{Readiness, Waiter, Watch},
+    registered::Lease,
+};
 use crate::high;
 
 /// A descriptor of PHP, or a duplicate if the event loop already watches the original.
@@ -28,56 +31,73 @@ impl AsRawFd for Watched {
     }
 }
 
-struct Registration {
-    fd: AsyncFd<Watched>,
-    read: bool,
-    write: bool,
+enum Registration {
+    /// For this wait alone.
+    Single {
+        fd: AsyncFd<Watched>,
+        read: bool,
+        write: bool,
+    },
+    Kept(Lease),
 }
 
 impl Registration {
     fn new(fd: RawFd, read: bool, write: bool) -> io::Result<Registration> {
-        let mut interest = if write && !read {
-            Interest::WRITABLE
-        } else {
-            Interest::READABLE
-        };
-        if read && write {
-            interest = Interest::READABLE | Interest::WRITABLE;
+        let lease = (!write).then(|| Lease::take(fd)).flatten();
+        match lease {
+            Some(lease) => Ok(Registration::Kept(lease)),
+            None => Ok(Registration::Single {
+                fd: single(fd, read, write)?,
+                read,
+                write,
+            }),
         }
-        interest |= Interest::PRIORITY;
-        // SAFETY: the descriptor is open, and the registration ends with the wait, or when the descriptor is closed.
-        let watched = unsafe { AsyncFd::register_with_interest(Watched::Borrowed(fd), interest) };
-        let fd = match watched {
-            Ok(fd) => fd,
-            Err(error) => {
-                let (_, error) = error.into_parts();
-                if error.raw_os_error() != Some(libc::EEXIST) {
-                    return Err(error);
-                }
-                // SAFETY: a plain system call; the result is checked.
-                let copy = unsafe { libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, high::BASE) };
-                if copy < 0 {
-                    return Err(io::Error::last_os_error());
-                }
-                // SAFETY: a new descriptor that nobody else owns; it lives as long as its registration.
-                unsafe {
-                    AsyncFd::register_with_interest(
-                        Watched::Copy(OwnedFd::from_raw_fd(copy)),
-                        interest,
-                    )
-                }
-                .map_err(|error| error.into_parts().1)?
-            }
-        };
-        Ok(Registration { fd, read, write })
     }
+}
+
+fn single(fd: RawFd, read: bool, write: bool) -> io::Result<AsyncFd<Watched>> {
+    let mut interest = if write && !read {
+        Interest::WRITABLE
+    } else {
+        Interest::READABLE
+    };
+    if read && write {
+        interest = Interest::READABLE | Interest::WRITABLE;
+    }
+    interest |= Interest::PRIORITY;
+    // SAFETY: the descriptor is open, and the registration ends with the wait, or when the descriptor is closed.
+    let watched = unsafe { AsyncFd::register_with_interest(Watched::Borrowed(fd), interest) };
+    let fd = match watched {
+        Ok(fd) => fd,
+        Err(error) => {
+            let (_, error) = error.into_parts();
+            if error.raw_os_error() != Some(libc::EEXIST) {
+                return Err(error);
+            }
+            // SAFETY: a plain system call; the result is checked.
+            let copy = unsafe { libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, high::BASE) };
+            if copy < 0 {
+                return Err(io::Error::last_os_error());
+            }
+            // SAFETY: a new descriptor that nobody else owns; it lives as long as its registration.
+            unsafe {
+                AsyncFd::register_with_interest(Watched::Copy(OwnedFd::from_raw_fd(copy)), interest)
+            }
+            .map_err(|error| error.into_parts().1)?
+        }
+    };
+    Ok(fd)
 }
 
 impl Readiness for Registration {
     fn poll(&self, cx: &mut Context<'_>) -> Poll<()> {
+        let (fd, read, write) = match self {
+            Registration::Single { fd, read, write } => (fd, *read, *write),
+            Registration::Kept(lease) => return lease.poll(cx),
+        };
         // Each of read and write readiness has a waker of its own; errors and hang-ups make both ready.
-        let read = (self.read || !self.write) && self.fd.poll_read_ready(cx).is_ready();
-        let write = self.write && self.fd.poll_write_ready(cx).is_ready();
+        let read = (read || !write) && fd.poll_read_ready(cx).is_ready();
+        let write = write && fd.poll_write_ready(cx).is_ready();
         if read || write {
             Poll::Ready(())
         } else {
@@ -161,8 +181,8 @@ pub(crate) fn ready_or_pause(
 
 /// Waits until something can be read from a descriptor of our own, which nobody else closes.
 pub(crate) async fn readable(fd: RawFd) {
-    match Registration::new(fd, true, false) {
-        Ok(registration) => poll_fn(|cx| registration.poll(cx)).await,
+    match single(fd, true, false) {
+        Ok(fd) => poll_fn(|cx| fd.poll_read_ready(cx).map(drop)).await,
         Err(_) => pause(None).await,
     }
 }

@@ -14,6 +14,7 @@ use super::{
     park_on,
     ready::pause,
     real::{errno, real, set_errno},
+    registered::has_received,
 };
 
 /// Whether the real call never waits. (Unix sockets ignore `MSG_ERRQUEUE`.)
@@ -66,11 +67,13 @@ unsafe extern "C" fn recv(fd: c_int, buffer: *mut c_void, size: usize, flags: c_
     let real = real!(recv: unsafe extern "C" fn(c_int, *mut c_void, usize, c_int) -> isize);
     if is_at_once(fd, flags) || !can_park() {
         // SAFETY: the caller's arguments.
-        return unsafe { real(fd, buffer, size, flags) };
+        let result = unsafe { real(fd, buffer, size, flags) };
+        return has_received(fd, size, flags, result);
     }
     until_received(fd, flags, size, |done, flags| {
         // SAFETY: inside of the caller's buffer; does not wait.
-        unsafe { real(fd, buffer.byte_add(done), size - done, flags) }
+        let result = unsafe { real(fd, buffer.byte_add(done), size - done, flags) };
+        has_received(fd, size - done, flags, result)
     })
 }
 
@@ -108,7 +111,8 @@ unsafe extern "C" fn recvfrom(
     let real = real!(recvfrom: RecvFrom);
     if is_at_once(fd, flags) || !can_park() {
         // SAFETY: the caller's arguments.
-        return unsafe { real(fd, buffer, size, flags, from, from_size) };
+        let result = unsafe { real(fd, buffer, size, flags, from, from_size) };
+        return has_received(fd, size, flags, result);
     }
     until_received(fd, flags, size, |done, flags| {
         let (from, from_size) = match done {
@@ -116,7 +120,7 @@ unsafe extern "C" fn recvfrom(
             _ => (null_mut(), null_mut()), // it has been told
         };
         // SAFETY: inside of the caller's buffer, and its place for the address; does not wait.
-        unsafe {
+        let result = unsafe {
             real(
                 fd,
                 buffer.byte_add(done),
@@ -125,7 +129,8 @@ unsafe extern "C" fn recvfrom(
                 from,
                 from_size,
             )
-        }
+        };
+        has_received(fd, size - done, flags, result)
     })
 }
 
@@ -151,7 +156,8 @@ unsafe extern "C" fn recvmsg(fd: c_int, message: *mut libc::msghdr, flags: c_int
     let real = real!(recvmsg: RecvMsg);
     if is_at_once(fd, flags) || message.is_null() || !can_park() {
         // SAFETY: the caller's arguments.
-        return unsafe { real(fd, message, flags) };
+        let result = unsafe { real(fd, message, flags) };
+        return has_received(fd, 0, flags, result);
     }
     // SAFETY: a message with `msg_iovlen` buffers, as libc requires. The kernel changes it only if it receives
     // something.
@@ -162,11 +168,12 @@ unsafe extern "C" fn recvmsg(fd: c_int, message: *mut libc::msghdr, flags: c_int
     until_received(fd, flags, size, |done, flags| {
         if done == 0 {
             // SAFETY: the caller's arguments; does not wait. The lengths are reset, since a peek repeats this call.
-            return unsafe {
+            let result = unsafe {
                 (*message).msg_controllen = room;
                 (*message).msg_namelen = name_room;
                 real(fd, message, flags)
             };
+            return has_received(fd, 0, flags, result);
         }
         // SAFETY: the caller's message.
         let first = unsafe { *message };
@@ -184,6 +191,7 @@ unsafe extern "C" fn recvmsg(fd: c_int, message: *mut libc::msghdr, flags: c_int
         };
         // SAFETY: the rest of the caller's buffers, and its room for control data, which is unused; does not wait.
         let count = unsafe { real(fd, &mut next, flags) };
+        has_received(fd, 0, flags, count);
         if count >= 0 {
             // SAFETY: the caller's message.
             unsafe {
@@ -202,7 +210,8 @@ pub(super) fn read_socket(fd: RawFd, buffers: &Vectors) -> isize {
     until_received(fd, 0, buffers.size(), |_, flags| {
         let mut message = message_of(&mut all);
         // SAFETY: the caller's buffers; does not wait.
-        unsafe { real(fd, &mut message, flags) }
+        let result = unsafe { real(fd, &mut message, flags) };
+        has_received(fd, buffers.size(), flags, result)
     })
 }
 
