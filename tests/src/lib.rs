@@ -11,6 +11,7 @@
 //! http2, websocket        clients that send the frames they are told to
 //! process, watchdog,      child processes and folders that end with the test, however it ends
 //! temp, ports, system_v
+//! valgrind                what sees each access to freed memory
 //! random                  numbers that depend on a seed only
 //! waiting                 for what another process does
 //! ```
@@ -41,6 +42,7 @@ pub mod slow;
 pub mod surus;
 pub mod system_v;
 pub mod temp;
+pub mod valgrind;
 pub mod waiting;
 mod watchdog;
 pub mod websocket;

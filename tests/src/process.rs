@@ -14,7 +14,7 @@ use nix::unistd::{Pid, Uid, User};
 use crate::watchdog;
 
 /// How long a server may take to start, or to obey the signal that stops it.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A running server: the leader of a process group of its own, its output in two files.
 #[derive(Debug)]

@@ -1,6 +1,9 @@
 //! Snapshot mode: each request finds the isolate as the boot has left it, whatever requests before it have done.
 #![forbid(unsafe_code)]
 
+#[path = "snapshot/freed.rs"]
+mod freed;
+
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;

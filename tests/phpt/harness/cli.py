@@ -10,7 +10,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from . import suite
+from . import snapshot, suite
 from .changes import Changes
 from .databases import databases
 from .source import CACHE, ROOT, say, source
@@ -107,6 +107,7 @@ def _arguments(words):
     parser.add_argument("--opcache", action="store_true", help="switch OPcache on, in both")
     parser.add_argument("--binary", type=Path, help="stands in for php-cli; else it is built")
     parser.add_argument("--changes", action="store_true", help="also look for state that changes and nobody explains")
+    parser.add_argument("--snapshot", action="store_true", help="as requests in snapshot mode: what do they leave?")
     parser.add_argument("--diff", action="store_true", help="print what differs in the output")
     return parser.parse_args(words)
 
@@ -116,14 +117,17 @@ def main(words):
     # Ends what it has started, too.
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     if not options.binary:
-        options.binary = ROOT / "target/release/surus-phpt"
-        subprocess.run(["cargo", "build", "--release", "-p", "surus-phpt"], cwd=ROOT, check=True)
+        program = "surus" if options.snapshot else "surus-phpt"
+        options.binary = ROOT / "target/release" / program
+        subprocess.run(["cargo", "build", "--release", "-p", program], cwd=ROOT, check=True)
     if options.subset:
         groups = {"subset": _lines(SUBSET)}
     else:
         folders = options.only.split(",") if options.only else FOLDERS
         groups = {folder: _tests(folder.rstrip("/")) for folder in folders}
     with databases([test for tests in groups.values() for test in tests]) as servers:
+        if options.snapshot:
+            return snapshot.run(options.binary.resolve(), groups, servers)
         if not options.changes:
             return _run(groups, options, servers, servers)
         with Changes() as changes:

@@ -6,22 +6,9 @@ use surus_tests::mariadb::MariaDb;
 use surus_tests::parallel::together;
 use surus_tests::surus::{Mode, Surus};
 use surus_tests::temp::TempDir;
+use surus_tests::valgrind::VALGRIND;
 
 const REQUESTS: usize = 4;
-
-/// Sees each access to memory that is freed.
-const VALGRIND: [&str; 6] = [
-    "valgrind",
-    concat!(
-        "--suppressions=",
-        env!("CARGO_MANIFEST_DIR"),
-        "/stress/valgrind.supp"
-    ),
-    "-q",
-    "--trace-children=yes",
-    "--undef-value-errors=no",
-    "--num-callers=20",
-];
 
 #[test]
 fn what_is_freed_after_a_request_does_not_outlive_it() {

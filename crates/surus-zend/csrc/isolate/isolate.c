@@ -124,6 +124,7 @@ int surus_isolates_start(char *error, size_t error_size)
 	}
 	save(fresh_image);
 	surus_pages_start();
+	surus_saved_start();
 	return 0;
 }
 

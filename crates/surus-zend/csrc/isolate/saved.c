@@ -22,6 +22,12 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+/* exif.c has it for itself. */
+typedef struct {
+	char *encodings[6];
+	HashTable *tag_table_cache;
+} exif_globals;
+
 struct surus_saved {
 	char *image;
 	char *scratch; /* for the pieces */
@@ -34,6 +40,9 @@ typedef struct { char *address; size_t size; } piece;
 #define MAX_PIECES 32
 static piece pieces[MAX_PIECES];
 static size_t piece_count, pieces_size;
+
+/* Under valgrind malloc's addresses are as small as numbers, and valgrind itself sees who uses freed memory. */
+static bool is_unchecked;
 
 /* Where malloc's memory can be: below the program break, and from the lowest mapping of the process on. Zend's heaps, loaded
  * objects and OPcache's memory are there, too (is_elsewhere()). */
@@ -93,6 +102,11 @@ static void find_pieces(void)
 	if (pcre) {
 		KEEP(pcre->pcre_cache);
 	}
+	/* The names of tags by number, which exif finds again if they are gone. */
+	exif_globals *exif = globals_of("exif", sizeof *exif);
+	if (exif) {
+		KEEP(exif->tag_table_cache);
+	}
 	zend_mbstring_globals *mbstring = globals_of("mbstring", sizeof *mbstring);
 	if (mbstring) {
 		KEEP(mbstring->http_input_list);
@@ -100,6 +114,11 @@ static void find_pieces(void)
 		KEEP(mbstring->detect_order_list);
 		KEEP(mbstring->detect_order_list_size);
 	}
+}
+
+void surus_saved_start(void)
+{
+	is_unchecked = getenv("SURUS_SNAPSHOT_UNCHECKED") != NULL;
 }
 
 surus_saved *surus_saved_new(void)
@@ -256,18 +275,22 @@ static bool is_of_malloc(const surus_saved *saved, const char *now, const char *
 	return false;
 }
 
+static bool is_in(const char *address, const void *start, size_t size)
+{
+	return address >= (const char *)start && address < (const char *)start + size;
+}
+
 /* What looks like an address and is none, or one that nobody follows. The collector has numbers only, but for its buffer, which
- * stays. The trampoline has what was called last by __call(). */
+ * stays. The trampoline has what was called last by __call(), the scanner of ini files where it was in the last one. */
 static bool is_harmless(const char *address)
 {
-	const char *trampoline = (const char *)&EG(trampoline);
-	return (address > (const char *)surus_gc && address < (const char *)(surus_gc + 1))
-		|| (address >= trampoline && address < trampoline + sizeof EG(trampoline));
+	return is_in(address, surus_gc, sizeof *surus_gc) || is_in(address, &EG(trampoline), sizeof EG(trampoline))
+		|| is_in(address, &ini_scanner_globals, sizeof ini_scanner_globals);
 }
 
 static bool can_be_put_back(const surus_saved *saved, const char *now, const char *then, size_t size, size_t *at)
 {
-	for (*at = 0; *at + WORD <= size; *at += WORD) {
+	for (*at = 0; !is_unchecked && *at + WORD <= size; *at += WORD) {
 		if (word_at(now + *at) != word_at(then + *at) && !is_kept(now + *at) && !is_harmless(now + *at) && is_of_malloc(saved, now, then, *at, size)) {
 			return false;
 		}

@@ -8,6 +8,8 @@
 
 typedef struct surus_saved surus_saved;
 
+/* Once, before the server changes the environment. */
+void surus_saved_start(void);
 /* Of the entered isolate. NULL: there is no memory. */
 surus_saved *surus_saved_new(void);
 void surus_saved_free(surus_saved *saved);

@@ -19,13 +19,14 @@ use super::ConfigError;
 use crate::cli::ServeArgs;
 
 /// Variables that are not keys: read elsewhere, or by other programs.
-const OTHERS: [&str; 7] = [
+const OTHERS: [&str; 8] = [
     "BIN",
     "CONFIG",
     "DEV",
     "LOG",
     "LOG_FORMAT",
     "SNAPSHOT_PAGES",
+    "SNAPSHOT_UNCHECKED",
     "UPGRADE_FROM",
 ];
 
