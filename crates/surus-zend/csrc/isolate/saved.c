@@ -113,6 +113,7 @@ static void find_pieces(void)
 		KEEP(mbstring->http_input_list_size);
 		KEEP(mbstring->detect_order_list);
 		KEEP(mbstring->detect_order_list_size);
+		KEEP(mbstring->http_output_conv_mimetypes);
 	}
 }
 
