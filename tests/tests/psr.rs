@@ -175,7 +175,7 @@ fn workers_share_a_cache() {
 fn a_worker_that_dies_while_it_writes_spoils_nothing() {
     let server = Surus::serve(&fixture("psr/shared.php"))
         .argument("--set")
-        .argument("shared_cache=1M")
+        .argument("shared_memory=1M")
         .workers(3)
         .start();
     let churn = Request::get("/churn");

@@ -450,12 +450,29 @@ void surus_rs_guard_route(void *exchange, int64_t route);
 typedef struct { bool allowed; int64_t remaining; double retry_after, reset_after; } surus_taken;
 void surus_rs_take_tokens(surus_str key, double rate, double burst, double cost, surus_taken *taken);
 
-/* The cache that all workers share: shared_cache/mod.rs. `now` and `until` are nanoseconds of the monotonic clock;
- * reading returns the `kind` of the write. The value read is valid until the next call. */
-bool surus_rs_cache_read(surus_str key, int64_t now, surus_str *value, int *kind);
-bool surus_rs_cache_write(surus_str key, surus_str value, int kind, int64_t until);
-bool surus_rs_cache_remove(surus_str key);
-bool surus_rs_cache_clear(surus_str prefix);
+/* The store that all workers share: shared/store. Times are nanoseconds of the monotonic clock; a `now` below 0 is the
+ * present. A value has the `kind` of its writer; what is `kept` is not removed to make room. */
+typedef struct { int kind; bool is_kept; int64_t number; surus_str bytes; } surus_stored;
+/* False: there is none. Valid until the next call. */
+bool surus_rs_store_read(surus_str key, int64_t now, surus_stored *value);
+enum {
+	SURUS_STORE_DONE = 0,
+	SURUS_STORE_NOT = 1, /* the condition does not hold, or there is no such key */
+	SURUS_STORE_TOO_LARGE = 2,
+	SURUS_STORE_FULL = 3,
+	SURUS_STORE_UNAVAILABLE = 4,
+	SURUS_STORE_OTHER = 5, /* not a number */
+	SURUS_STORE_OVERFLOW = 6,
+};
+enum { SURUS_STORE_ALWAYS = 0, SURUS_STORE_IF_ABSENT = 1, SURUS_STORE_IF_PRESENT = 2, SURUS_STORE_IF_SAME = 3 };
+/* Stores a value for `time` nanoseconds. `expected` is for SURUS_STORE_IF_SAME. */
+int surus_rs_store_write(surus_str key, const surus_stored *value, int64_t time, int condition, const surus_stored *expected, int64_t now);
+int surus_rs_store_remove(surus_str key, int64_t now);
+bool surus_rs_store_clear(surus_str prefix);
+int surus_rs_store_touch(surus_str key, int64_t time, int64_t now);
+/* Adds to a number of this kind, which is `initial` for `time` if there is none. */
+typedef struct { int kind; bool is_kept; int64_t by, initial, time; } surus_store_step;
+int surus_rs_store_step(surus_str key, const surus_store_step *step, int64_t now, int64_t *result);
 
 /* The error in a route's pattern; false if there is none. Valid until the next call. */
 bool surus_rs_pattern_error(surus_str pattern, surus_str *text);

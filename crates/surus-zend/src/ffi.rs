@@ -121,6 +121,35 @@ pub(crate) struct IsolateStats {
     pub(crate) memory_held: usize,
 }
 
+/// A value in the store.
+#[repr(C)]
+pub(crate) struct Stored {
+    pub(crate) kind: c_int,
+    pub(crate) is_kept: bool,
+    pub(crate) number: i64,
+    pub(crate) bytes: Str,
+}
+
+#[repr(C)]
+pub(crate) struct StoreStep {
+    pub(crate) kind: c_int,
+    pub(crate) is_kept: bool,
+    pub(crate) by: i64,
+    pub(crate) initial: i64,
+    pub(crate) time: i64,
+}
+
+pub(crate) const STORE_DONE: c_int = 0;
+pub(crate) const STORE_NOT: c_int = 1;
+pub(crate) const STORE_TOO_LARGE: c_int = 2;
+pub(crate) const STORE_FULL: c_int = 3;
+pub(crate) const STORE_UNAVAILABLE: c_int = 4;
+pub(crate) const STORE_OTHER: c_int = 5;
+pub(crate) const STORE_OVERFLOW: c_int = 6;
+pub(crate) const STORE_IF_ABSENT: c_int = 1;
+pub(crate) const STORE_IF_PRESENT: c_int = 2;
+pub(crate) const STORE_IF_SAME: c_int = 3;
+
 /// `surus_taken`: seconds.
 #[repr(C)]
 pub(crate) struct Taken {

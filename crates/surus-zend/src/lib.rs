@@ -3,7 +3,7 @@
 //! Layout: dependencies between folders point one way, from the first row to the last
 //!  - `ffi` — what Rust calls of `csrc/bridge.h`, which is the whole contract with C
 //!  - `high` — gives Surus's own files descriptors above those of PHP
-//!  - `shared` — shared by the master and its workers: token buckets, the cache of applications, which worker leads,
+//!  - `shared` — shared by the master and its workers: token buckets, the store of applications, which worker leads,
 //!    letters between workers
 //!  - `engine` — PHP of this process: started once, before any fork; isolates, which are complete PHPs; the PHP classes
 //!    in the binary
@@ -59,3 +59,4 @@ pub use serve::task::{giving_up, has_given_up};
 pub use serve::worker::{BootScript, PreparedIsolates, WorkerMode};
 pub use shared::memory::shared_counters;
 pub use shared::post::post_between;
+pub use shared::store::{figures as store_figures, StoreFigures};

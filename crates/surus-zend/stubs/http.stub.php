@@ -653,32 +653,47 @@ namespace Surus\Internal {
     }
 
     /**
-     * A value of the cache that all workers share, if its time is not over.
+     * A value of the store that all workers share, if its time is not over.
      *
-     * @param int $now nanoseconds, as hrtime() gives them
-     *
-     * @return string|array{string}|null in an array if it was written as serialized
+     * @param int $now nanoseconds, as hrtime() gives them; -1: the present
      */
-    function cache_read(string $key, int $now): string|array|null
+    function store_get(string $key, mixed $default = null, int $now = -1): mixed
     {
     }
 
     /**
-     * False if the value is too large, or if there is no such cache.
+     * @param int $condition 0: always, 1: if there is none, 2: if there is one, 3: if it is the expected one
      *
-     * @param int $until nanoseconds, as hrtime() gives them
+     * @return int 0: done, 1: the condition does not hold, 2: too large, 3: full, 4: there is no store, or it is locked
      */
-    function cache_write(string $key, string $value, bool $serialized, int $until): bool
+    function store_set(string $key, mixed $value, ?float $seconds = null, int $condition = 0, mixed $expected = null, int $now = -1): int
     {
     }
 
-    /** False if the value may still be there. */
-    function cache_remove(string $key): bool
+    /** 0: done, 1: there was none, 4: it may still be there. */
+    function store_delete(string $key, int $now = -1): int
     {
     }
 
     /** Removes the values of all keys that begin like this; false if some may still be there. */
-    function cache_clear(string $prefix): bool
+    function store_clear(string $prefix): bool
+    {
+    }
+
+    /** 0: done, 1: there is none, 4: there is no store, or it is locked. */
+    function store_touch(string $key, ?float $seconds): int
+    {
+    }
+
+    /**
+     * Adds to a number.
+     *
+     * @param int $initial to what is added if there is none
+     * @param bool $kept it is never removed to make room
+     *
+     * @return int as of store_set(), and 5: not a number, 6: the sum is too large
+     */
+    function store_step(string $key, int $by, int $initial, ?float $seconds, bool $kept, int &$result): int
     {
     }
 

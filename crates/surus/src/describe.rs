@@ -34,7 +34,7 @@ fn boot(
         dev: config.dev,
         in_turn: false,
         server_name: config.app.server_name.clone(),
-        cache: 0,
+        store: 0,
         environment: Some(environment::of(config)),
     }) {
         Ok(engine) => engine,

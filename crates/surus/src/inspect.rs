@@ -40,7 +40,7 @@ fn php(config: &Config, ini: Vec<(String, String)>) -> Result<(), String> {
         dev: config.dev,
         in_turn: false,
         server_name: None,
-        cache: 0,
+        store: 0,
         environment: None,
     });
     let engine = engine.map_err(|error| error.to_string())?;

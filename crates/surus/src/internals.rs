@@ -12,7 +12,7 @@ pub(crate) fn run(arguments: &InternalsArgs) -> ExitCode {
         ini: Vec::new(),
         dev: false,
         server_name: None,
-        cache: 0,
+        store: 0,
         in_turn: false,
         environment: None,
     }) {

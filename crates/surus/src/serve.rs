@@ -85,7 +85,7 @@ fn serve(
         dev: config.dev,
         in_turn: matches!(config.app.entry, Entry::Worker { .. }),
         server_name: config.app.server_name.clone(),
-        cache: usize::try_from(config.app.shared_cache).unwrap_or(usize::MAX),
+        store: usize::try_from(config.app.shared_memory).unwrap_or(usize::MAX),
         environment: Some(environment::of(config)),
     })
     .map_err(Refusal::failed)?;

@@ -4,17 +4,19 @@ declare(strict_types=1);
 
 namespace Surus\Cache;
 
-use function Surus\Internal\cache_clear;
-use function Surus\Internal\cache_read;
-use function Surus\Internal\cache_remove;
-use function Surus\Internal\cache_write;
+use Surus\Internal\SharedMemory;
+
+use function Surus\Internal\store_clear;
+use function Surus\Internal\store_delete;
+use function Surus\Internal\store_get;
+use function Surus\Internal\store_set;
 
 /**
  * A cache in memory that all workers of the server share; it outlives reloads, and ends with the server. Its size is
- * the server's setting `shared_cache`: when it is full, the oldest values are removed.
+ * the server's setting `shared_memory`: when it is full, values that were not read for long are removed.
  *
- * Values other than texts are serialized: each reader gets a separate object. A value larger than about a fiftieth of
- * the size is not stored: set() returns false.
+ * Values other than numbers, texts, booleans and null are serialized: each reader gets a separate object. A value larger than
+ * about a fiftieth of the size is not stored: set() returns false.
  */
 final class SharedCache extends Cache
 {
@@ -29,12 +31,12 @@ final class SharedCache extends Cache
         if (strlen($name) > 64 || str_contains($name, "\0")) {
             throw new InvalidCacheArgument('The name of a cache has up to 64 bytes, and no NUL byte');
         }
-        $this->prefix = $name . "\0";
+        $this->prefix = SharedMemory::prefix('c', $name);
     }
 
     public function clear(): bool
     {
-        return cache_clear($this->prefix);
+        return store_clear($this->prefix);
     }
 
     protected function read(array $keys): array
@@ -42,12 +44,9 @@ final class SharedCache extends Cache
         $now = $this->now();
         $found = [];
         foreach ($keys as $key) {
-            $value = cache_read($this->prefix . $key, $now);
-            if (is_string($value)) {
+            $value = store_get($this->prefix . $key, $this, $now);
+            if ($value !== $this) {
                 $found[$key] = $value;
-            } elseif ($value !== null && !self::restore($value[0], $found[$key])) {
-                unset($found[$key]);
-                cache_remove($this->prefix . $key);
             }
         }
 
@@ -57,12 +56,9 @@ final class SharedCache extends Cache
     protected function write(array $values, ?int $seconds): bool
     {
         $now = $this->now();
-        // Some centuries are the same as no time limit.
-        $until = $seconds === null || $seconds > intdiv(PHP_INT_MAX - $now, 1_000_000_000) ? PHP_INT_MAX : $now + $seconds * 1_000_000_000;
         $kept = true;
         foreach ($values as $key => $value) {
-            $plain = is_string($value);
-            $kept = cache_write($this->prefix . $key, $plain ? $value : serialize($value), !$plain, $until) && $kept;
+            $kept = store_set($this->prefix . $key, $value, $seconds, SharedMemory::ALWAYS, null, $now) === SharedMemory::DONE && $kept;
         }
 
         return $kept;
@@ -72,26 +68,14 @@ final class SharedCache extends Cache
     {
         $removed = true;
         foreach ($keys as $key) {
-            $removed = cache_remove($this->prefix . $key) && $removed;
+            $removed = store_delete($this->prefix . $key) <= SharedMemory::NOT && $removed;
         }
 
         return $removed;
     }
 
-    /** False for a value that another version of the code has written and this one cannot read. */
-    private static function restore(string $serialized, mixed &$value): bool
-    {
-        try {
-            $value = @unserialize($serialized);
-        } catch (\Throwable) {
-            return false;
-        }
-
-        return $value !== false || $serialized === serialize(false);
-    }
-
     private function now(): int
     {
-        return $this->clock === null ? hrtime(true) : ($this->clock)();
+        return $this->clock === null ? -1 : ($this->clock)();
     }
 }

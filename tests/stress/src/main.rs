@@ -118,7 +118,7 @@ fn run(options: &Options) -> Result<(), Box<dyn std::error::Error>> {
         ini: ini.map(|(k, v)| (k.to_owned(), v.to_owned())).to_vec(),
         dev: false,
         server_name: None,
-        cache: 0,
+        store: 0,
         in_turn: false,
         environment: None,
     })?;

@@ -175,62 +175,6 @@ ZEND_FUNCTION(take_tokens)
 	add_next_index_double(return_value, taken.reset_after);
 }
 
-/* Surus\Internal\cache_read(string $key, int $now): string|array|null */
-static ZEND_FUNCTION(surus_cache_read)
-{
-	zend_string *key;
-	zend_long now;
-	ZEND_PARSE_PARAMETERS_START(2, 2)
-		Z_PARAM_STR(key)
-		Z_PARAM_LONG(now)
-	ZEND_PARSE_PARAMETERS_END();
-	surus_str value;
-	int kind;
-	if (!surus_rs_cache_read(surus_bytes_of(key), now, &value, &kind)) {
-		return;
-	}
-	if (kind == 0) {
-		RETURN_STRINGL(value.ptr, value.len);
-	}
-	array_init(return_value);
-	add_next_index_stringl(return_value, value.ptr, value.len);
-}
-
-/* Surus\Internal\cache_write(string $key, string $value, bool $serialized, int $until): bool */
-static ZEND_FUNCTION(surus_cache_write)
-{
-	zend_string *key, *value;
-	bool serialized;
-	zend_long until;
-	ZEND_PARSE_PARAMETERS_START(4, 4)
-		Z_PARAM_STR(key)
-		Z_PARAM_STR(value)
-		Z_PARAM_BOOL(serialized)
-		Z_PARAM_LONG(until)
-	ZEND_PARSE_PARAMETERS_END();
-	RETURN_BOOL(surus_rs_cache_write(surus_bytes_of(key), surus_bytes_of(value), serialized, until));
-}
-
-/* Surus\Internal\cache_remove(string $key): bool */
-static ZEND_FUNCTION(surus_cache_remove)
-{
-	zend_string *key;
-	ZEND_PARSE_PARAMETERS_START(1, 1)
-		Z_PARAM_STR(key)
-	ZEND_PARSE_PARAMETERS_END();
-	RETURN_BOOL(surus_rs_cache_remove(surus_bytes_of(key)));
-}
-
-/* Surus\Internal\cache_clear(string $prefix): bool */
-static ZEND_FUNCTION(surus_cache_clear)
-{
-	zend_string *prefix;
-	ZEND_PARSE_PARAMETERS_START(1, 1)
-		Z_PARAM_STR(prefix)
-	ZEND_PARSE_PARAMETERS_END();
-	RETURN_BOOL(surus_rs_cache_clear(surus_bytes_of(prefix)));
-}
-
 /* Surus\Internal\log_enabled(int $severity): bool */
 static ZEND_FUNCTION(surus_log_enabled)
 {
@@ -303,22 +247,6 @@ ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_string, 0, 0, IS_STRING, 0)
 ZEND_END_ARG_INFO()
 ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_array, 0, 0, IS_ARRAY, 0)
 ZEND_END_ARG_INFO()
-ZEND_BEGIN_ARG_WITH_RETURN_TYPE_MASK_EX(arginfo_cache_read, 0, 2, MAY_BE_STRING | MAY_BE_ARRAY | MAY_BE_NULL)
-	ZEND_ARG_TYPE_INFO(0, key, IS_STRING, 0)
-	ZEND_ARG_TYPE_INFO(0, now, IS_LONG, 0)
-ZEND_END_ARG_INFO()
-ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_cache_write, 0, 4, _IS_BOOL, 0)
-	ZEND_ARG_TYPE_INFO(0, key, IS_STRING, 0)
-	ZEND_ARG_TYPE_INFO(0, value, IS_STRING, 0)
-	ZEND_ARG_TYPE_INFO(0, serialized, _IS_BOOL, 0)
-	ZEND_ARG_TYPE_INFO(0, until, IS_LONG, 0)
-ZEND_END_ARG_INFO()
-ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_cache_remove, 0, 1, _IS_BOOL, 0)
-	ZEND_ARG_TYPE_INFO(0, key, IS_STRING, 0)
-ZEND_END_ARG_INFO()
-ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_cache_clear, 0, 1, _IS_BOOL, 0)
-	ZEND_ARG_TYPE_INFO(0, prefix, IS_STRING, 0)
-ZEND_END_ARG_INFO()
 ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_log_enabled, 0, 1, _IS_BOOL, 0)
 	ZEND_ARG_TYPE_INFO(0, severity, IS_LONG, 0)
 ZEND_END_ARG_INFO()
@@ -361,10 +289,6 @@ const zend_function_entry surus_internal_functions[] = {
 	ZEND_NS_FE("Surus\\Internal", call_handler, arginfo_call_handler)
 	ZEND_NS_FE("Surus\\Internal", take_tokens, arginfo_take_tokens)
 	ZEND_NS_FE("Surus\\Internal", report, arginfo_report)
-	ZEND_NS_NAMED_FE("Surus\\Internal", cache_read, ZEND_FN(surus_cache_read), arginfo_cache_read)
-	ZEND_NS_NAMED_FE("Surus\\Internal", cache_write, ZEND_FN(surus_cache_write), arginfo_cache_write)
-	ZEND_NS_NAMED_FE("Surus\\Internal", cache_remove, ZEND_FN(surus_cache_remove), arginfo_cache_remove)
-	ZEND_NS_NAMED_FE("Surus\\Internal", cache_clear, ZEND_FN(surus_cache_clear), arginfo_cache_clear)
 	ZEND_NS_NAMED_FE("Surus\\Internal", log_enabled, ZEND_FN(surus_log_enabled), arginfo_log_enabled)
 	ZEND_NS_NAMED_FE("Surus\\Internal", write_log, ZEND_FN(surus_write_log), arginfo_write_log)
 	ZEND_NS_FE("Surus\\Internal", request_header, arginfo_request_header)

@@ -29,6 +29,7 @@
 #include "isolate/isolate.h"
 #include "os/children.h"
 #include "os/process_functions.h"
+#include "state/functions.h"
 #include "task/cancel.h"
 #include "task/interrupt.h"
 #include "task/overflow.h"
@@ -98,6 +99,9 @@ static PHP_MINIT_FUNCTION(surus)
 	if (frankenphp) {
 		/* Where an extension has it already, PHP says so and goes on. */
 		zend_register_functions(NULL, frankenphp, NULL, type);
+	}
+	if (zend_register_functions(NULL, surus_state_functions, NULL, type) == FAILURE) {
+		return FAILURE;
 	}
 	return zend_register_functions(NULL, surus_internal_functions, NULL, type);
 }

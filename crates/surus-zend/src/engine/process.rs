@@ -22,8 +22,8 @@ pub struct EngineConfig {
     pub dev: bool,
     /// `SERVER_NAME`; by default the local address of a request.
     pub server_name: Option<String>,
-    /// Size in bytes of the cache that all workers share; 0 for none.
-    pub cache: usize,
+    /// Size in bytes of the store that all workers share; 0 for none.
+    pub store: usize,
     /// Scripts find `frankenphp_handle_request()`, for worker mode.
     pub in_turn: bool,
     /// The environment of the processes that run PHP, as `NAME=value`; by default that of this process.
@@ -95,7 +95,7 @@ impl Engine {
         crate::shared::rate::start();
         crate::shared::lead::start();
         set_server_name(config.server_name.as_deref());
-        crate::shared::cache::start(config.cache);
+        crate::shared::store::start(config.store);
         if let Some(entries) = &config.environment {
             // PHP starts once.
             let _ = ENVIRONMENT.set(entries.clone());

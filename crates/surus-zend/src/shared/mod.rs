@@ -1,8 +1,8 @@
-//! Shared by the master and its workers: memory, which has token buckets and the cache of applications; which worker leads; and
+//! Shared by the master and its workers: memory, which has token buckets and the store of applications; which worker leads; and
 //! letters between workers.
 
-pub(crate) mod cache;
 pub(crate) mod lead;
 pub(crate) mod memory;
 pub(crate) mod post;
 pub(crate) mod rate;
+pub(crate) mod store;

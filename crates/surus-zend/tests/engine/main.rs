@@ -20,7 +20,7 @@ fn the_engine() {
         ini: vec![("ffi.enable".to_owned(), "1".to_owned())],
         dev: false,
         server_name: None,
-        cache: 0,
+        store: 0,
         in_turn: false,
         environment: None,
     };

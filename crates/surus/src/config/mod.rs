@@ -114,7 +114,7 @@ pub(crate) struct App {
     /// PHP does not see the server's environment.
     pub(crate) clear_env: bool,
     /// Bytes.
-    pub(crate) shared_cache: u64,
+    pub(crate) shared_memory: u64,
     pub(crate) spool: surus_edge::SpoolLimits,
     pub(crate) room: Room,
     /// Without symbolic links.
@@ -315,7 +315,7 @@ fn finish(
     let preempt_after = fill(&mut app.preempt_after, Span(Duration::from_millis(10))).0;
     let preempt_fibers = fill(&mut app.preempt_fibers, false);
     let persistent_connections = fill(&mut app.persistent_connections, 16);
-    let shared_cache = fill(&mut app.shared_cache, Size(64 << 20)).0;
+    let shared_memory = fill(&mut app.shared_memory, Size(64 << 20)).0;
 
     wrong.positive(&[
         ("server.header_timeout", edge.header_timeout),
@@ -366,7 +366,7 @@ fn finish(
             preempt_after,
             preempt_fibers,
             persistent_connections,
-            shared_cache,
+            shared_memory,
             clear_env,
             memory_limit: app.memory_limit.map(|limit| limit.to_string()),
             spool,

@@ -185,8 +185,8 @@ table! {
         persistent_connections: usize,
         /// PHP's `memory_limit`, of each isolate. `"-1"` is no limit.
         memory_limit: Memory,
-        /// Size of `Surus\Cache\SharedCache`, the cache that all workers share; 0 is none.
-        shared_cache: Size,
+        /// Memory that all workers share: for `Surus\Store`, counters, tags, `Surus\Cache\SharedCache`; 0 is none.
+        shared_memory: Size,
         /// Size of a request body; a longer one gets 413. Sets PHP's `post_max_size`. 0 is no limit.
         max_body: Size,
         /// Memory for request bodies that are being received, per worker. More go to the spool.

@@ -1,14 +1,20 @@
 //! A lock between processes. If its holder dies, the next process gets it and is notified of that.
 
-use std::{cell::UnsafeCell, mem::MaybeUninit};
+use std::{cell::UnsafeCell, io, mem::MaybeUninit, slice};
+
+use super::super::memory;
 
 /// A holder only copies some bytes: it takes longer than this only if its process was stopped, and the requests of this
 /// worker must not wait for that.
 const PATIENCE_NANOSECONDS: i64 = 50_000_000;
 
 /// A lock in memory that processes share; it does not move.
-#[repr(transparent)]
+/// Each has a cache line: its neighbours are others' to write.
+#[repr(C, align(64))]
 pub(super) struct Lock(UnsafeCell<libc::pthread_mutex_t>);
+
+// SAFETY: a mutex that processes share is for threads, too.
+unsafe impl Sync for Lock {}
 
 /// It is held until this is dropped.
 pub(super) struct Held<'a> {
@@ -18,10 +24,23 @@ pub(super) struct Held<'a> {
 }
 
 impl Lock {
+    /// Some, in memory that processes forked from this one share.
+    pub(super) fn several(count: usize) -> io::Result<&'static [Lock]> {
+        let place: *mut Lock = memory::zeros(count * size_of::<Lock>())?.cast();
+        for i in 0..count {
+            // SAFETY: a part of a new mapping of that size, which nobody uses yet and which is never unmapped.
+            if !unsafe { Lock::make(place.add(i)) } {
+                return Err(io::Error::other("no lock between processes"));
+            }
+        }
+        // SAFETY: page-aligned, of that size, never unmapped, and all of them are made.
+        Ok(unsafe { slice::from_raw_parts(place, count) })
+    }
+
     /// # Safety
     ///
     /// `place` is its final address, in shared memory that is not used yet.
-    pub(super) unsafe fn make(place: *mut Lock) -> bool {
+    unsafe fn make(place: *mut Lock) -> bool {
         // SAFETY: the attributes are initialised by the first call; the caller vouches for the place.
         unsafe {
             let mut attributes = MaybeUninit::<libc::pthread_mutexattr_t>::uninit();

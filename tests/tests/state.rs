@@ -1,0 +1,155 @@
+//! State that all workers share: `Surus\Store`, `Surus\Counter`.
+#![forbid(unsafe_code)]
+
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{kill, Signal};
+use nix::unistd::Pid;
+use serde_json::{json, Value};
+use surus_tests::fixture;
+use surus_tests::http::Request;
+use surus_tests::parallel::together;
+use surus_tests::surus::{Options, Surus};
+
+/// A mode, and the script that is served in it.
+const MODES: [(&str, &str); 5] = [
+    ("classic", "index.php"),
+    ("coroutine", "app.php"),
+    ("worker", "worker.php"),
+    ("snapshot", "worker.php"),
+    ("process", "index.php"),
+];
+
+fn options((mode, script): (&str, &str)) -> Options {
+    let options = Surus::serve(&fixture("state").join(script));
+    let options = options.argument("--mode").argument(mode).workers(2);
+    match mode {
+        "process" => options.argument("--set").argument("processes=2"),
+        _ => options,
+    }
+}
+
+fn ask(server: &Surus, query: &str) -> Value {
+    let target = format!("/?case={query}");
+    let answer = Request::get(&target).send(server.address());
+    answer.expect(200).json()
+}
+
+/// From two processes.
+fn from_all(server: &Surus, query: &str, expected: &Value) {
+    let mut readers = BTreeSet::new();
+    let end = Instant::now() + Duration::from_secs(60);
+    while readers.len() < 2 {
+        let (read, _) = together(4, |_| ask(server, query));
+        for read in read {
+            assert_eq!(read[0], *expected, "by {}", read[1]);
+            readers.insert(read[1].as_i64());
+        }
+        assert!(Instant::now() < end, "only {readers:?} answer");
+    }
+}
+
+#[test]
+fn values_are_those_of_all_workers_in_each_mode() {
+    for mode in MODES {
+        let server = options(mode).start();
+        ask(&server, "set&value=one");
+        from_all(&server, "get", &json!("one"));
+        let (code, text) = server.command(&["reload"]);
+        assert_eq!(code, Some(0), "{text}");
+        from_all(&server, "get", &json!("one"));
+        let (counted, _) = together(8, |_| ask(&server, "many&times=500"));
+        assert!(counted.contains(&json!(4000)), "{mode:?}: {counted:?}");
+        assert_eq!(ask(&server, "counted"), json!(4000), "{mode:?}");
+    }
+}
+
+#[test]
+fn operations() {
+    for mode in MODES {
+        let server = options(mode).start();
+        let expected = json!([
+            1, false, true, false, true, false, false, true, true, {"new": 5, "none": "default"}, true,
+            42, 41, true, false, true, false, null, "x", null, null, 1
+        ]);
+        assert_eq!(ask(&server, "operations"), expected, "{mode:?}");
+        let errors = ask(&server, "errors");
+        let parts = [
+            "Surus\\StoreException: The value of \"large\" is too large: one value may have a fiftieth of the setting shared_memory",
+            "\"none\"",
+            "Surus\\StoreException: The value of \"text\" is not an integer",
+            "Surus\\StoreException: The sum for \"most\" is larger than an integer",
+            "InvalidArgumentException: A time to live is more than 0 seconds",
+            "Exception: Serialization of 'Closure' is not allowed",
+            "InvalidArgumentException: A name has up to 64 bytes, and no NUL byte",
+            "\"no key\"",
+            "\"long key\"",
+            "\"unreadable\"",
+        ];
+        assert_eq!(
+            errors.as_array().map(Vec::len),
+            Some(parts.len()),
+            "{errors}"
+        );
+        for (at, part) in parts.iter().enumerate() {
+            let text = errors[at].as_str().expect("a text");
+            assert!(text.starts_with(part), "{mode:?}: {text}");
+        }
+    }
+}
+
+#[test]
+fn full_memory_keeps_what_is_read_and_numbers() {
+    let server = options(MODES[1])
+        .argument("--set")
+        .argument("shared_memory=1M")
+        .start();
+    let filled = ask(&server, "fill");
+    assert_eq!(filled[0], true, "{filled}");
+    let message = filled[1].as_str().expect("a message");
+    assert!(
+        message.contains("a quarter of the setting shared_memory"),
+        "{message}"
+    );
+    let server = options(MODES[1])
+        .argument("--set")
+        .argument("shared_memory=0")
+        .start();
+    assert_eq!(ask(&server, "get")[0], "none");
+    let refused = Request::get("/?case=set&value=1").send(server.address());
+    assert_eq!(refused.status, 500);
+    assert!(
+        server
+            .log()
+            .contains("there is no shared memory (the setting shared_memory)"),
+        "{}",
+        server.log()
+    );
+}
+
+#[test]
+fn a_worker_that_is_killed_leaves_what_was_counted() {
+    let server = options(MODES[0]).start();
+    let mut seen = 0;
+    for _ in 0..5 {
+        let worker = server.workers()[0];
+        std::thread::scope(|scope| {
+            let target = "/?case=many&times=50000";
+            let counts = scope.spawn(|| Request::get(target).try_send(server.address()));
+            while ask(&server, "counted").as_u64().expect("a number") <= seen {}
+            kill(Pid::from_raw(worker), Signal::SIGKILL).expect("a worker");
+            let _ = counts.join();
+        });
+        let begun = Instant::now();
+        let counted = loop {
+            // The successor of the killed one may not serve yet.
+            match Request::get("/?case=count").try_send(server.address()) {
+                Ok(answer) => break answer.expect(200).json().as_u64().expect("a number"),
+                Err(_) => assert!(begun.elapsed() < Duration::from_secs(30)),
+            }
+        };
+        assert!(counted > seen);
+        seen = counted;
+    }
+}
