@@ -277,6 +277,43 @@ typedef enum {
 int surus_rs_offload(surus_str name, surus_str payload, surus_str *answer);
 void surus_rs_offload_copied(void);
 
+/* Clients of PostgreSQL: src/callbacks/postgres.rs. The number of the one with this connection string and so many
+ * connections, which all isolates of the process use; 0: `error` says what is wrong, until the next call. */
+uint64_t surus_rs_postgres_client(surus_str text, int64_t connections, surus_str *error);
+typedef enum {
+	SURUS_POSTGRES_NULL = 0,
+	SURUS_POSTGRES_BOOL = 1,
+	SURUS_POSTGRES_INT = 2,
+	SURUS_POSTGRES_FLOAT = 3,
+	SURUS_POSTGRES_TEXT = 4,
+	SURUS_POSTGRES_ARRAY = 5 /* its text */
+} surus_postgres_kind;
+typedef struct { int kind; int64_t integer; double number; surus_str text; } surus_postgres_value;
+typedef struct { const surus_postgres_value *values; size_t count; } surus_postgres_values;
+/* Runs a statement, in a transaction if that is not 0, and waits for its answer; its rows may have `limit` bytes. The answer
+ * is freed with surus_rs_postgres_free(). */
+void *surus_rs_postgres_query(void *exchange, uint64_t client, uint64_t transaction, surus_str sql,
+	surus_postgres_values parameters, size_t limit);
+/* Begins a transaction of the request with this statement; and ends it with the other one, whatever the answer is. */
+void *surus_rs_postgres_begin(void *exchange, uint64_t client, surus_str sql, uint64_t *transaction);
+void *surus_rs_postgres_end(void *exchange, uint64_t transaction, surus_str sql);
+/* Closes the connection of a transaction that has not ended. */
+void surus_rs_postgres_cut(void *exchange, uint64_t transaction);
+/* The rows of an answer: each has the number of its values in two bytes, then for each its length in four, negative for NULL,
+ * and its bytes; the most significant byte comes first. */
+typedef struct { surus_str data; size_t count, columns; uint64_t affected; bool rolled_back; } surus_postgres_rows;
+typedef struct { surus_str name; uint32_t kind; bool binary; } surus_postgres_column;
+typedef struct {
+	int kind; /* 0: the server's error; 1: of the connection; 2: wrong use; 3: too many wait; 4: a result that is too large */
+	int64_t position;
+	surus_str message, state, detail, hint, constraint, table, column;
+} surus_postgres_failure;
+/* SURUS_POSTGRES_CUT: there is none, and the running code must end. */
+typedef enum { SURUS_POSTGRES_CUT = 0, SURUS_POSTGRES_ROWS = 1, SURUS_POSTGRES_FAILED = 2 } surus_postgres_outcome;
+int surus_rs_postgres_rows(void *answer, surus_postgres_rows *rows, surus_postgres_failure *failure);
+void surus_rs_postgres_column(void *answer, size_t index, surus_postgres_column *column);
+void surus_rs_postgres_free(void *answer);
+
 /* Request data. `script` (NUL-terminated) is the file a classic request or boot runs. */
 typedef struct {
 	surus_str method, uri, path, query, content_type, cookie, authorization; /* all NUL-terminated */

@@ -296,6 +296,64 @@ pub(crate) struct LogEntry {
     pub(crate) context: Str,
 }
 
+pub(crate) const POSTGRES_BOOL: c_int = 1;
+pub(crate) const POSTGRES_INT: c_int = 2;
+pub(crate) const POSTGRES_FLOAT: c_int = 3;
+pub(crate) const POSTGRES_TEXT: c_int = 4;
+pub(crate) const POSTGRES_ARRAY: c_int = 5;
+
+pub(crate) const POSTGRES_CUT: c_int = 0;
+pub(crate) const POSTGRES_ROWS: c_int = 1;
+pub(crate) const POSTGRES_FAILED: c_int = 2;
+
+/// `surus_postgres_value`: a parameter of a statement.
+#[repr(C)]
+pub(crate) struct PostgresValue {
+    pub(crate) kind: c_int,
+    pub(crate) integer: i64,
+    pub(crate) number: f64,
+    pub(crate) text: Str,
+}
+
+/// `surus_postgres_values`: all of them.
+#[repr(C)]
+pub(crate) struct PostgresValues {
+    pub(crate) values: *const PostgresValue,
+    pub(crate) count: usize,
+}
+
+/// `surus_postgres_rows`: a result.
+#[repr(C)]
+pub(crate) struct PostgresRows {
+    pub(crate) data: Str,
+    pub(crate) count: usize,
+    pub(crate) columns: usize,
+    pub(crate) affected: u64,
+    pub(crate) rolled_back: bool,
+}
+
+/// `surus_postgres_column`: a column of it.
+#[repr(C)]
+pub(crate) struct PostgresColumn {
+    pub(crate) name: Str,
+    pub(crate) kind: u32,
+    pub(crate) binary: bool,
+}
+
+/// `surus_postgres_failure`: why there is no result.
+#[repr(C)]
+pub(crate) struct PostgresFailure {
+    pub(crate) kind: c_int,
+    pub(crate) position: i64,
+    pub(crate) message: Str,
+    pub(crate) state: Str,
+    pub(crate) detail: Str,
+    pub(crate) hint: Str,
+    pub(crate) constraint: Str,
+    pub(crate) table: Str,
+    pub(crate) column: Str,
+}
+
 /// `surus_refusal`: why input is refused.
 #[repr(C)]
 pub(crate) struct Refusal {

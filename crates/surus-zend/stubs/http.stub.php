@@ -469,6 +469,37 @@ namespace Surus\Internal {
         }
     }
 
+    /** @internal @return int its number */
+    function postgres_client(string $connection, int $connections): int
+    {
+    }
+
+    /**
+     * @internal
+     *
+     * @param array<mixed> $parameters
+     * @param int $shape 0: all rows; 1: the first one or null; 2: how many were affected
+     * @param ?class-string $class of the rows; null: arrays
+     */
+    function postgres_query(int $client, int $transaction, string $sql, array $parameters, int $shape, ?string $class = null): mixed
+    {
+    }
+
+    /** @internal @return int the transaction's number */
+    function postgres_begin(int $client, string $sql): int
+    {
+    }
+
+    /** @internal @return bool false: it was rolled back, though it was to be committed */
+    function postgres_end(int $transaction, bool $commit): bool
+    {
+    }
+
+    /** @internal Closes the connection of a transaction, if that has not ended. */
+    function postgres_cut(int $transaction): void
+    {
+    }
+
     /** @internal Whether requests of this application can become WebSockets. */
     function has_websockets(): bool
     {

@@ -29,6 +29,7 @@
 #include "isolate/isolate.h"
 #include "os/children.h"
 #include "os/process_functions.h"
+#include "postgres/functions.h"
 #include "state/functions.h"
 #include "task/cancel.h"
 #include "task/interrupt.h"
@@ -91,6 +92,7 @@ static PHP_MINIT_FUNCTION(surus)
 		|| zend_register_functions(NULL, surus_context_functions, NULL, type) != SUCCESS
 		|| zend_register_functions(NULL, surus_timer_functions, NULL, type) != SUCCESS
 		|| zend_register_functions(NULL, surus_offload_functions, NULL, type) != SUCCESS
+		|| zend_register_functions(NULL, surus_postgres_functions, NULL, type) != SUCCESS
 		|| zend_register_functions(NULL, surus_websocket_functions, NULL, type) != SUCCESS
 		|| zend_register_functions(NULL, surus_conversation_functions, NULL, type) != SUCCESS) {
 		return FAILURE;

@@ -8,6 +8,7 @@ mod application;
 mod body;
 mod input;
 mod log;
+mod postgres;
 mod request;
 mod response;
 mod signatures;

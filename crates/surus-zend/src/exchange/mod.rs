@@ -88,6 +88,8 @@ pub(crate) struct Exchange {
     waiter: RefCell<Option<Waker>>,
     /// The driver, while PHP is parked.
     pub(crate) driver: RefCell<Option<Waker>>,
+    /// The transactions of `Surus\Postgres` that it is in the middle of, by number: they end with it.
+    pub(crate) transactions: RefCell<Vec<(u64, Rc<surus_postgres::Bound>)>>,
     /// Of requests that have had one.
     pub(crate) jobs: OnceCell<Rc<Jobs>>,
     /// A job reads the body; and another one may.
@@ -153,6 +155,7 @@ impl Exchange {
             client_left,
             waiter,
             driver,
+            transactions,
             jobs,
             is_being_read,
             was_read: _,
@@ -180,6 +183,7 @@ impl Exchange {
         client_left.set(false);
         *waiter.get_mut() = None;
         *driver.get_mut() = None;
+        transactions.get_mut().clear();
         jobs.take();
         is_being_read.set(false);
         preempts.set(false);
@@ -320,6 +324,7 @@ impl Default for Exchange {
             client_left: Cell::new(false),
             waiter: RefCell::default(),
             driver: RefCell::default(),
+            transactions: RefCell::default(),
             jobs: OnceCell::new(),
             is_being_read: Cell::new(false),
             was_read: Notify::new(),

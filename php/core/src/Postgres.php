@@ -1,0 +1,126 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Surus;
+
+use Surus\Internal\PostgresFailure;
+use Surus\Postgres\ConnectionError;
+use Surus\Postgres\Error;
+use Surus\Postgres\Queries;
+use Surus\Postgres\Transaction;
+
+use function Surus\Internal\at_caller;
+use function Surus\Internal\postgres_begin;
+use function Surus\Internal\postgres_client;
+use function Surus\Internal\postgres_cut;
+use function Surus\Internal\postgres_end;
+use function Surus\Internal\postgres_query;
+
+/**
+ * A client of PostgreSQL that all requests use at the same time, over few connections.
+ *
+ *     $db = new Postgres('host=db dbname=shop user=shop password=…');
+ *     $rows = $db->query('SELECT id, name FROM products WHERE price < $1', [20]);
+ *
+ * What requests and tasks ask at the same time is sent at once, without waiting for each other's answers. Statements are
+ * prepared by themselves, and stay so. Values only come in by parameters: $1, $2 and so on.
+ *
+ * All clients of a process with the same arguments share their connections, which stay open from request to request.
+ */
+final class Postgres implements Queries
+{
+    private readonly int $number;
+
+    /**
+     * Opens nothing yet.
+     *
+     * @param string $connection "host=… port=… user=… password=… dbname=…" or a URL "postgresql://user:password@host:port/dbname";
+     *     besides application_name, options ("-c search_path=shop -c statement_timeout=5s") and connect_timeout (5 s); a host with a
+     *     "/" is the folder of a Unix socket
+     * @param int $connections the maximum number of connections of this worker
+     *
+     * @throws \ValueError if one of them is wrong
+     */
+    public function __construct(#[\SensitiveParameter] string $connection, int $connections = 4)
+    {
+        try {
+            $this->number = postgres_client($connection, $connections);
+        } catch (\ValueError $error) {
+            throw at_caller($error);
+        }
+    }
+
+    /**
+     * @param list<mixed> $parameters for $1, $2 and so on
+     *
+     * @return list<array<string, mixed>>
+     *
+     * @throws Error
+     * @throws ConnectionError
+     */
+    public function query(string $sql, array $parameters = []): array
+    {
+        return postgres_query($this->number, 0, $sql, $parameters, 0);
+    }
+
+    public function queryOne(string $sql, array $parameters = []): ?array
+    {
+        return postgres_query($this->number, 0, $sql, $parameters, 1);
+    }
+
+    public function queryInto(string $class, string $sql, array $parameters = []): array
+    {
+        return postgres_query($this->number, 0, $sql, $parameters, 0, $class);
+    }
+
+    public function execute(string $sql, array $parameters = []): int
+    {
+        return postgres_query($this->number, 0, $sql, $parameters, 2);
+    }
+
+    /**
+     * Runs $work in a transaction, on a connection that nobody else uses meanwhile. Commits it when $work returns; rolls it back
+     * when it throws. If the request ends in the middle, the connection is closed, and the server rolls it back.
+     *
+     * Of several connections one is left for everything else, so one transaction fewer can run than there are connections.
+     *
+     * @template R
+     *
+     * @param callable(Transaction): R $work
+     * @param string $mode for example "ISOLATION LEVEL SERIALIZABLE" or "READ ONLY"
+     *
+     * @return R
+     *
+     * @throws Error of COMMIT, or if a statement had failed and $work went on
+     * @throws ConnectionError
+     */
+    public function transaction(callable $work, string $mode = ''): mixed
+    {
+        $number = postgres_begin($this->number, \trim("BEGIN $mode"));
+        $isOver = false;
+        try {
+            $result = $work(new Transaction($number));
+            $isOver = true;
+            if (!postgres_end($number, true)) {
+                throw at_caller(PostgresFailure::notCommitted());
+            }
+
+            return $result;
+        } catch (\Throwable $error) {
+            if (!$isOver) {
+                $isOver = true;
+                try {
+                    postgres_end($number, false);
+                } catch (ConnectionError) {
+                    // The server has rolled it back. What has gone wrong first is told.
+                }
+            }
+            throw $error;
+        } finally {
+            if (!$isOver) {
+                postgres_cut($number);
+            }
+        }
+    }
+}

@@ -1,0 +1,36 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Surus\Postgres;
+
+use function Surus\Internal\postgres_query;
+
+/** What the callable of {@see \Surus\Postgres::transaction()} gets. It takes statements until that has ended. */
+final class Transaction implements Queries
+{
+    /** @internal {@see \Surus\Postgres::transaction()} makes it */
+    public function __construct(private readonly int $number)
+    {
+    }
+
+    public function query(string $sql, array $parameters = []): array
+    {
+        return postgres_query(0, $this->number, $sql, $parameters, 0);
+    }
+
+    public function queryOne(string $sql, array $parameters = []): ?array
+    {
+        return postgres_query(0, $this->number, $sql, $parameters, 1);
+    }
+
+    public function queryInto(string $class, string $sql, array $parameters = []): array
+    {
+        return postgres_query(0, $this->number, $sql, $parameters, 0, $class);
+    }
+
+    public function execute(string $sql, array $parameters = []): int
+    {
+        return postgres_query(0, $this->number, $sql, $parameters, 2);
+    }
+}
