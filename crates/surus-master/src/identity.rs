@@ -44,6 +44,11 @@ impl Identity {
         self.name.to_str().unwrap_or_default()
     }
 
+    /// Gives this file or folder to the user.
+    pub fn own(&self, path: &std::path::Path) -> io::Result<()> {
+        Ok(nix::unistd::chown(path, Some(self.user), Some(self.group))?)
+    }
+
     /// Becomes this user permanently. Groups first: afterwards that is not permitted.
     pub(crate) fn assume(&self) -> io::Result<()> {
         if Uid::effective().is_root() {

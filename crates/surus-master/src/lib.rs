@@ -9,7 +9,7 @@
 //! worker gets, [`protocol`] the messages between it and the master, [`process`] a worker as the master sees it,
 //! [`look`] checks its health, [`child`] runs something before there are workers, [`upgrade`] starts a new binary,
 //! [`control`], [`admin`] and [`status`] are for operators, [`clients`] their connections, [`board`] the counters of
-//! workers, [`notify`] informs a service manager, [`identity`] is the user of workers, and [`fork`] has the one unsafe
+//! workers, [`companions`] processes that serve no requests, [`notify`] informs a service manager, [`identity`] is the user of workers, and [`fork`] has the one unsafe
 //! call.
 
 #![deny(unsafe_code)]
@@ -21,6 +21,7 @@ mod admin;
 mod board;
 mod child;
 mod clients;
+mod companions;
 mod config;
 mod control;
 mod executor;
@@ -44,6 +45,7 @@ pub use address::Address;
 pub use admin::Desk;
 pub use board::{Board, Tally};
 pub use child::{in_child, in_child_as};
+pub use companions::Companion;
 pub use config::Config;
 pub use control::{ask, Door, Request};
 pub use executor::{run, Failure};

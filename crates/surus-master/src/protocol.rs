@@ -87,6 +87,11 @@ pub enum Report {
     Retired,
     /// Plain processes are needed that start on demand.
     Wake,
+    /// A process is needed that runs beside the workers, and does not.
+    Summon {
+        /// Which.
+        name: String,
+    },
     /// The status of the worker.
     Status {
         /// From the order.

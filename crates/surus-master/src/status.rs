@@ -233,6 +233,7 @@ impl Master<'_> {
                 "access": surus_log::dropped(Log::Access),
             }),
         );
+        status.insert("processes".to_owned(), self.companions.json(now));
         status.insert("workers".to_owned(), Value::Array(workers));
         Value::Object(status)
     }

@@ -313,6 +313,17 @@ typedef enum { SURUS_POSTGRES_CUT = 0, SURUS_POSTGRES_ROWS = 1, SURUS_POSTGRES_F
 int surus_rs_postgres_rows(void *answer, surus_postgres_rows *rows, surus_postgres_failure *failure);
 void surus_rs_postgres_column(void *answer, size_t index, surus_postgres_column *column);
 void surus_rs_postgres_free(void *answer);
+/* Asks the keeper of jobs: `verb` and `head`, which is JSON, are Surus\Internal\Queues'. Waits for the answer, which C copies before
+ * it says so. SURUS_QUEUE_CUT: the running code must end; SURUS_QUEUE_REFUSED: the answer is a reason. */
+typedef enum { SURUS_QUEUE_CUT = 0, SURUS_QUEUE_ANSWERED = 1, SURUS_QUEUE_REFUSED = 2 } surus_queue_answer;
+int surus_rs_queue(surus_str verb, surus_str head, surus_str payload, surus_str *answer, surus_str *bytes);
+void surus_rs_queue_copied(void);
+/* While an application boots: its queues, as JSON. */
+void surus_rs_queue_serve(void *exchange, surus_str queues);
+/* The job that this exchange runs: what is known of it, as JSON, and what was pushed. They stay until it has ended. */
+void surus_rs_queue_job(void *exchange, surus_str *head, surus_str *payload);
+/* How it has ended, as JSON. */
+void surus_rs_queue_end(void *exchange, surus_str ending);
 
 /* Request data. `script` (NUL-terminated) is the file a classic request or boot runs. */
 typedef struct {
@@ -333,7 +344,7 @@ bool surus_rs_path_parameter(void *exchange, size_t i, surus_str *name, surus_st
 /* Index of the matched route, or -1 when the application is one handler. */
 int64_t surus_rs_route(void *exchange);
 /* The number of what runs without a client, and what it is; -1: this is a request. */
-typedef enum { SURUS_TIMER_ASKED = 0, SURUS_TIMER_DUE = 1, SURUS_BACKGROUND = 2 } surus_clientless;
+typedef enum { SURUS_TIMER_ASKED = 0, SURUS_TIMER_DUE = 1, SURUS_BACKGROUND = 2, SURUS_QUEUED = 3 } surus_clientless;
 int64_t surus_rs_timer(void *exchange, int *what);
 /* Begins what was put under this number, when the running code waits. False: too many of them run, or
  * the version of the application was replaced. */

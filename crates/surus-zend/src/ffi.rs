@@ -114,6 +114,10 @@ pub(crate) const OFFLOAD_REFUSED: c_int = 2;
 pub(crate) const OFFLOAD_LATE: c_int = 3;
 pub(crate) const OFFLOAD_FAILED: c_int = 4;
 
+pub(crate) const QUEUE_CUT: c_int = 0;
+pub(crate) const QUEUE_ANSWERED: c_int = 1;
+pub(crate) const QUEUE_REFUSED: c_int = 2;
+
 #[repr(C)]
 pub(crate) struct IsolateStats {
     pub(crate) memory_usage: usize,

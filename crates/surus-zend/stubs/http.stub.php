@@ -2,7 +2,7 @@
 
 /**
  * What Surus adds to PHP natively; csrc/ implements it: http/request_class.c, http/response_class.c, app/functions.c,
- * app/context.c, app/conversation.c, app/deferred.c, app/internal_functions.c, app/in_process.c, app/jobs.c, app/loop.c, app/offload.c, app/timers.c, app/websocket.c, connections/in_use.c. Editors and analysers read this file; PHP does not.
+ * app/context.c, app/conversation.c, app/deferred.c, app/internal_functions.c, app/in_process.c, app/jobs.c, app/loop.c, app/offload.c, app/queue.c, app/timers.c, app/websocket.c, connections/in_use.c. Editors and analysers read this file; PHP does not.
  */
 
 namespace Surus {
@@ -225,6 +225,22 @@ namespace Surus {
      * @throws \Error elsewhere than in the script of an application in coroutine mode
      */
     function cron(string $expression, callable $job): void
+    {
+    }
+
+    /**
+     * Adds a job to a queue ({@see Queue::push()}). When it returns, the job is on disk.
+     *
+     * @param mixed $payload what the handler gets ({@see App::queue()}); it is serialised
+     * @param float $delay seconds until it may run
+     * @param int $priority the highest is first
+     * @param ?string $unique while a job with this key waits or runs, another one is not added
+     *
+     * @return string the id of the job
+     *
+     * @throws QueueException if it cannot be kept
+     */
+    function dispatch(string $queue, mixed $payload = null, float $delay = 0.0, int $priority = 0, ?string $unique = null): string
     {
     }
 
@@ -597,6 +613,34 @@ namespace Surus\Internal {
      * @return array{int, string}
      */
     function offload(string $name, string $payload): array
+    {
+    }
+
+    /**
+     * @internal {@see Internal\Queues}
+     *
+     * @return array{int, string, string}
+     */
+    function queue(string $verb, string $head, string $payload = ''): array
+    {
+    }
+
+    /** @internal The closure runs the jobs of these queues, which are JSON. */
+    function queue_serve(string $queues, \Closure $run): void
+    {
+    }
+
+    /**
+     * @internal The job that is to be run: JSON, and its payload.
+     *
+     * @return array{string, string}
+     */
+    function queue_job(): array
+    {
+    }
+
+    /** @internal How it has ended, as JSON. */
+    function queue_end(string $ending): void
     {
     }
 

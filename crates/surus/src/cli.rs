@@ -55,6 +55,9 @@ pub(crate) enum Command {
     /// Show the status of a running server, live
     #[command(after_help = CONTROL_HELP)]
     Top(TopArgs),
+    /// Show the jobs of queues, and retry or forget those that have failed
+    #[command(after_help = QUEUE_HELP)]
+    Queue(QueueArgs),
     /// Measure what an isolate costs on this machine
     Internals(InternalsArgs),
 }
@@ -162,6 +165,45 @@ pub(crate) struct TopArgs {
     pub(crate) count: Option<u64>,
 }
 
+#[derive(Args, Debug)]
+pub(crate) struct QueueArgs {
+    /// What to do [default: count the jobs of each queue]
+    #[command(subcommand)]
+    pub(crate) what: Option<QueueCommand>,
+
+    /// The path that the server was started with [default: this folder]
+    #[arg(long, value_name = "PATH", global = true)]
+    pub(crate) path: Option<PathBuf>,
+
+    /// Print JSON
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum QueueCommand {
+    /// List the jobs that wait or run, up to 1000
+    List {
+        /// Of this queue only
+        queue: Option<String>,
+    },
+    /// List the jobs that have failed, up to 1000
+    Failed {
+        /// Of this queue only
+        queue: Option<String>,
+    },
+    /// Run failed jobs again
+    Retry {
+        /// The id of a job, the name of a queue, or all
+        which: String,
+    },
+    /// Forget failed jobs
+    Forget {
+        /// The id of a job, the name of a queue, or all
+        which: String,
+    },
+}
+
 fn pause(text: &str) -> Result<Duration, String> {
     match text.parse::<f64>() {
         Ok(seconds) if (0.1..=3600.0).contains(&seconds) => Ok(Duration::from_secs_f64(seconds)),
@@ -179,6 +221,11 @@ pub(crate) struct InternalsArgs {
     #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) isolates: u16,
 }
+
+const QUEUE_HELP: &str = "\
+The jobs are found by the configuration, as `surus serve` finds it, or in the folder that SURUS_QUEUE_FOLDER names.
+
+Exit codes: 0 done, 1 no process has the jobs, 2 wrong usage or configuration.";
 
 const EXIT_CODES: &str = "\
 Exit codes: 0 done, 1 the application failed to boot, 2 wrong usage or configuration.";

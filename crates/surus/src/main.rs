@@ -10,6 +10,7 @@
 //!   the isolate of an application when it has served for long enough
 //! - `control.rs`: `surus status`, `reload`, `upgrade`, `stop`; `table.rs`: a status for people
 //! - `backend/`: PHP as the edge's backend, one file per mode
+//! - `queue/`: jobs that outlive processes
 //! - `process/`: PHP in processes with one request at a time
 //! - `log.rs`: the format of log lines; `levels.rs`: which of them are logged
 //! - `describe.rs`: `surus routes` and `surus openapi`; `project.rs`: `surus new`; `stubs.rs`: `surus stubs`
@@ -40,6 +41,7 @@ mod php;
 mod preflight;
 mod process;
 mod project;
+mod queue;
 mod recycle;
 mod serve;
 mod stubs;
@@ -121,6 +123,7 @@ fn main() -> ExitCode {
         Command::Stop(arguments) => control::stop(&arguments),
         Command::Status(arguments) => control::status(&arguments),
         Command::Top(arguments) => control::top(&arguments),
+        Command::Queue(arguments) => queue::run(&arguments),
         Command::Internals(arguments) => internals::run(&arguments),
     }
 }

@@ -14,7 +14,7 @@ use crate::cli::ServeArgs;
 use crate::config::{Config, Entry, PROCESSES};
 use crate::process::{Purpose, Queue, SLEEP};
 use crate::{
-    control, dev, environment, event_loop, inspect, log, open_files, preflight, worker,
+    control, dev, environment, event_loop, inspect, log, open_files, preflight, queue, worker,
     BOOT_FAILED, MISCONFIGURED,
 };
 
@@ -139,6 +139,7 @@ fn serve(
         &master,
         listeners,
         &|seat| worker::run(config, &engine, queue.as_ref(), seat),
+        vec![queue::companion(config)],
         &mut || announce(config, &ready),
     );
     match outcome {

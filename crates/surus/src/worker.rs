@@ -22,6 +22,7 @@ use crate::event_loop;
 use crate::open_files;
 use crate::orders::ControlChannel;
 use crate::process::{self, Processes, Purpose, Queue};
+use crate::queue;
 use crate::recycle;
 use crate::BOOT_FAILED;
 
@@ -75,6 +76,10 @@ async fn live(config: &Config, engine: &Engine, queue: Option<&Queue>, seat: Sea
     dev::begin();
     let app = &config.app;
     app.room.clone().enter();
+    match seat.master.another() {
+        Ok(master) => queue::in_server(app, master),
+        Err(error) => return failed(&seat.master, &format!("no channel to the master: {error}")),
+    }
     if let Some(queue) = queue.filter(|_| seat.index >= config.workers) {
         return alone::run(config, engine, queue, seat).await;
     }
@@ -242,6 +247,7 @@ async fn serve_with<B: Php>(
         );
     }
     finish(&*backend, ended.get().map(|at| at + config.edge.drain)).await;
+    queue::settle().await;
     following.abort();
     wearing.abort();
     Ok(())

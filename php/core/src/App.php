@@ -6,6 +6,7 @@ namespace Surus;
 
 use Psr\Container\ContainerInterface;
 use Surus\Http\Middleware;
+use Surus\Internal\DeclaresQueues;
 use Surus\Internal\Discovery;
 use Surus\Internal\Origin;
 use Surus\Routing\Conditions;
@@ -27,6 +28,7 @@ use Surus\Routing\Urls;
 final class App
 {
     use Conditions;
+    use DeclaresQueues;
 
     /** @var list<Route|App> */
     private array $items = [];
@@ -174,6 +176,7 @@ final class App
         }
         $app->parent = $this;
         $this->outermost()->container->absorb($app->container);
+        $this->outermost()->queues += $app->queues;
         $app->prefix = $prefix === '/' ? '' : $prefix;
         $this->items[] = $app;
 

@@ -20,6 +20,8 @@ impl Master<'_> {
         match action {
             Action::Spawn { seat, id } => self.spawn(seat, id)?,
             Action::CloseListeners => {
+                let leaving = self.companions.leave();
+                Self::terminate(&leaving);
                 self.admin = None;
                 if self.upgrade.is_none() && self.successor.is_none() {
                     self.listeners.remove_files();
@@ -83,7 +85,11 @@ impl Master<'_> {
 
     fn reloaded(&mut self, result: Result<(), String>) {
         match &result {
-            Ok(()) => surus_log::say!("reloaded"),
+            Ok(()) => {
+                surus_log::say!("reloaded");
+                let leaving = self.companions.reload();
+                Self::terminate(&leaving);
+            }
             Err(error) if self.config.shows_errors => {
                 surus_log::say!("not reloaded, requests are answered with the error until the code boots: {error}");
             }

@@ -7,6 +7,7 @@
 //! ```
 
 mod act;
+mod companions;
 mod spawn;
 mod wait;
 
@@ -21,6 +22,7 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::unistd::Pid;
 
 use crate::admin::Admin;
+use crate::companions::{Companion, Companions};
 use crate::config::Config;
 use crate::control::{Control, Door};
 use crate::listen::BindError;
@@ -35,15 +37,18 @@ use crate::{Listeners, Seat};
 /// Forks one worker per seat and keeps them running until a signal ends the server.
 ///
 /// `worker` is everything that a worker does: it runs in the child, which exits with the code it returns. `announce` is
-/// called once, when every worker is ready. This function returns only in the master.
+/// called once, when every worker is ready; `companions` run beside the workers. This function returns only in the master.
 pub fn run(
     config: &Config,
     listeners: Listeners,
     worker: &dyn Fn(Seat) -> i32,
+    companions: Vec<Companion<'_>>,
     announce: &mut dyn FnMut(),
 ) -> Result<Outcome, Failure> {
     let mut master = Master::new(config, listeners, worker)?;
+    master.companions = Companions::new(companions);
     let outcome = master.run(announce);
+    master.end_companions();
     master.mask.thread_set_mask().map_err(io::Error::from)?;
     Ok(outcome?)
 }
@@ -131,6 +136,7 @@ pub(crate) struct Master<'a> {
     /// When the workers are checked next.
     pub(crate) next_look: Option<Now>,
     pub(crate) reloads: Reloads,
+    pub(crate) companions: Companions<'a>,
 }
 
 impl<'a> Master<'a> {
@@ -197,6 +203,7 @@ impl<'a> Master<'a> {
             last_question: 0,
             next_look: Some(Duration::ZERO),
             reloads: Reloads::new(unix_time()),
+            companions: Companions::new(Vec::new()),
         })
     }
 
@@ -208,6 +215,7 @@ impl<'a> Master<'a> {
                 match action {
                     Action::Announce => {
                         announce();
+                        self.companions.begin(self.started.elapsed());
                         let pid = std::process::id();
                         self.manager.tell(&format!("READY=1\nMAINPID={pid}\n"));
                         if let Some(control) = &mut self.control {
@@ -225,6 +233,7 @@ impl<'a> Master<'a> {
                 }
             }
             if events.is_empty() {
+                self.start_companions()?;
                 events = self.wait()?;
             }
             actions = Vec::new();

@@ -19,7 +19,7 @@ use crate::state::Id;
 use crate::Seat;
 
 /// Exit code of a worker that panicked outside of a request, the same as that of Rust's runtime.
-const PANICKED: i32 = 101;
+pub(super) const PANICKED: i32 = 101;
 
 impl Master<'_> {
     pub(super) fn spawn(&mut self, seat: usize, id: Id) -> io::Result<()> {
@@ -41,29 +41,9 @@ impl Master<'_> {
 
     /// Runs in the child.
     fn live(&mut self, index: usize, channel: UnixStream, master: Pid) -> i32 {
-        if let Err(error) = self
-            .config
-            .identity
-            .as_ref()
-            .map_or(Ok(()), Identity::assume)
-        {
-            let error = format!("cannot become the user that workers run as: {error}");
+        if let Err(error) = self.become_child(master) {
+            let error = error.to_string();
             Channel::new(channel).send(&Report::BootFailed { error });
-            return PANICKED;
-        }
-        surus_log::set_writer(Writer::Thread);
-        // A worker must not outlive its master, however the master dies. If it died before this call, there is no
-        // signal.
-        if prctl::set_pdeathsig(Signal::SIGKILL).is_err() || getppid() != master {
-            return PANICKED;
-        }
-        // Close the other workers' channels: if they stayed open here, they would never end.
-        self.processes.clear();
-        if let Some(control) = self.control.take() {
-            control.forget();
-        }
-        self.admin = None;
-        if self.mask.thread_set_mask().is_err() {
             return PANICKED;
         }
         let (listeners, held) = self.listeners.take();
@@ -76,8 +56,37 @@ impl Master<'_> {
             tally: self.config.board.tally(index),
             master: Channel::new(channel),
         };
-        let code = catch_unwind(AssertUnwindSafe(|| (self.worker)(seat))).unwrap_or(PANICKED);
-        surus_log::finish(LAST_LINES);
-        code
+        guarded(|| (self.worker)(seat))
     }
+
+    /// In the child: leaves all that is the master's.
+    pub(super) fn become_child(&mut self, master: Pid) -> io::Result<()> {
+        let identity = self.config.identity.as_ref();
+        identity.map_or(Ok(()), Identity::assume).map_err(|error| {
+            io::Error::other(format!(
+                "cannot become the user that workers run as: {error}"
+            ))
+        })?;
+        surus_log::set_writer(Writer::Thread);
+        // It must not outlive its master, however the master dies. If it died before this call, there is no signal.
+        prctl::set_pdeathsig(Signal::SIGKILL)?;
+        if getppid() != master {
+            return Err(io::Error::other("the master has exited"));
+        }
+        // Close the other workers' channels: if they stayed open here, they would never end.
+        self.processes.clear();
+        if let Some(control) = self.control.take() {
+            control.forget();
+        }
+        self.admin = None;
+        self.mask.thread_set_mask()?;
+        Ok(())
+    }
+}
+
+/// Runs what a child does; returns its exit code.
+pub(super) fn guarded(run: impl FnOnce() -> i32) -> i32 {
+    let code = catch_unwind(AssertUnwindSafe(run)).unwrap_or(PANICKED);
+    surus_log::finish(LAST_LINES);
+    code
 }

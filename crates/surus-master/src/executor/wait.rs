@@ -25,6 +25,7 @@ impl Master<'_> {
             self.question_due(),
             self.next_look,
             self.clients_due(),
+            self.companions.due(),
         ];
         let timeout = match next.into_iter().flatten().min() {
             // Rounded up, because otherwise the last fraction of a millisecond would be a busy loop.
@@ -121,6 +122,7 @@ impl Master<'_> {
                     Report::Committed { reload } => events.push(Event::Committed(id, reload)),
                     Report::Retired => events.push(Event::Retired(id)),
                     Report::Wake => events.push(Event::Wake),
+                    Report::Summon { name } => self.companions.summon(&name, now),
                     Report::Status { question, status } => process.answered(question, status, now),
                     Report::Worn { why } => events.push(Event::Recycle(id, why)),
                     // Its successor has already read the new file.
@@ -193,6 +195,9 @@ impl Master<'_> {
                     |why| format!("it {death}: {why}"),
                 );
                 events.push(Event::UpgradeFailed(why));
+                continue;
+            }
+            if self.companion_exited(pid, death) {
                 continue;
             }
             let of = |(_, process): &(&Id, &Process)| process.pid == pid;

@@ -297,7 +297,7 @@ surus_outcome surus_run_call(surus_task *task)
 	ZVAL_UNDEF(&request);
 	volatile surus_outcome outcome = SURUS_OK;
 	volatile bool whole = true;
-	if (!task->fiber || !task->isolate->application || (!task->isolate->application->count && !task->isolate->timers && !task->isolate->background)) {
+	if (!task->fiber || !task->isolate->application || (!task->isolate->application->count && !task->isolate->timers && !task->isolate->background && !task->isolate->queued)) {
 		return SURUS_FATAL;
 	}
 	bool on_snapshot = surus_snapshot_is_taken(task->isolate);

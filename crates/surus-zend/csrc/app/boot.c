@@ -364,6 +364,7 @@ surus_outcome surus_run_unboot(surus_task *task)
 	zend_try {
 		surus_conversations_free(isolate);
 	} zend_end_try();
+	free_closures(&isolate->queued);
 	if (isolate->had_fatal) {
 		/* Objects of failed requests are left over; their destructors must not run. */
 		surus_free_fiber_stacks();

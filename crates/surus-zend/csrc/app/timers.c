@@ -6,10 +6,10 @@
 
 #include "Zend/zend_closures.h"
 
-/* The table keeps timers; what is in the background leaves it. */
+/* The tables keep timers and what runs jobs; what is in the background leaves its table. */
 static void take(surus_isolate *isolate, int64_t number, int what, zval *closure)
 {
-	HashTable *table = what == SURUS_BACKGROUND ? isolate->background : isolate->timers;
+	HashTable *table = what == SURUS_BACKGROUND ? isolate->background : what == SURUS_QUEUED ? isolate->queued : isolate->timers;
 	zval *found = table ? zend_hash_index_find(table, (zend_ulong)number) : NULL;
 	ZVAL_UNDEF(closure);
 	if (found) {
@@ -24,7 +24,7 @@ bool surus_call_timer(surus_task *task)
 {
 	surus_isolate *isolate = task->isolate;
 	int what = SURUS_TIMER_ASKED;
-	int64_t number = isolate->timers || isolate->background ? surus_rs_timer(task->exchange, &what) : -1;
+	int64_t number = isolate->timers || isolate->background || isolate->queued ? surus_rs_timer(task->exchange, &what) : -1;
 	if (number < 0) {
 		return false;
 	}

@@ -10,6 +10,7 @@
 #include "app/jobs.h"
 #include "app/loop.h"
 #include "app/offload.h"
+#include "app/queue.h"
 #include "app/timers.h"
 #include "app/websocket.h"
 #include "connections/cleaning.h"
@@ -93,6 +94,7 @@ static PHP_MINIT_FUNCTION(surus)
 		|| zend_register_functions(NULL, surus_timer_functions, NULL, type) != SUCCESS
 		|| zend_register_functions(NULL, surus_offload_functions, NULL, type) != SUCCESS
 		|| zend_register_functions(NULL, surus_postgres_functions, NULL, type) != SUCCESS
+		|| zend_register_functions(NULL, surus_queue_functions, NULL, type) != SUCCESS
 		|| zend_register_functions(NULL, surus_websocket_functions, NULL, type) != SUCCESS
 		|| zend_register_functions(NULL, surus_conversation_functions, NULL, type) != SUCCESS) {
 		return FAILURE;

@@ -23,6 +23,7 @@ struct surus_isolate {
 	struct surus_application *application; /* app/application.c, once booted */
 	HashTable *timers, *background; /* app/timers.c: closures; NULL: none */
 	HashTable *conversations;              /* app/conversation.c: by the numbers of their WebSockets; NULL: none */
+	HashTable *queued;              /* app/queue.c: the closure that runs jobs of queues; NULL: none */
 	struct surus_idle *idle;               /* fiber/state.c, once booted */
 	struct surus_os_state *os;             /* os/state.c */
 	HashTable *connections; /* fiber/state.c: the persistent ones of the boot, while those of a fiber are in place */

@@ -49,6 +49,17 @@ impl Request {
         }
     }
 
+    /// What runs a job of a queue, which the log names.
+    pub(crate) fn of_queue(queue: &str) -> Self {
+        let uri = format!("/{queue}").parse();
+        let method = http::Method::from_bytes(b"JOB").unwrap_or(http::Method::PUT);
+        Request {
+            method,
+            peer: None,
+            ..Request::nobodys(uri.unwrap_or_else(|_| http::Uri::from_static("/")))
+        }
+    }
+
     /// Whether it has no client: a client's port is never 0.
     pub(crate) fn is_nobodys(&self) -> bool {
         self.peer.is_some_and(|peer| peer.port() == 0)

@@ -2,6 +2,8 @@
 
 use std::cell::{Cell, RefCell};
 
+use bytes::Bytes;
+
 /// When a timer runs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum When {
@@ -58,6 +60,8 @@ pub(crate) enum Run {
     Due = 1,
     /// `Surus\\background()`.
     Background = 2,
+    /// A job of a queue.
+    Queued = 3,
 }
 
 #[derive(Debug, Default)]
@@ -68,4 +72,19 @@ pub(crate) struct Timers {
     pub(crate) running: Cell<Option<(usize, Run)>>,
     /// When PHP says that it is due next.
     pub(crate) next: Cell<Option<f64>>,
+    /// While the application boots: its queues, as JSON.
+    pub(crate) queues: RefCell<Option<String>>,
+    /// The job of a queue that the exchange runs.
+    pub(crate) job: RefCell<Option<QueuedJob>>,
+    /// How PHP says that it has ended, as JSON.
+    pub(crate) ending: RefCell<Option<String>>,
+}
+
+/// A job of a queue, as PHP gets it.
+#[derive(Debug)]
+pub(crate) struct QueuedJob {
+    /// What is known of it, as JSON.
+    pub(crate) head: String,
+    /// What was pushed.
+    pub(crate) payload: Bytes,
 }

@@ -2,6 +2,7 @@
 
 mod background;
 mod conversations;
+mod queue;
 mod reboot;
 mod reload;
 mod timers;
@@ -39,6 +40,7 @@ use crate::{
 };
 
 use conversations::Events;
+pub use queue::JobEnd;
 pub use reload::Prepared;
 pub use timers::TimerInfo;
 use version::Version;
@@ -62,6 +64,7 @@ pub struct RouteInfo {
 }
 
 /// A booted application.
+#[derive(Clone)]
 pub struct Coroutine {
     app: Rc<App>,
 }

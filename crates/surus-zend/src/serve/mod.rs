@@ -14,6 +14,7 @@ pub(crate) mod in_process;
 pub(crate) mod inspect;
 mod jobs;
 pub(crate) mod offload;
+pub(crate) mod queue;
 pub(crate) mod refresh;
 pub(crate) mod self_test;
 pub(crate) mod stalls;

@@ -277,7 +277,15 @@ impl<'a> Watch<'a> {
                 true => ("a silent stream", self.stream_timeout),
                 false => ("request", self.timeout),
             };
-            tracing::warn!(method = %request.method, uri = %request.uri, ?timeout, "{name} timed out");
+            if self.exchange.timers.job.borrow().is_some() {
+                task.backtrace(&format!(
+                    "job of {} timed out after {:?}",
+                    request.uri,
+                    self.exchange.started().elapsed()
+                ));
+            } else {
+                tracing::warn!(method = %request.method, uri = %request.uri, ?timeout, "{name} timed out");
+            }
         }
         task.cancel(ffi::CANCEL_TIMEOUT);
         self.exchange.answer_instead(|| plain_answer(504));

@@ -10,6 +10,7 @@ use surus_zend::{BootError, Engine, Prepared, ResponseBody};
 use super::websocket::reply;
 use super::{limits, request, request_with, source_file, unreadable, Php, Streamed};
 use crate::config::App;
+use crate::queue;
 
 /// An application that booted once and serves each request in a fiber.
 pub(crate) struct Coroutine {
@@ -142,9 +143,13 @@ impl Php for Coroutine {
 
     fn commit(&self, next: Next) {
         match (next, self.app.get()) {
-            (Next::Version(next), Some(app)) => app.commit(next),
+            (Next::Version(next), Some(app)) => {
+                app.commit(next);
+                queue::follow(app);
+            }
             (Next::First(app), None) => {
                 app.start_timers();
+                queue::follow(&app);
                 let _ = self.app.set(app);
             }
             // Impossible: `prepare` has chosen by this state, and nothing else changes it.
@@ -155,11 +160,13 @@ impl Php for Coroutine {
     fn start_timers(&self) {
         if let Some(app) = self.app.get() {
             app.start_timers();
+            queue::follow(app);
         }
     }
 
     fn stop_timers(&self) {
         if let Some(app) = self.app.get() {
+            queue::rest();
             app.stop_timers();
         }
     }

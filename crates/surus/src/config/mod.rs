@@ -101,6 +101,10 @@ pub(crate) struct App {
     /// The number of processes for `Surus\offload()`; 0: it is refused.
     pub(crate) offload_processes: usize,
     pub(crate) offload_timeout: Option<Duration>,
+    /// The folder of the jobs of queues, if it is configured.
+    pub(crate) queue_folder: Option<PathBuf>,
+    /// Bytes.
+    pub(crate) queue_size: u64,
     pub(crate) cancel_on_disconnect: bool,
     /// From `[server]`: how long a new version may take to boot.
     pub(crate) boot_timeout: Duration,
@@ -308,6 +312,7 @@ fn finish(
     let defer_timeout = fill(&mut app.defer_timeout, Span(Duration::from_secs(30))).limit();
     let offload_processes = fill(&mut app.offload_processes, 4);
     let offload_timeout = fill(&mut app.offload_timeout, Span(Duration::from_secs(60))).limit();
+    let queue_size = fill(&mut app.queue_size, Size(256 << 20)).0;
     let cancel_on_disconnect = fill(&mut app.cancel_on_disconnect, is_coroutine);
     let slow_log = fill(&mut app.slow_log, Span(Duration::ZERO)).limit();
     let five = Span(Duration::from_millis(5));
@@ -359,6 +364,8 @@ fn finish(
             defer_timeout,
             offload_processes,
             offload_timeout,
+            queue_folder: app.queue_folder.clone(),
+            queue_size,
             cancel_on_disconnect,
             boot_timeout,
             slow_log,

@@ -166,6 +166,11 @@ table! {
         /// Time for a job of `Surus\offload()`. Then it is cancelled, and its process killed if that does not end it. A job may wait
         /// for a free process as long. 0 is no limit.
         offload_timeout: Span,
+        /// Folder in which the jobs of queues are kept; one folder for each server. Without it, `$STATE_DIRECTORY`, `/var/lib/surus` (root) or
+        /// `~/.local/state/surus` has one, which is made with the first job.
+        queue_folder: PathBuf,
+        /// Bytes that the jobs of all queues may take in memory and, twice, on disk. Then no more can be pushed.
+        queue_size: Size,
         /// Cancel a request whose client has disconnected, also while it waits. `false` is as under php-fpm: it continues until
         /// it sends output.
         cancel_on_disconnect: bool,

@@ -12,7 +12,7 @@ use std::process::ExitCode;
 
 use surus_zend::command_line::{self, Invocation, Lines, Options, Source, SETTINGS};
 
-use crate::{event_loop, failed, print};
+use crate::{event_loop, failed, print, queue};
 use about::About;
 use switches::{Mode, Switches, Wrong};
 
@@ -53,6 +53,7 @@ pub(crate) fn run(arguments: Vec<OsString>) -> ExitCode {
     if let Err(error) = command_line::start(options(&switches)) {
         return failed(&error);
     }
+    queue::in_command();
     match event_loop::run(command_line::run_alone(script(switches))) {
         // Only the low eight bits, as in the kernel.
         Ok(Ok(status)) => ExitCode::from(status as u8),

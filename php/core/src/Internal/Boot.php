@@ -77,6 +77,7 @@ final class Boot
     {
         $this->container->check();
         $this->listen();
+        Queues::serve($this->app->queues(), $this->container);
         if ($this->dev) {
             $this->errors->suggest(new NearestRoutes($this->app));
         }

@@ -6,6 +6,7 @@ namespace Surus\Internal;
 
 use Surus\CompositeException;
 use Surus\Log;
+use Surus\Queue;
 use Surus\Task;
 use Surus\TimeoutException;
 
@@ -195,6 +196,16 @@ final class Tasks
     public static function cron(string $expression, callable $job): void
     {
         Timers::cron($expression, $job);
+    }
+
+    public static function dispatch(
+        string $queue,
+        mixed $payload = null,
+        float $delay = 0.0,
+        int $priority = 0,
+        ?string $unique = null,
+    ): string {
+        return (new Queue($queue))->push($payload, $delay, $priority, $unique);
     }
 
     private static function needSeconds(string $function, float $seconds): void

@@ -16,6 +16,7 @@ use crate::{
         Exchange,
     },
     ffi,
+    serve::task::Outcome,
     shared::{lead, post},
 };
 
@@ -156,7 +157,8 @@ impl App {
         self.timer_runs.set(self.timer_runs.get() + 1);
         version.timer_runs.set(version.timer_runs.get() + 1);
         let run = if due { Run::Due } else { Run::Asked };
-        self.run_clientless(version, &exchange, index, run).await;
+        self.run_clientless(version, &exchange, index, run, None)
+            .await;
         version.timer_runs.set(version.timer_runs.get() - 1);
         self.timer_runs.set(self.timer_runs.get() - 1);
         self.leave_lead();
@@ -166,19 +168,21 @@ impl App {
         }
     }
 
-    /// Runs what C has under this number, to its end.
+    /// Runs what C has under this number, to its end; `None` if it was not begun.
     pub(super) async fn run_clientless(
         self: &Rc<Self>,
         version: &Rc<Version>,
         exchange: &Rc<Exchange>,
         number: usize,
         run: Run,
-    ) {
+        request_timeout: Option<Duration>,
+    ) -> Option<Outcome> {
         let task = match version.fiber() {
             Ok(task) => task,
             Err(error) => {
                 tracing::error!(%error, "no fiber for what has no client");
-                return tokio::time::sleep(Duration::from_secs_f64(LOOK)).await;
+                tokio::time::sleep(Duration::from_secs_f64(LOOK)).await;
+                return None;
             }
         };
         exchange.timers.running.set(Some((number, run)));
@@ -186,7 +190,7 @@ impl App {
         self.in_flight.set(self.in_flight.get() + 1);
         let owed = Owed::begin();
         let limits = AppLimits {
-            request_timeout: None,
+            request_timeout,
             slow_log: None,
             cancel_on_disconnect: true,
             ..self.limits.clone()
@@ -196,6 +200,7 @@ impl App {
         self.done(version, task, exchange, outcome);
         exchange.finish();
         drop(owed);
+        Some(outcome)
     }
 }
 

@@ -43,6 +43,8 @@ pub(crate) struct Version {
     /// No new requests: the isolate has seen a fatal error.
     pub(super) retired: Cell<bool>,
     pub(super) timers: Vec<Timer>,
+    /// The queues whose jobs it runs, as JSON.
+    pub(super) queues: Option<String>,
     /// What runs in the background.
     pub(super) background: RefCell<Vec<Rc<Exchange>>>,
     /// Requests that have a WebSocket.
@@ -126,6 +128,7 @@ impl Version {
             idle: RefCell::default(),
             retired: Cell::new(false),
             timers: exchange.timers.declared.take(),
+            queues: exchange.timers.queues.take(),
             background: RefCell::default(),
             websockets: RefCell::default(),
             timer_runs: Cell::new(0),

@@ -1,0 +1,384 @@
+//! Which jobs there are, and whose turn it is. Decides, and does nothing: what is to be written down is returned as a [`Record`].
+
+mod queue;
+mod recent;
+mod restore;
+mod shown;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use crate::holder::Holder;
+use crate::job::{Ending, Failure, Id, Job, Push, Pushed};
+use crate::millis;
+use crate::record::Record;
+use queue::Queue;
+use recent::Recent;
+
+/// A connection of the owner, never the same number again.
+pub(crate) type Peer = u64;
+
+/// Names of queues that are kept: they come from code, so more are a mistake.
+const QUEUES: usize = 10_000;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// It is not on disk yet.
+    Unsaved,
+    Ready,
+    Delayed,
+    /// It runs in the process of this connection.
+    Held(Peer),
+    /// It runs in this process, if that is still alive; it has no connection.
+    Doubted(Holder),
+    Failed,
+}
+
+#[derive(Debug)]
+struct Entry {
+    job: Job,
+    /// Jobs of the same priority run in this order.
+    sequence: u64,
+    place: Place,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Book {
+    jobs: HashMap<Id, Entry>,
+    queues: BTreeMap<String, Queue>,
+    /// When delayed jobs become ready.
+    due: BTreeSet<(u64, Id)>,
+    /// Jobs in doubt.
+    doubted: BTreeSet<Id>,
+    unique: HashMap<(String, String), Id>,
+    /// Jobs that are gone: one that is pushed again was not heard of by its sender.
+    gone: Recent,
+    bytes: u64,
+    sequence: u64,
+}
+
+impl Book {
+    /// Takes a job in. It does not run before [`Book::saved`].
+    pub(crate) fn push(
+        &mut self,
+        id: Id,
+        push: Push,
+        now: u64,
+        most: u64,
+    ) -> Result<(Pushed, Option<&Job>), String> {
+        let known = Pushed { id, is_new: true };
+        if self.jobs.contains_key(&id) || self.gone.has(&id) {
+            return Ok((known, None));
+        }
+        let key = push.unique.clone().map(|key| (push.queue.clone(), key));
+        if let Some(&other) = key.as_ref().and_then(|key| self.unique.get(key)) {
+            let pushed = Pushed {
+                id: other,
+                is_new: false,
+            };
+            return Ok((pushed, None));
+        }
+        let job = Job {
+            id,
+            queue: push.queue,
+            payload: push.payload,
+            priority: push.priority,
+            unique: push.unique,
+            pushed: now,
+            due: now.saturating_add(millis(push.delay)),
+            attempts: 0,
+            holder: None,
+            failure: None,
+            error: None,
+        };
+        if self.bytes + job.size() > most {
+            return Err(format!(
+                "the queue is full: its jobs take {} of {most} bytes (`queue_size`)",
+                self.bytes
+            ));
+        }
+        if !self.queues.contains_key(&job.queue) && self.queues.len() >= QUEUES {
+            return Err(format!("there are {QUEUES} queues already"));
+        }
+        self.insert(job, Place::Unsaved);
+        Ok((known, self.jobs.get(&id).map(|entry| &entry.job)))
+    }
+
+    fn insert(&mut self, job: Job, place: Place) {
+        self.sequence += 1;
+        self.bytes += job.size();
+        let id = job.id;
+        if let Some(key) = &job.unique {
+            self.unique.insert((job.queue.clone(), key.clone()), id);
+        }
+        let entry = Entry {
+            job,
+            sequence: self.sequence,
+            place: Place::Unsaved,
+        };
+        self.jobs.insert(id, entry);
+        self.put(id, place);
+    }
+
+    /// Takes a job out of its place, and puts it into another one.
+    fn put(&mut self, id: Id, place: Place) {
+        let Some(entry) = self.jobs.get_mut(&id) else {
+            return;
+        };
+        let was = std::mem::replace(&mut entry.place, place);
+        let job = &entry.job;
+        if !self.queues.contains_key(&job.queue) {
+            self.queues.insert(job.queue.clone(), Queue::default());
+        }
+        let Some(queue) = self.queues.get_mut(&job.queue) else {
+            return;
+        };
+        queue.leave(was, job, entry.sequence);
+        queue.enter(place, job, entry.sequence);
+        match was {
+            Place::Delayed => _ = self.due.remove(&(job.due, id)),
+            Place::Doubted(_) => _ = self.doubted.remove(&id),
+            _ => {}
+        }
+        match place {
+            Place::Delayed => _ = self.due.insert((job.due, id)),
+            Place::Doubted(_) => _ = self.doubted.insert(id),
+            _ => {}
+        }
+    }
+
+    /// Puts a job where it waits. A new time must be set before, while it is in no place that depends on it.
+    fn wait(&mut self, id: Id, now: u64) {
+        let is_due = self.jobs.get(&id).is_some_and(|entry| entry.job.due <= now);
+        self.put(id, if is_due { Place::Ready } else { Place::Delayed });
+    }
+
+    /// It is on disk: it may run.
+    pub(crate) fn saved(&mut self, id: Id, now: u64) {
+        if self.place(id) == Some(Place::Unsaved) {
+            self.wait(id, now);
+        }
+    }
+
+    pub(crate) fn place(&self, id: Id) -> Option<Place> {
+        self.jobs.get(&id).map(|entry| entry.place)
+    }
+
+    /// Forgets a job: it is done, or could not be saved.
+    pub(crate) fn remove(&mut self, id: Id) -> Option<Job> {
+        let (sequence, place) = self
+            .jobs
+            .get(&id)
+            .map(|entry| (entry.sequence, entry.place))?;
+        let entry = self.jobs.remove(&id)?;
+        let job = entry.job;
+        if let Some(queue) = self.queues.get_mut(&job.queue) {
+            queue.leave(place, &job, sequence);
+        }
+        self.due.remove(&(job.due, id));
+        self.doubted.remove(&id);
+        if let Some(key) = &job.unique {
+            let key = (job.queue.clone(), key.clone());
+            if self.unique.get(&key) == Some(&id) {
+                self.unique.remove(&key);
+            }
+        }
+        self.bytes -= job.size();
+        Some(job)
+    }
+
+    /// From now on this connection takes so many jobs of a queue at a time.
+    pub(crate) fn subscribe(&mut self, peer: Peer, queue: &str, places: u32, tries: Option<u32>) {
+        if !self.queues.contains_key(queue) {
+            if places == 0 || self.queues.len() >= QUEUES {
+                return;
+            }
+            self.queues.insert(queue.to_owned(), Queue::default());
+        }
+        if let Some(queue) = self.queues.get_mut(queue) {
+            queue.subscribe(peer, places, tries);
+        }
+    }
+
+    /// The next job and who gets it; it is held from now on.
+    pub(crate) fn next(&mut self, holders: &HashMap<Peer, Holder>) -> Option<(Peer, &Job, Record)> {
+        let mut queues = self.queues.values();
+        let (peer, id) = queues.find_map(Queue::next)?;
+        let holder = *holders.get(&peer)?;
+        self.put(id, Place::Held(peer));
+        let entry = self.jobs.get_mut(&id)?;
+        entry.job.attempts += 1;
+        entry.job.holder = Some(holder);
+        Some((peer, &entry.job, Record::Begun { id, holder }))
+    }
+
+    /// A run has ended. `None`: it is not this connection's.
+    pub(crate) fn end(&mut self, peer: Peer, id: Id, ending: Ending, now: u64) -> Option<Record> {
+        if self.place(id) != Some(Place::Held(peer)) {
+            return None;
+        }
+        Some(self.ended(id, ending, now))
+    }
+
+    fn ended(&mut self, id: Id, ending: Ending, now: u64) -> Record {
+        // Out of every place that depends on what changes.
+        self.put(id, Place::Unsaved);
+        let Some(entry) = self.jobs.get_mut(&id) else {
+            return Record::Done { id };
+        };
+        entry.job.holder = None;
+        match ending {
+            Ending::Done => {
+                if let Some(job) = self.remove(id) {
+                    if let Some(queue) = self.queues.get_mut(&job.queue) {
+                        queue.done += 1;
+                    }
+                }
+                self.gone.add(id);
+                Record::Done { id }
+            }
+            Ending::Again {
+                delay,
+                error,
+                counts,
+            } => {
+                let job = &mut entry.job;
+                job.due = now.saturating_add(millis(delay));
+                job.attempts -= u32::from(!counts && job.attempts > 0);
+                job.error = error.or(job.error.take());
+                let record = Record::Again {
+                    id,
+                    due: job.due,
+                    attempts: job.attempts,
+                    error: job.error.clone(),
+                };
+                self.wait(id, now);
+                record
+            }
+            Ending::Failed { error } => {
+                let failure = Failure { at: now, error };
+                entry.job.failure = Some(failure.clone());
+                self.fail(id);
+                Record::Failed { id, failure }
+            }
+        }
+    }
+
+    /// It is among the failed ones: another job may have its key.
+    fn fail(&mut self, id: Id) {
+        self.put(id, Place::Failed);
+        if let Some(job) = self.jobs.get(&id).map(|entry| &entry.job) {
+            if let Some(key) = &job.unique {
+                self.unique.remove(&(job.queue.clone(), key.clone()));
+            }
+        }
+    }
+
+    /// A connection has ended. Its process may be alive, and come again.
+    pub(crate) fn leave(&mut self, peer: Peer, holder: Holder) {
+        let mut held = Vec::new();
+        for queue in self.queues.values_mut() {
+            queue.subscribe(peer, 0, None);
+            held.extend(queue.held_by(peer));
+        }
+        for id in held {
+            self.put(id, Place::Doubted(holder));
+        }
+    }
+
+    /// A process has come with a new connection, and runs these jobs. What else it was sent has not arrived.
+    pub(crate) fn claim(
+        &mut self,
+        peer: Peer,
+        holder: Holder,
+        ids: &[Id],
+        now: u64,
+    ) -> Vec<Record> {
+        let its = |place: Option<Place>| place == Some(Place::Doubted(holder));
+        for &id in ids {
+            if its(self.place(id)) {
+                self.put(id, Place::Held(peer));
+            }
+        }
+        let lost: Vec<Id> = self
+            .doubted
+            .iter()
+            .copied()
+            .filter(|&id| its(self.place(id)))
+            .collect();
+        let again = Ending::Again {
+            delay: std::time::Duration::ZERO,
+            error: None,
+            counts: false,
+        };
+        lost.into_iter()
+            .map(|id| self.ended(id, again.clone(), now))
+            .collect()
+    }
+
+    /// Jobs whose processes have died run again, if they have tries left.
+    pub(crate) fn bury(&mut self, is_alive: impl Fn(&Holder) -> bool, now: u64) -> Vec<Record> {
+        let mut known: HashMap<Holder, bool> = HashMap::new();
+        let mut lost = Vec::new();
+        for &id in &self.doubted {
+            if let Some(Place::Doubted(holder)) = self.place(id) {
+                if !*known.entry(holder).or_insert_with(|| is_alive(&holder)) {
+                    lost.push((id, holder));
+                }
+            }
+        }
+        let bury = |(id, holder): (Id, Holder)| {
+            let error = format!("its process, {}, has died", holder.pid());
+            let job = self.jobs.get(&id).map(|entry| &entry.job);
+            let tries = job.and_then(|job| self.queues.get(&job.queue)?.tries);
+            let is_over = tries.is_some_and(|tries| job.is_some_and(|job| job.attempts >= tries));
+            let ending = match is_over {
+                true => Ending::Failed { error },
+                false => Ending::Again {
+                    delay: std::time::Duration::ZERO,
+                    error: Some(error),
+                    counts: true,
+                },
+            };
+            self.ended(id, ending, now)
+        };
+        lost.into_iter().map(bury).collect()
+    }
+
+    /// Whether there are jobs whose process may be dead.
+    pub(crate) fn has_doubts(&self) -> bool {
+        !self.doubted.is_empty()
+    }
+
+    /// Jobs whose time has come are ready.
+    pub(crate) fn wake(&mut self, now: u64) {
+        while let Some(&(due, id)) = self.due.first() {
+            if due > now {
+                return;
+            }
+            self.put(id, Place::Ready);
+        }
+    }
+
+    /// When the next job becomes ready.
+    pub(crate) fn next_due(&self) -> Option<u64> {
+        self.due.first().map(|&(due, _)| due)
+    }
+
+    /// Bytes that its jobs take.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// All that must be kept.
+    pub(crate) fn records(&self) -> impl Iterator<Item = Record> + '_ {
+        let mut entries: Vec<&Entry> = self.jobs.values().collect();
+        entries.retain(|entry| entry.place != Place::Unsaved);
+        entries.sort_unstable_by_key(|entry| entry.sequence);
+        entries
+            .into_iter()
+            .map(|entry| Record::Job(entry.job.clone()))
+    }
+}
+
+#[cfg(test)]
+mod tests;

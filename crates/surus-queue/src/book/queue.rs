@@ -1,0 +1,98 @@
+//! The jobs of one queue by place, and who takes them.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use super::{Peer, Place};
+use crate::job::{Id, Job};
+
+#[derive(Debug, Default)]
+pub(crate) struct Queue {
+    /// By priority, then in the order in which they came.
+    ready: BTreeMap<(Reverse<i32>, u64), Id>,
+    takers: Vec<Taker>,
+    held: HashMap<Peer, HashSet<Id>>,
+    /// Runs of a job whose processes die; as its handler has said last.
+    pub(crate) tries: Option<u32>,
+    pub(crate) delayed: u64,
+    pub(crate) running: u64,
+    pub(crate) failed: u64,
+    /// Since the owner has started.
+    pub(crate) done: u64,
+}
+
+#[derive(Debug)]
+struct Taker {
+    peer: Peer,
+    places: u32,
+}
+
+impl Queue {
+    pub(super) fn leave(&mut self, place: Place, job: &Job, sequence: u64) {
+        match place {
+            Place::Unsaved => {}
+            Place::Ready => _ = self.ready.remove(&(Reverse(job.priority), sequence)),
+            Place::Delayed => self.delayed -= 1,
+            Place::Held(peer) => {
+                self.running -= 1;
+                if let Some(held) = self.held.get_mut(&peer) {
+                    held.remove(&job.id);
+                    if held.is_empty() {
+                        self.held.remove(&peer);
+                    }
+                }
+            }
+            Place::Doubted(_) => self.running -= 1,
+            Place::Failed => self.failed -= 1,
+        }
+    }
+
+    pub(super) fn enter(&mut self, place: Place, job: &Job, sequence: u64) {
+        match place {
+            Place::Unsaved => {}
+            Place::Ready => _ = self.ready.insert((Reverse(job.priority), sequence), job.id),
+            Place::Delayed => self.delayed += 1,
+            Place::Held(peer) => {
+                self.running += 1;
+                self.held.entry(peer).or_default().insert(job.id);
+            }
+            Place::Doubted(_) => self.running += 1,
+            Place::Failed => self.failed += 1,
+        }
+    }
+
+    pub(super) fn subscribe(&mut self, peer: Peer, places: u32, tries: Option<u32>) {
+        self.takers.retain(|taker| taker.peer != peer);
+        if places > 0 {
+            self.takers.push(Taker { peer, places });
+            self.tries = tries.or(self.tries);
+        }
+    }
+
+    /// The first job that is ready, and the connection that takes it: the one with the fewest.
+    pub(super) fn next(&self) -> Option<(Peer, Id)> {
+        let (_, &id) = self.ready.first_key_value()?;
+        let held = |taker: &Taker| self.held.get(&taker.peer).map_or(0, HashSet::len);
+        let free = self
+            .takers
+            .iter()
+            .filter(|taker| held(taker) < taker.places as usize);
+        let taker = free.min_by_key(|taker| held(taker))?;
+        Some((taker.peer, id))
+    }
+
+    pub(super) fn held_by(&self, peer: Peer) -> impl Iterator<Item = Id> + '_ {
+        self.held.get(&peer).into_iter().flatten().copied()
+    }
+
+    pub(super) fn ready(&self) -> usize {
+        self.ready.len()
+    }
+
+    pub(super) fn places(&self) -> u64 {
+        self.takers
+            .iter()
+            .map(|taker| u64::from(taker.places))
+            .sum()
+    }
+}

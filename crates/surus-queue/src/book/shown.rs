@@ -1,0 +1,110 @@
+//! What operators see of the jobs, and what they do with those that have failed.
+
+use serde_json::{json, Value};
+
+use super::{Book, Entry, Place};
+use crate::job::Id;
+use crate::record::Record;
+
+/// Jobs that a list has at most.
+const LISTED: usize = 1000;
+
+impl Book {
+    pub(crate) fn counts(&self) -> Value {
+        let queues = self.queues.iter().map(|(name, queue)| {
+            json!({
+                "queue": name,
+                "waiting": queue.ready(),
+                "delayed": queue.delayed,
+                "running": queue.running,
+                "failed": queue.failed,
+                "done": queue.done,
+                "places": queue.places(),
+            })
+        });
+        let queues: Vec<Value> = queues.collect();
+        json!({"bytes": self.bytes, "queues": queues})
+    }
+
+    pub(crate) fn list(&self, queue: Option<&str>, failed: bool) -> Value {
+        let is_meant = |entry: &&Entry| {
+            queue.is_none_or(|name| name == entry.job.queue)
+                && (entry.place == Place::Failed) == failed
+                && entry.place != Place::Unsaved
+        };
+        let mut entries: Vec<&Entry> = self.jobs.values().filter(is_meant).collect();
+        entries.sort_unstable_by_key(|entry| entry.sequence);
+        entries.into_iter().take(LISTED).map(shown).collect()
+    }
+
+    /// Failed jobs run again: one, or all of a queue, or all.
+    pub(crate) fn revive(&mut self, id: Option<Id>, queue: Option<&str>, now: u64) -> Vec<Record> {
+        let ids = self.failed(id, queue);
+        let mut records = Vec::new();
+        for id in ids {
+            let Some(entry) = self.jobs.get_mut(&id) else {
+                continue;
+            };
+            let job = &mut entry.job;
+            job.error = job.failure.take().map(|failure| failure.error);
+            (job.due, job.attempts) = (now, 0);
+            if let Some(key) = &job.unique {
+                let key = (job.queue.clone(), key.clone());
+                self.unique.entry(key).or_insert(id);
+            }
+            records.push(Record::Again {
+                id,
+                due: now,
+                attempts: 0,
+                error: job.error.clone(),
+            });
+            self.wait(id, now);
+        }
+        records
+    }
+
+    /// Failed jobs are forgotten: one, or all of a queue, or all.
+    pub(crate) fn forget(&mut self, id: Option<Id>, queue: Option<&str>) -> Vec<Record> {
+        let ids = self.failed(id, queue);
+        for &id in &ids {
+            self.remove(id);
+        }
+        ids.into_iter().map(|id| Record::Forgotten { id }).collect()
+    }
+
+    fn failed(&self, id: Option<Id>, queue: Option<&str>) -> Vec<Id> {
+        let failed = self
+            .jobs
+            .iter()
+            .filter(|(_, entry)| entry.place == Place::Failed);
+        failed
+            .filter(|(own, _)| id.is_none_or(|id| id == **own))
+            .filter(|(_, entry)| queue.is_none_or(|name| name == entry.job.queue))
+            .map(|(id, _)| *id)
+            .collect()
+    }
+}
+
+fn shown(entry: &Entry) -> Value {
+    let job = &entry.job;
+    let state = match entry.place {
+        Place::Unsaved | Place::Ready => "waiting",
+        Place::Delayed => "delayed",
+        Place::Held(_) | Place::Doubted(_) => "running",
+        Place::Failed => "failed",
+    };
+    json!({
+        "id": job.id.to_string(),
+        "queue": job.queue,
+        "state": state,
+        "pushed": job.pushed / 1000,
+        "due": job.due / 1000,
+        "attempts": job.attempts,
+        "priority": job.priority,
+        "unique": job.unique,
+        "bytes": job.payload.len(),
+        "pid": job.holder.map(|holder| holder.pid()),
+        "failed": job.failure.as_ref().map(|failure| failure.at / 1000),
+        "error": job.failure.as_ref().map(|failure| &failure.error).or(job.error.as_ref()),
+    })
+}

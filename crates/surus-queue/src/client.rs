@@ -1,0 +1,299 @@
+//! The side of those who push and run jobs. The connection comes and goes; what the owner has not confirmed is sent again.
+
+mod link;
+
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::fmt;
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::time::Duration;
+
+use tokio::sync::{oneshot, Notify};
+use tokio::time::timeout;
+
+use crate::job::{Ending, Id, Push, Pushed};
+use crate::message::{write, Delivery, Question, Subscription, ToOwner};
+
+/// For an answer. The owner answers when the job is on disk; it may die and be replaced meanwhile.
+const PATIENCE: Duration = Duration::from_secs(15);
+
+type Handler = dyn Fn(Delivery);
+
+/// A push, under the name of its job, and who waits for the answer.
+type Unanswered = (Id, Push, oneshot::Sender<Result<Pushed, String>>);
+
+/// A connection to the owner of the jobs in a folder. On a thread with a `LocalSet`.
+#[derive(Clone)]
+pub struct Client {
+    shared: Rc<Shared>,
+}
+
+struct Shared {
+    folder: PathBuf,
+    /// There is no owner: whoever starts one is told so.
+    summon: Box<dyn Fn()>,
+    state: RefCell<State>,
+    /// There is something to send.
+    wake: Notify,
+    /// The end of a run was noted.
+    noted: Notify,
+    /// The link has begun.
+    is_linked: Cell<bool>,
+}
+
+#[derive(Default)]
+struct State {
+    /// Bytes for the owner, while there is a connection.
+    out: Vec<u8>,
+    is_connected: bool,
+    last_request: u64,
+    pushes: BTreeMap<u64, Unanswered>,
+    questions: BTreeMap<u64, (Question, oneshot::Sender<String>)>,
+    subscriptions: BTreeMap<String, Subscription>,
+    /// Jobs that this process has, until the owner has noted their end.
+    held: HashSet<Id>,
+    ended: BTreeMap<Id, Ending>,
+    handler: Option<Rc<Handler>>,
+    takers: HashMap<String, VecDeque<oneshot::Sender<Delivery>>>,
+    /// Jobs that were taken, and their queues.
+    taken: HashMap<Id, String>,
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Client")
+            .field("folder", &self.shared.folder)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Client {
+    /// `summon` is called while there is no owner, several times a second.
+    pub fn new(folder: PathBuf, summon: impl Fn() + 'static) -> Self {
+        let shared = Shared {
+            folder,
+            summon: Box::new(summon),
+            state: RefCell::default(),
+            wake: Notify::new(),
+            noted: Notify::new(),
+            is_linked: Cell::new(false),
+        };
+        Client {
+            shared: Rc::new(shared),
+        }
+    }
+
+    fn send(&self, message: &ToOwner) {
+        if !self.shared.is_linked.replace(true) {
+            tokio::task::spawn_local(link::run(Rc::downgrade(&self.shared)));
+        }
+        let mut state = self.shared.state.borrow_mut();
+        if state.is_connected {
+            write(message, &mut state.out);
+            self.shared.wake.notify_one();
+        }
+    }
+
+    /// Returns when the job is on disk.
+    ///
+    /// # Errors
+    /// It is not; or the owner has not answered in time, and nobody knows.
+    pub async fn push(&self, push: Push) -> Result<Pushed, String> {
+        let (id, (sender, answer)) = (Id::new(), oneshot::channel());
+        let request = {
+            let mut state = self.shared.state.borrow_mut();
+            state.last_request += 1;
+            let request = state.last_request;
+            state.pushes.insert(request, (id, push.clone(), sender));
+            request
+        };
+        let shared = Rc::clone(&self.shared);
+        let _forget = Forget(move || _ = shared.state.borrow_mut().pushes.remove(&request));
+        self.send(&ToOwner::Push { request, id, push });
+        match timeout(PATIENCE, answer).await {
+            Ok(Ok(result)) => result,
+            Ok(Err(_)) | Err(_) => Err(self.silence("whether the job is kept is not known")),
+        }
+    }
+
+    fn silence(&self, so: &str) -> String {
+        let folder = self.shared.folder.display();
+        let state = self.shared.state.borrow();
+        let why = match state.is_connected {
+            true => "did not answer",
+            false => "was not there",
+        };
+        format!("the process that has the jobs in {folder} {why} for {PATIENCE:?}: {so}")
+    }
+
+    /// The answer is JSON.
+    ///
+    /// # Errors
+    /// There is none in time.
+    pub async fn ask(&self, question: Question) -> Result<String, String> {
+        let (sender, answer) = oneshot::channel();
+        let request = {
+            let mut state = self.shared.state.borrow_mut();
+            state.last_request += 1;
+            let request = state.last_request;
+            state.questions.insert(request, (question.clone(), sender));
+            request
+        };
+        let shared = Rc::clone(&self.shared);
+        let _forget = Forget(move || _ = shared.state.borrow_mut().questions.remove(&request));
+        self.send(&ToOwner::Ask { request, question });
+        match timeout(PATIENCE, answer).await {
+            Ok(Ok(text)) => Ok(text),
+            Ok(Err(_)) | Err(_) => Err(self.silence("is a server running?")),
+        }
+    }
+
+    /// From now on the handler gets jobs of these queues, and of no others. It says with [`Client::end`] how each has ended.
+    pub fn subscribe(&self, wanted: Vec<Subscription>, handler: Rc<Handler>) {
+        let mut changed: Vec<Subscription> = Vec::new();
+        {
+            let mut state = self.shared.state.borrow_mut();
+            state.handler = Some(handler);
+            let gone: Vec<String> = state.subscriptions.keys().cloned().collect();
+            for queue in gone {
+                if !wanted.iter().any(|each| each.queue == queue) {
+                    state.subscriptions.remove(&queue);
+                    changed.push(Subscription {
+                        queue,
+                        places: 0,
+                        tries: None,
+                    });
+                }
+            }
+            for each in wanted {
+                if state
+                    .subscriptions
+                    .insert(each.queue.clone(), each.clone())
+                    .as_ref()
+                    != Some(&each)
+                {
+                    changed.push(each);
+                }
+            }
+        }
+        for each in changed {
+            self.send(&ToOwner::Subscribe(each));
+        }
+    }
+
+    /// The next job of a queue, if there is one within this time.
+    pub async fn take(&self, queue: &str, wait: Duration) -> Option<Delivery> {
+        let (sender, job) = oneshot::channel();
+        self.wait_for(queue, sender);
+        let client = self.clone();
+        let name = queue.to_owned();
+        let _forget = Forget(move || client.want(&name));
+        self.want(queue);
+        timeout(wait, job).await.ok()?.ok()
+    }
+
+    fn wait_for(&self, queue: &str, taker: oneshot::Sender<Delivery>) {
+        let takers = &mut self.shared.state.borrow_mut().takers;
+        takers.entry(queue.to_owned()).or_default().push_back(taker);
+    }
+
+    /// Says how many jobs are wanted by those who take single ones.
+    fn want(&self, queue: &str) {
+        let mut state = self.shared.state.borrow_mut();
+        let waiting = state.takers.get_mut(queue).map_or(0, |takers| {
+            takers.retain(|taker| !taker.is_closed());
+            takers.len()
+        });
+        let running = state.taken.values().filter(|name| *name == queue).count();
+        let places = u32::try_from(waiting + running).unwrap_or(u32::MAX);
+        // Whoever takes a job knows itself how often it may run.
+        let wanted = Subscription {
+            queue: queue.to_owned(),
+            places,
+            tries: None,
+        };
+        let before = match places {
+            0 => state.subscriptions.remove(queue),
+            _ => state.subscriptions.insert(queue.to_owned(), wanted.clone()),
+        };
+        drop(state);
+        if before.map_or(0, |before| before.places) != places {
+            self.send(&ToOwner::Subscribe(wanted));
+        }
+    }
+
+    /// A run of a job has ended.
+    pub fn end(&self, id: Id, ending: Ending) {
+        let mut state = self.shared.state.borrow_mut();
+        if !state.held.contains(&id) {
+            return;
+        }
+        state.ended.insert(id, ending.clone());
+        let queue = state.taken.remove(&id);
+        drop(state);
+        self.send(&ToOwner::Ended { id, ending });
+        if let Some(queue) = queue {
+            self.want(&queue);
+        }
+    }
+
+    /// Returns when the owner has noted how this run has ended, or does not answer.
+    pub async fn settled(&self, id: Id) {
+        let noted = async {
+            while self.shared.state.borrow().ended.contains_key(&id) {
+                self.shared.noted.notified().await;
+            }
+        };
+        let _ = timeout(PATIENCE, noted).await;
+    }
+
+    /// Whether the owner has noted the ends of all runs.
+    #[must_use]
+    pub fn is_settled(&self) -> bool {
+        self.shared.state.borrow().ended.is_empty()
+    }
+
+    fn arrived(&self, job: Delivery) {
+        let mut state = self.shared.state.borrow_mut();
+        state.held.insert(job.id);
+        let mut job = job;
+        while let Some(taker) = state
+            .takers
+            .get_mut(&job.queue)
+            .and_then(VecDeque::pop_front)
+        {
+            let (id, queue) = (job.id, job.queue.clone());
+            match taker.send(job) {
+                Ok(()) => {
+                    state.taken.insert(id, queue);
+                    return;
+                }
+                Err(back) => job = back,
+            }
+        }
+        let handler = state.handler.clone();
+        let is_wanted = state.subscriptions.contains_key(&job.queue);
+        drop(state);
+        match handler.filter(|_| is_wanted) {
+            Some(handler) => handler(job),
+            None => self.end(
+                job.id,
+                Ending::Again {
+                    delay: Duration::ZERO,
+                    error: None,
+                    counts: false,
+                },
+            ),
+        }
+    }
+}
+
+/// Runs when it is dropped.
+struct Forget<F: FnMut()>(F);
+
+impl<F: FnMut()> Drop for Forget<F> {
+    fn drop(&mut self) {
+        (self.0)();
+    }
+}

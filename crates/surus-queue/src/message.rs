@@ -1,0 +1,172 @@
+//! What goes over the socket: each message as postcard writes it, after its length in four bytes.
+
+use std::io;
+
+use bytes::Bytes;
+use serde::{de::DeserializeOwned, Deserialize, Serialize};
+
+use crate::job::{Ending, Id, Push, Pushed};
+
+/// The name of the socket in the folder.
+pub(crate) const SOCKET: &str = "socket";
+
+/// Bytes of a payload.
+pub(crate) const LONGEST: usize = 64 << 20;
+
+/// Bytes of a message.
+const MOST: usize = LONGEST + (1 << 20);
+
+/// To the owner.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum ToOwner {
+    /// The first message: the jobs that this process runs, from an earlier connection.
+    Hello {
+        holds: Vec<Id>,
+    },
+    Push {
+        request: u64,
+        id: Id,
+        push: Push,
+    },
+    Subscribe(Subscription),
+    Ended {
+        id: Id,
+        ending: Ending,
+    },
+    Ask {
+        request: u64,
+        question: Question,
+    },
+    /// Another owner takes over.
+    Yield,
+}
+
+/// How many jobs of a queue a process takes at a time.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Subscription {
+    /// The queue.
+    pub queue: String,
+    /// Those that run included; 0 ends it.
+    pub places: u32,
+    /// Runs that a job has whose processes die; `None` leaves it as it is.
+    pub tries: Option<u32>,
+}
+
+/// Of an operator.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum Question {
+    /// How many jobs each queue has.
+    Counts,
+    /// Jobs, of one queue or all.
+    List {
+        /// Which.
+        queue: Option<String>,
+        /// Those that have failed, or those that have not.
+        failed: bool,
+    },
+    /// Failed jobs run again: one, or all of a queue, or all.
+    Retry {
+        /// Which one.
+        id: Option<Id>,
+        /// Which queue.
+        queue: Option<String>,
+    },
+    /// Failed jobs are forgotten: one, or all of a queue, or all.
+    Forget {
+        /// Which one.
+        id: Option<Id>,
+        /// Which queue.
+        queue: Option<String>,
+    },
+}
+
+/// From the owner.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum ToClient {
+    Pushed {
+        request: u64,
+        result: Result<Pushed, String>,
+    },
+    Job(Delivery),
+    /// The end of this job is written down.
+    Noted {
+        id: Id,
+    },
+    /// JSON.
+    Answer {
+        request: u64,
+        text: String,
+    },
+}
+
+/// A job, for who runs it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Delivery {
+    /// Its name.
+    pub id: Id,
+    /// Its queue.
+    pub queue: String,
+    /// What was pushed.
+    pub payload: Bytes,
+    /// Its runs, with this one.
+    pub attempt: u32,
+    /// When it was pushed, in milliseconds since 1970.
+    pub pushed: u64,
+}
+
+pub(crate) fn write(message: &impl Serialize, out: &mut Vec<u8>) {
+    let begin = out.len();
+    out.extend([0; 4]);
+    // Writing to memory does not fail, and these types can all be written.
+    if let Ok(written) = postcard::to_extend(message, std::mem::take(out)) {
+        *out = written;
+    }
+    let length = (out.len() - begin - 4) as u32;
+    out[begin..begin + 4].copy_from_slice(&length.to_le_bytes());
+}
+
+/// The messages in these bytes, which are taken out.
+pub(crate) fn read<T: DeserializeOwned>(received: &mut Vec<u8>) -> io::Result<Vec<T>> {
+    let (mut messages, mut at) = (Vec::new(), 0);
+    while let Some(head) = received.get(at..at + 4) {
+        let length = u32::from_le_bytes([head[0], head[1], head[2], head[3]]) as usize;
+        if length > MOST {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+        let Some(body) = received.get(at + 4..at + 4 + length) else {
+            break;
+        };
+        let message = postcard::from_bytes(body);
+        messages.push(message.map_err(|_| io::Error::from(io::ErrorKind::InvalidData))?);
+        at += 4 + length;
+    }
+    received.drain(..at);
+    Ok(messages)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_arrive_in_pieces() {
+        let mut sent = Vec::new();
+        for request in 0..3 {
+            write(
+                &ToOwner::Ask {
+                    request,
+                    question: Question::Counts,
+                },
+                &mut sent,
+            );
+        }
+        let (mut received, mut count) = (Vec::new(), 0);
+        for byte in sent {
+            received.push(byte);
+            count += read::<ToOwner>(&mut received).expect("messages").len();
+        }
+        assert_eq!((count, received.len()), (3, 0));
+        let mut wrong = u32::MAX.to_le_bytes().to_vec();
+        assert!(read::<ToOwner>(&mut wrong).is_err());
+    }
+}

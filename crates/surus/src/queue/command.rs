@@ -1,0 +1,128 @@
+//! `surus queue`: the jobs of a running server, for its operator.
+
+use std::process::ExitCode;
+
+use serde_json::Value;
+use surus_queue::{Client, Id, Question};
+
+use super::place::folder;
+use crate::cli::{QueueArgs, QueueCommand, ServeArgs};
+use crate::config::Config;
+use crate::{event_loop, failed, misconfigured, print};
+
+pub(crate) fn run(arguments: &QueueArgs) -> ExitCode {
+    let found = std::env::var_os("SURUS_QUEUE_FOLDER").filter(|_| arguments.path.is_none());
+    let folder = match found {
+        Some(folder) => folder.into(),
+        None => {
+            let serve = ServeArgs {
+                path: arguments.path.clone().unwrap_or_else(|| ".".into()),
+                ..ServeArgs::default()
+            };
+            let config = Config::resolve(&serve).map_err(|error| error.to_string());
+            match config.and_then(|config| folder(&config.app)) {
+                Ok(folder) => folder,
+                Err(error) => return misconfigured(&error),
+            }
+        }
+    };
+    let (id, queue) = match selected(&arguments.what) {
+        Ok(selected) => selected,
+        Err(error) => return misconfigured(&error),
+    };
+    let question = match &arguments.what {
+        None => Question::Counts,
+        Some(QueueCommand::List { .. }) => Question::List {
+            queue,
+            failed: false,
+        },
+        Some(QueueCommand::Failed { .. }) => Question::List {
+            queue,
+            failed: true,
+        },
+        Some(QueueCommand::Retry { .. }) => Question::Retry { id, queue },
+        Some(QueueCommand::Forget { .. }) => Question::Forget { id, queue },
+    };
+    let answer = event_loop::run(async {
+        let client = Client::new(folder, || ());
+        client.ask(question).await
+    });
+    match answer {
+        Ok(Ok(text)) => {
+            let answer: Value = serde_json::from_str(&text).unwrap_or_default();
+            if arguments.json {
+                print(&format!("{answer}\n"));
+            } else {
+                print(&shown(&arguments.what, &answer));
+            }
+            ExitCode::SUCCESS
+        }
+        Ok(Err(error)) => failed(&error),
+        Err(error) => failed(&error),
+    }
+}
+
+/// One job, or the jobs of one queue.
+fn selected(what: &Option<QueueCommand>) -> Result<(Option<Id>, Option<String>), String> {
+    match what {
+        None => Ok((None, None)),
+        Some(QueueCommand::List { queue } | QueueCommand::Failed { queue }) => {
+            Ok((None, queue.clone()))
+        }
+        Some(QueueCommand::Retry { which } | QueueCommand::Forget { which }) => {
+            if which == "all" {
+                return Ok((None, None));
+            }
+            match which.parse() {
+                Ok(id) => Ok((Some(id), None)),
+                Err(_) => Ok((None, Some(which.clone()))),
+            }
+        }
+    }
+}
+
+fn shown(what: &Option<QueueCommand>, answer: &Value) -> String {
+    let text = |value: &Value| {
+        value
+            .as_str()
+            .map_or_else(|| value.to_string(), str::to_owned)
+    };
+    match what {
+        None => {
+            let mut lines = format!(
+                "{:<24} {:>9} {:>9} {:>9} {:>9} {:>9}\n",
+                "QUEUE", "WAITING", "DELAYED", "RUNNING", "FAILED", "DONE"
+            );
+            for queue in answer["queues"].as_array().into_iter().flatten() {
+                let number = |key: &str| queue[key].as_u64().unwrap_or(0);
+                lines += &format!(
+                    "{:<24} {:>9} {:>9} {:>9} {:>9} {:>9}\n",
+                    text(&queue["queue"]),
+                    number("waiting"),
+                    number("delayed"),
+                    number("running"),
+                    number("failed"),
+                    number("done")
+                );
+            }
+            lines
+        }
+        Some(QueueCommand::List { .. } | QueueCommand::Failed { .. }) => {
+            let jobs = answer.as_array().into_iter().flatten();
+            let line = |job: &Value| {
+                let error = job["error"].as_str().unwrap_or_default().lines().next();
+                format!(
+                    "{}  {}  {}  attempts {}  {}\n",
+                    text(&job["id"]),
+                    text(&job["queue"]),
+                    text(&job["state"]),
+                    job["attempts"],
+                    error.unwrap_or_default()
+                )
+            };
+            jobs.map(line).collect()
+        }
+        Some(QueueCommand::Retry { .. }) => format!("{answer} jobs run again\n"),
+        Some(QueueCommand::Forget { .. }) => format!("{answer} jobs were forgotten\n"),
+    }
+}

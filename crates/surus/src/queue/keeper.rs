@@ -1,0 +1,189 @@
+//! What PHP asks of queues: `php/core/src/Internal/Queues.php` has the other side.
+
+use std::cell::RefCell;
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use serde::Deserialize;
+use serde_json::json;
+use surus_master::{Channel, Report};
+use surus_queue::{Client, Delivery, Ending, Id, Push, Question};
+use surus_zend::{queue_with, QueueAnswer};
+
+use super::place::{folder, NAME};
+use crate::cli::ServeArgs;
+use crate::config::{App, Config};
+
+thread_local! {
+    static CLIENT: RefCell<Option<Client>> = const { RefCell::new(None) };
+}
+
+/// The longest wait for the process with the jobs to note how they have ended, before this process ends.
+const LAST_WORDS: Duration = Duration::from_secs(2);
+
+/// In a process of a server.
+pub(crate) fn in_server(app: &App, master: Channel) {
+    let client = folder(app).map(|folder| {
+        Client::new(folder, move || {
+            let name = NAME.to_owned();
+            master.send(&Report::Summon { name });
+        })
+    });
+    serve(client);
+}
+
+/// In `surus php`: with the server of the application in this folder, or the one whose process this is.
+pub(crate) fn in_command() {
+    let client = RefCell::new(None);
+    queue_with(Rc::new(move |verb, head, payload| {
+        let mut client = client.borrow_mut();
+        let client = client.get_or_insert_with(|| {
+            let config = Config::resolve(&ServeArgs {
+                path: ".".into(),
+                ..ServeArgs::default()
+            });
+            let found = std::env::var_os("SURUS_QUEUE_FOLDER").map(Into::into);
+            let found = found.map_or_else(
+                || folder(&config.map_err(|error| error.to_string())?.app),
+                Ok,
+            );
+            found
+                .map(|folder| Client::new(folder, || ()))
+                .map_err(|why| {
+                    format!("which server has the queues? Set SURUS_QUEUE_FOLDER, or run this where `surus serve` finds the application: {why}")
+                })
+        });
+        match client {
+            Ok(client) => ask(client, verb, head, payload),
+            Err(why) => Ok(Err(why.clone())),
+        }
+    }));
+}
+
+fn serve(client: Result<Client, String>) {
+    match client {
+        Ok(client) => {
+            CLIENT.set(Some(client.clone()));
+            queue_with(Rc::new(move |verb, head, payload| {
+                ask(&client, verb, head, payload)
+            }));
+        }
+        Err(why) => queue_with(Rc::new(move |_, _, _| Ok(Err(why.clone())))),
+    }
+}
+
+/// The connection of this process.
+pub(crate) fn client() -> Option<Client> {
+    CLIENT.with_borrow(Clone::clone)
+}
+
+/// Before this process ends: what has ended is noted.
+pub(crate) async fn settle() {
+    let Some(client) = client() else {
+        return;
+    };
+    let deadline = Instant::now() + LAST_WORDS;
+    while !client.is_settled() && Instant::now() < deadline {
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+}
+
+#[derive(Deserialize)]
+struct Pushing {
+    queue: String,
+    delay: f64,
+    priority: i32,
+    unique: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Taking {
+    queue: String,
+    wait: f64,
+}
+
+#[derive(Deserialize)]
+struct Ended {
+    id: String,
+    #[serde(flatten)]
+    how: super::policy::Said,
+}
+
+type Later = Pin<Box<dyn Future<Output = QueueAnswer>>>;
+
+fn ask(client: &Client, verb: &str, head: &str, payload: Bytes) -> Result<QueueAnswer, Later> {
+    let client = client.clone();
+    let wrong = |error: serde_json::Error| Ok(Err(error.to_string()));
+    match verb {
+        "push" => match serde_json::from_str::<Pushing>(head) {
+            Ok(wanted) => Err(Box::pin(async move {
+                let push = Push {
+                    queue: wanted.queue,
+                    payload,
+                    priority: wanted.priority,
+                    delay: seconds(wanted.delay),
+                    unique: wanted.unique,
+                };
+                let pushed = client.push(push).await?;
+                let text = json!({"id": pushed.id.to_string(), "new": pushed.is_new});
+                Ok((text.to_string(), Bytes::new()))
+            })),
+            Err(error) => wrong(error),
+        },
+        "take" => match serde_json::from_str::<Taking>(head) {
+            Ok(wanted) => Err(Box::pin(async move {
+                // An answer takes its time even if nobody wants to wait.
+                let wait = seconds(wanted.wait).max(Duration::from_millis(20));
+                let job = client.take(&wanted.queue, wait).await;
+                Ok(job.map_or_else(Default::default, |job| (described(&job), job.payload)))
+            })),
+            Err(error) => wrong(error),
+        },
+        "end" => match serde_json::from_str::<Ended>(head) {
+            Ok(ended) => match ended.id.parse::<Id>() {
+                Ok(id) => {
+                    client.end(id, ended.how.of_taken());
+                    Err(Box::pin(async move {
+                        client.settled(id).await;
+                        Ok(Default::default())
+                    }))
+                }
+                Err(error) => Ok(Err(error)),
+            },
+            Err(error) => wrong(error),
+        },
+        "counts" => Err(Box::pin(async move {
+            let text = client.ask(Question::Counts).await?;
+            Ok((text, Bytes::new()))
+        })),
+        _ => Ok(Err(format!("queues do not know {verb:?}"))),
+    }
+}
+
+/// For PHP.
+pub(super) fn described(job: &Delivery) -> String {
+    let text = json!({
+        "id": job.id.to_string(),
+        "queue": job.queue,
+        "attempt": job.attempt,
+        "pushed": job.pushed,
+    });
+    text.to_string()
+}
+
+/// PHP has checked that it is a time.
+pub(super) fn seconds(seconds: f64) -> Duration {
+    Duration::try_from_secs_f64(seconds).unwrap_or_default()
+}
+
+/// A job that nobody runs goes back.
+pub(super) fn back(delay: Duration) -> Ending {
+    Ending::Again {
+        delay,
+        error: None,
+        counts: false,
+    }
+}

@@ -1,0 +1,13 @@
+//! Queues: jobs that outlive requests, processes and the server.
+#![forbid(unsafe_code)]
+
+#[path = "queue/disk.rs"]
+mod disk;
+#[path = "queue/jobs.rs"]
+mod jobs;
+#[path = "queue/kills.rs"]
+mod kills;
+#[path = "queue/reloads.rs"]
+mod reloads;
+#[path = "queue/support.rs"]
+mod support;
