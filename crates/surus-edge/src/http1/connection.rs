@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use bytes::{Buf, Bytes};
 use http::request::Parts;
-use http::{HeaderMap, Request, Response};
+use http::{HeaderMap, Request, Response, Uri};
 
 use super::body::{Decoder, Incoming, Receiving};
 use super::encode::{self, Framing};
@@ -45,6 +45,17 @@ enum Answered<B: Backend> {
     /// The same, and what follows is not HTTP.
     Upgrade(Outgoing<B::Body>),
 }
+
+/// What follows a request whose response was waited for.
+enum Finished {
+    /// Its response is written. Whether another request may follow.
+    Whole(bool),
+    /// What follows is not HTTP. Kept apart: it may last for long, and needs little memory.
+    Upgrade(Talk),
+}
+
+/// Takes the connection until it ends.
+type Talk = Pin<Box<dyn Future<Output = ()>>>;
 
 /// Answers requests until the connection is to be closed.
 ///
@@ -162,11 +173,19 @@ async fn work<B: Backend>(socket: &mut Socket, service: &Service<B>) -> io::Resu
         buffers::note_kept(true);
         socket.give_back(&std::mem::take(&mut block));
         service.count();
-        if !Box::pin(finish(socket, service, rest, receiving)).await? {
-            next = Next::Close;
-        }
+        let finished = Box::pin(finish(socket, service, rest, receiving)).await?;
         // The backend may have left headers in the map.
         head.headers.clear();
+        match finished {
+            Finished::Whole(true) => {}
+            Finished::Whole(false) => next = Next::Close,
+            Finished::Upgrade(talk) => {
+                buffers::give_headers(std::mem::take(&mut head.headers));
+                head.uri = Uri::default();
+                talk.await;
+                next = Next::Close;
+            }
+        }
         block = socket.take_first();
     }
     if next == Next::Close {
@@ -292,7 +311,7 @@ async fn finish<B: Backend>(
     service: &Service<B>,
     answered: Answered<B>,
     receiving: Option<Rc<Receiving>>,
-) -> io::Result<bool> {
+) -> io::Result<Finished> {
     let state = service.state();
     let answered = match answered {
         Answered::Waiting(asked, mut responding) => {
@@ -312,14 +331,8 @@ async fn finish<B: Backend>(
             state.progress.begin_answer();
             send::send(socket, service, sending).await?
         }
-        Answered::Upgrade(mut outgoing) => {
-            state.progress.is_upgraded();
-            let reply = std::mem::replace(&mut outgoing.reply, Reply::Empty);
-            outgoing.complete();
-            if let Reply::Upgrade(upgrade) = reply {
-                upgrade.begin(state).await;
-            }
-            false
+        Answered::Upgrade(outgoing) => {
+            return Ok(Finished::Upgrade(talk(state, outgoing, receiving)))
         }
         Answered::Whole(stays) => stays,
         Answered::Waiting(..) => false,
@@ -328,5 +341,29 @@ async fn finish<B: Backend>(
     if let Some(receiving) = receiving {
         receiving.leave();
     }
-    Ok(stays && state.may_follow())
+    Ok(Finished::Whole(stays && state.may_follow()))
+}
+
+/// Lets the backend have the connection until it ends.
+fn talk<B: 'static>(
+    state: &Rc<State>,
+    mut outgoing: Outgoing<B>,
+    receiving: Option<Rc<Receiving>>,
+) -> Talk {
+    state.progress.is_upgraded();
+    let reply = std::mem::replace(&mut outgoing.reply, Reply::Empty);
+    outgoing.complete();
+    let conversation = match reply {
+        Reply::Upgrade(upgrade) => Some(upgrade.begin(state)),
+        _ => None,
+    };
+    Box::pin(async move {
+        if let Some(conversation) = conversation {
+            conversation.await;
+        }
+        drop(outgoing);
+        if let Some(receiving) = receiving {
+            receiving.leave();
+        }
+    })
 }

@@ -72,9 +72,11 @@ unsafe extern "C" fn surus_rs_log_entry(raw: *mut c_void, entry: *const LogEntry
     // SAFETY: C passes the running task's exchange or NULL, and an entry whose texts live for this call.
     let (exchange, entry) = unsafe { ((!raw.is_null()).then(|| Exchange::from_raw(raw)), &*entry) };
     let request_id = exchange.and_then(|exchange| {
-        let value = exchange.request.headers.get("x-request-id")?;
-        value.to_str().ok()
+        let headers = exchange.headers.get();
+        let value = headers.get("x-request-id")?;
+        value.to_str().ok().map(str::to_owned)
     });
+    let request_id = request_id.as_deref();
     // SAFETY: as above.
     let texts = [&entry.level, &entry.channel, &entry.message, &entry.context]
         .map(|text| unsafe { String::from_utf8_lossy(text.bytes()) });

@@ -21,16 +21,16 @@ unsafe extern "C" fn surus_rs_server_variable(
     value: *mut Str,
 ) -> bool {
     // SAFETY: as above.
-    unsafe { store(exchange(raw).variables().get(i), name, value) }
+    unsafe { store(exchange(raw).variable(i), name, value) }
 }
 
 #[no_mangle]
 unsafe extern "C" fn surus_rs_header(raw: *mut c_void, name: Str, value: *mut Str) -> bool {
     // SAFETY: as above; `name` lives for this call.
     unsafe {
-        let found = std::str::from_utf8(name.bytes())
-            .ok()
-            .and_then(|name| exchange(raw).request.headers.get(name));
+        let headers = exchange(raw).headers.get();
+        let name = std::str::from_utf8(name.bytes()).ok();
+        let found = name.and_then(|name| headers.get(name));
         if let Some(found) = found {
             value.write(Str::new(found.as_bytes()));
         }
@@ -54,7 +54,8 @@ unsafe extern "C" fn surus_rs_header_at(
 ) -> bool {
     // SAFETY: as above.
     unsafe {
-        let found = exchange(raw).request.headers.iter().nth(i);
+        let headers = exchange(raw).headers.get();
+        let found = headers.iter().nth(i);
         store(found.map(texts), name, value)
     }
 }

@@ -80,7 +80,7 @@ pub(crate) fn answer_exception(
         .unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let title = status.canonical_reason().unwrap_or("Error");
     let code = status.as_u16();
-    let html = prefers_html(&exchange.request.headers);
+    let html = prefers_html(&exchange.headers.get());
     let (content_type, text) = if html {
         let detail = if exchange.dev {
             format!("<pre>{}</pre>", escape_html(trace))

@@ -183,7 +183,7 @@ impl RouteInputs {
         rejected: &[(Rejected, problem::InputSource)],
     ) -> Refusal {
         let language = accept_language(exchange);
-        let (status, text) = problem::answer(rejected, &self.messages, language);
+        let (status, text) = problem::answer(rejected, &self.messages, language.as_deref());
         let accepted = rejected.iter().find_map(|(why, _)| match why {
             Rejected::WrongType { accepted } if status == 415 => Some(*accepted),
             _ => None,
@@ -212,16 +212,17 @@ async fn read_one(exchange: &Exchange, source: Source, schema: &Schema) -> Resul
         let query = exchange.request.uri.query().unwrap_or("");
         return schema.read_query(query).map_err(Unread::Rejected);
     };
-    let content_type = exchange
-        .request
-        .headers
-        .get(header::CONTENT_TYPE)
-        .and_then(|value| value.to_str().ok());
-    let media = accepts.media(content_type).ok_or({
-        Unread::Rejected(Rejected::WrongType {
-            accepted: accepts.names(),
-        })
-    })?;
+    let media = {
+        let headers = exchange.headers.get();
+        let content_type = headers.get(header::CONTENT_TYPE);
+        accepts
+            .media(content_type.and_then(|value| value.to_str().ok()))
+            .ok_or({
+                Unread::Rejected(Rejected::WrongType {
+                    accepted: accepts.names(),
+                })
+            })?
+    };
     let body = exchange
         .whole_body(limit)
         .await
@@ -232,9 +233,10 @@ async fn read_one(exchange: &Exchange, source: Source, schema: &Schema) -> Resul
     schema.read(&media, body).map_err(Unread::Rejected)
 }
 
-fn accept_language(exchange: &Exchange) -> Option<&str> {
-    let value = exchange.request.headers.get(header::ACCEPT_LANGUAGE)?;
-    value.to_str().ok()
+fn accept_language(exchange: &Exchange) -> Option<String> {
+    let headers = exchange.headers.get();
+    let value = headers.get(header::ACCEPT_LANGUAGE)?;
+    value.to_str().ok().map(str::to_owned)
 }
 
 fn answer(refusal: Refusal) -> Response<ResponseBody> {

@@ -11,6 +11,7 @@ mod body;
 mod collected;
 pub(crate) mod conversation;
 pub(crate) mod fields;
+mod headers;
 pub(crate) mod inputs;
 pub(crate) mod jobs;
 pub(crate) mod owed;
@@ -30,6 +31,7 @@ use std::{
 };
 
 use bytes::Bytes;
+use http::header;
 use tokio::sync::Notify;
 
 use crate::{
@@ -42,11 +44,12 @@ use crate::{
         request::{Request, RequestBody, Script},
         server_variables::{CStrings, ServerVariables},
     },
-    ffi,
+    ffi::{self, Str},
     router::Declared,
 };
 
 pub(crate) use body::BodyError;
+use headers::Headers;
 use response::Response;
 use timers::Timers;
 pub(crate) use times::Stream;
@@ -62,7 +65,9 @@ thread_local! {
 }
 
 pub(crate) struct Exchange {
+    /// Without its headers.
     pub(crate) request: Request,
+    pub(crate) headers: Headers,
     pub(crate) script: Option<Script>,
     pub(crate) route: Cell<i64>,
     pub(crate) parameters: RefCell<Vec<(Rc<str>, Vec<u8>)>>,
@@ -77,8 +82,8 @@ pub(crate) struct Exchange {
     pub(crate) dev: bool,
     /// It has no client: what is printed is kept for the log.
     is_scripts: bool,
-    strings: OnceCell<Box<CStrings>>,
-    variables: OnceCell<Box<ServerVariables>>,
+    strings: RefCell<Option<Box<CStrings>>>,
+    variables: RefCell<Option<Box<ServerVariables>>>,
     body: RefCell<RequestBody>,
     unread: RefCell<Bytes>,
     pub(crate) body_failed: Cell<bool>,
@@ -110,6 +115,10 @@ impl Exchange {
         let mut exchange = IDLE.with_borrow_mut(Vec::pop).unwrap_or_default();
         let fresh = Rc::get_mut(&mut exchange).expect("what is recycled has no other owner");
         *fresh.body.get_mut() = std::mem::replace(&mut request.body, RequestBody::Empty);
+        if request.headers.contains_key(header::UPGRADE) {
+            request.keep_apart();
+        }
+        fresh.headers = Headers::new(std::mem::take(&mut request.headers));
         fresh.request = request;
         fresh.script = script;
         fresh.dev = dev;
@@ -136,6 +145,7 @@ impl Exchange {
         // The pattern names every field, so that none is forgotten.
         let Exchange {
             request,
+            headers,
             script,
             route,
             parameters,
@@ -167,7 +177,7 @@ impl Exchange {
         request.uri = http::Uri::default();
         request.interim = None;
         request.trailers = None;
-        response.get_mut().clear(&mut request.headers);
+        response.get_mut().clear(headers.clear());
         *script = None;
         route.set(-1);
         parameters.get_mut().clear();
@@ -175,8 +185,8 @@ impl Exchange {
         inputs.take();
         owed.take();
         *timers = Timers::default();
-        strings.take();
-        variables.take();
+        *strings.get_mut() = None;
+        *variables.get_mut() = None;
         *body.get_mut() = RequestBody::Empty;
         *unread.get_mut() = Bytes::new();
         body_failed.set(false);
@@ -245,14 +255,22 @@ impl Exchange {
         self.times.started()
     }
 
-    pub(crate) fn strings(&self) -> &CStrings {
-        self.strings
-            .get_or_init(|| Box::new(CStrings::new(&self.request, self.script.as_ref())))
+    /// A variable of `$_SERVER`. It stays until the exchange rests, or is cleared.
+    pub(crate) fn variable(&self, i: usize) -> Option<(Str, Str)> {
+        let mut variables = self.variables.borrow_mut();
+        let variables = variables.get_or_insert_with(|| {
+            let headers = self.headers.get();
+            let new = ServerVariables::new(&self.request, &headers, self.script.as_ref());
+            Box::new(new)
+        });
+        variables.get(i)
     }
 
-    pub(crate) fn variables(&self) -> &ServerVariables {
-        self.variables
-            .get_or_init(|| Box::new(ServerVariables::new(&self.request, self.script.as_ref())))
+    /// No fiber deals with it for a while: it keeps nothing that can be made again. What C was given of it is not valid any more.
+    pub(crate) fn rest(&self) {
+        self.headers.pack();
+        self.strings.take();
+        self.variables.take();
     }
 
     pub(crate) fn client_has_left(&self) {
@@ -296,7 +314,12 @@ impl Exchange {
     }
 
     pub(crate) fn info(&self) -> ffi::RequestInfo {
-        self.strings().info(&self.request)
+        let mut strings = self.strings.borrow_mut();
+        let strings = strings.get_or_insert_with(|| {
+            let headers = self.headers.get();
+            Box::new(CStrings::new(&self.request, &headers, self.script.as_ref()))
+        });
+        strings.info(&self.request)
     }
 }
 
@@ -305,6 +328,7 @@ impl Default for Exchange {
     fn default() -> Self {
         Exchange {
             request: Request::nobodys(http::Uri::default()),
+            headers: Headers::default(),
             script: None,
             route: Cell::new(-1),
             parameters: RefCell::default(),
@@ -315,8 +339,8 @@ impl Default for Exchange {
             owed: Cell::default(),
             dev: false,
             is_scripts: false,
-            strings: OnceCell::new(),
-            variables: OnceCell::new(),
+            strings: RefCell::default(),
+            variables: RefCell::default(),
             body: RefCell::new(RequestBody::Empty),
             unread: RefCell::default(),
             body_failed: Cell::new(false),

@@ -60,6 +60,14 @@ impl Request {
         }
     }
 
+    /// Its target is no part of a longer buffer any more, which would last as long as the request.
+    pub(crate) fn keep_apart(&mut self) {
+        let text = Bytes::from(self.uri.to_string());
+        if let Ok(uri) = http::Uri::from_maybe_shared(text) {
+            self.uri = uri;
+        }
+    }
+
     /// Whether it has no client: a client's port is never 0.
     pub(crate) fn is_nobodys(&self) -> bool {
         self.peer.is_some_and(|peer| peer.port() == 0)

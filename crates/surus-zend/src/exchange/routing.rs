@@ -1,6 +1,6 @@
 //! Finds the route of a request, or an answer that needs no PHP.
 
-use http::{header, HeaderValue, Method, Response, StatusCode};
+use http::{header, HeaderMap, HeaderValue, Method, Response, StatusCode};
 
 use crate::{
     body::response_body::ResponseBody,
@@ -14,14 +14,15 @@ pub(crate) fn find_route(
     exchange: &Exchange,
 ) -> Option<Response<ResponseBody>> {
     let (router, request) = (router?, &exchange.request);
+    let headers = exchange.headers.get();
     let found = router.find(&Target {
         method: &request.method,
         path: request.uri.path(),
         host: match router.has_conditions() {
-            true => host(request),
+            true => host(request, &headers),
             false => None,
         },
-        headers: &request.headers,
+        headers: &headers,
     });
     let (index, parameters, allow) = match found {
         Match::Found {
@@ -36,7 +37,7 @@ pub(crate) fn find_route(
             allow,
             index: Some(index),
         } if request.method != Method::OPTIONS => (index, Vec::new(), Some(allow)),
-        other => return Some(refuse(request, other)),
+        other => return Some(refuse(request, &headers, other)),
     };
     exchange.route.set(index);
     if !parameters.is_empty() {
@@ -48,15 +49,15 @@ pub(crate) fn find_route(
     None
 }
 
-fn host(request: &Request) -> Option<&str> {
+fn host<'a>(request: &'a Request, headers: &'a HeaderMap) -> Option<&'a str> {
     match request.uri.authority() {
         Some(authority) => Some(authority.as_str()),
-        None => request.headers.get(header::HOST)?.to_str().ok(),
+        None => headers.get(header::HOST)?.to_str().ok(),
     }
 }
 
 /// The answer to a request that no route takes.
-fn refuse(request: &Request, why: Match) -> Response<ResponseBody> {
+fn refuse(request: &Request, headers: &HeaderMap, why: Match) -> Response<ResponseBody> {
     let empty = |status| {
         let mut answer = Response::new(ResponseBody::empty());
         *answer.status_mut() = status;
@@ -67,7 +68,7 @@ fn refuse(request: &Request, why: Match) -> Response<ResponseBody> {
         Match::NotAllowed { allow, .. } if options => {
             (empty(StatusCode::NO_CONTENT), header::ALLOW, allow)
         }
-        Match::NotAllowed { allow, .. } => (refusal(405, &request.headers), header::ALLOW, allow),
+        Match::NotAllowed { allow, .. } => (refusal(405, headers), header::ALLOW, allow),
         Match::Redirect { mut path } => {
             if let Some(query) = request.uri.query() {
                 path.push('?');
@@ -82,8 +83,8 @@ fn refuse(request: &Request, why: Match) -> Response<ResponseBody> {
         Match::Malformed if options && request.uri.path() == "*" => {
             return empty(StatusCode::NO_CONTENT)
         }
-        Match::Malformed => return refusal(400, &request.headers),
-        Match::NotFound | Match::Found { .. } => return refusal(404, &request.headers),
+        Match::Malformed => return refusal(400, headers),
+        Match::NotFound | Match::Found { .. } => return refusal(404, headers),
     };
     if let Ok(value) = HeaderValue::from_str(&value) {
         answer.headers_mut().insert(name, value);

@@ -3,7 +3,7 @@
 
 use std::{net::SocketAddr, ops::Range, os::unix::ffi::OsStrExt};
 
-use http::{header, Version};
+use http::{header, HeaderMap, Version};
 
 use crate::{
     engine::process::server_name,
@@ -44,13 +44,11 @@ pub(crate) struct CStrings {
 }
 
 impl CStrings {
-    pub(crate) fn new(request: &Request, script: Option<&Script>) -> CStrings {
+    pub(crate) fn new(request: &Request, headers: &HeaderMap, script: Option<&Script>) -> CStrings {
         let mut arena = Arena(Vec::with_capacity(512));
-        let text =
-            |name: header::HeaderName| request.headers.get(name).map(http::HeaderValue::as_bytes);
+        let text = |name: header::HeaderName| headers.get(name).map(http::HeaderValue::as_bytes);
         let uri = request.uri.path_and_query().map_or("/", |p| p.as_str());
-        let cookies: Vec<&[u8]> = request
-            .headers
+        let cookies: Vec<&[u8]> = headers
             .get_all(header::COOKIE)
             .iter()
             .map(http::HeaderValue::as_bytes)
@@ -112,13 +110,17 @@ pub(crate) struct ServerVariables {
 }
 
 impl ServerVariables {
-    pub(crate) fn new(request: &Request, script: Option<&Script>) -> ServerVariables {
+    pub(crate) fn new(
+        request: &Request,
+        headers: &HeaderMap,
+        script: Option<&Script>,
+    ) -> ServerVariables {
         let mut all = ServerVariables {
             arena: Arena(Vec::with_capacity(2048)),
             pairs: Vec::with_capacity(48),
         };
-        all.add_headers(request);
-        all.add_request(request);
+        all.add_headers(headers);
+        all.add_request(request, headers);
         if let Some(script) = script {
             all.add_script(script);
         }
@@ -136,15 +138,14 @@ impl ServerVariables {
         self.pairs.push(pair);
     }
 
-    fn add_headers(&mut self, request: &Request) {
-        for name in request.headers.keys() {
+    fn add_headers(&mut self, headers: &HeaderMap) {
+        for name in headers.keys() {
             // Programs would take HTTP_PROXY from a client for the environment variable (httpoxy).
             if name == "proxy" || !names_a_variable(name.as_str()) {
                 continue;
             }
             let separator: &[u8] = if name == header::COOKIE { b"; " } else { b", " };
-            let values: Vec<&[u8]> = request
-                .headers
+            let values: Vec<&[u8]> = headers
                 .get_all(name)
                 .iter()
                 .map(http::HeaderValue::as_bytes)
@@ -167,7 +168,7 @@ impl ServerVariables {
         }
     }
 
-    fn add_request(&mut self, request: &Request) {
+    fn add_request(&mut self, request: &Request, headers: &HeaderMap) {
         let local_ip = request.local.ip().to_string();
         let protocol = match request.version {
             Version::HTTP_10 => "HTTP/1.0",
@@ -213,10 +214,10 @@ impl ServerVariables {
         );
         self.add("QUERY_STRING", request.uri.query().unwrap_or("").as_bytes());
         self.add("REDIRECT_STATUS", b"200");
-        if !request.headers.contains_key(header::CONTENT_TYPE) {
+        if !headers.contains_key(header::CONTENT_TYPE) {
             self.add("CONTENT_TYPE", b"");
         }
-        if !request.headers.contains_key(header::CONTENT_LENGTH) {
+        if !headers.contains_key(header::CONTENT_LENGTH) {
             self.add("CONTENT_LENGTH", b"");
         }
     }

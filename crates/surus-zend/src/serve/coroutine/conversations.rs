@@ -136,7 +136,7 @@ impl Conversation {
     /// Deals with what has happened.
     fn turn(self: Rc<Self>) {
         let Some(event) = self.socket.next_event() else {
-            return self.state.set(State::Resting);
+            return self.rest();
         };
         let task = match self.version.fiber() {
             Ok(task) => task,
@@ -183,8 +183,14 @@ impl Conversation {
         } else if self.socket.next_event().is_some() {
             self.queue();
         } else {
-            self.state.set(State::Resting);
+            self.rest();
         }
+    }
+
+    fn rest(&self) {
+        self.state.set(State::Resting);
+        self.exchange.rest();
+        self.socket.shrink();
     }
 
     fn end(&self) {
