@@ -3,6 +3,8 @@
 
 #[path = "websocket/classes.rs"]
 mod classes;
+#[path = "websocket/compression.rs"]
+mod compression;
 #[path = "websocket/ends.rs"]
 mod ends;
 #[path = "websocket/example.rs"]
@@ -11,6 +13,8 @@ mod example;
 mod frames;
 #[path = "websocket/handshake.rs"]
 mod handshake;
+#[path = "websocket/http2.rs"]
+mod http2;
 #[path = "websocket/many.rs"]
 mod many;
 #[path = "websocket/topics.rs"]

@@ -139,7 +139,7 @@ pub fn websocket(data: &[u8]) {
         return;
     };
     let read = |size: usize| {
-        let mut decoder = Decoder::new(1000);
+        let mut decoder = Decoder::new(1000, true);
         let mut events = Vec::new();
         for mut piece in data.chunks(size) {
             loop {

@@ -405,6 +405,8 @@ bool surus_rs_write_item(void *exchange, const char *data, size_t size);
 void surus_rs_open_stream(void *exchange);
 /* Whether this process has the connections of clients: it passes requests to no other one, and gets them from none. */
 bool surus_rs_has_websockets(void);
+/* What is agreed upon with a client that offers these extensions, valid until the next call; false: nothing. */
+bool surus_rs_websocket_extensions(surus_str offers, surus_str *answer);
 /* Answers 101 with the head so far: the connection is a WebSocket whose client may send messages of `max_message` bytes.
  * Returns its number, which no other one of this process has, or 0: there is an answer already, or no client. */
 uint64_t surus_rs_websocket_accept(void *exchange, size_t max_message);

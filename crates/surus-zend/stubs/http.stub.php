@@ -521,6 +521,11 @@ namespace Surus\Internal {
     {
     }
 
+    /** @internal @return string the answer to `Sec-WebSocket-Extensions`; "" if there is none */
+    function websocket_extensions(string $offers): string
+    {
+    }
+
     /** @internal Answers the request with 101 and the headers so far. The number of its WebSocket. */
     function websocket_accept(int $maxMessage): int
     {

@@ -1,6 +1,7 @@
 //! From a request to a WebSocket, or to another answer.
 
 use surus_tests::http::Request;
+use surus_tests::waiting::wait_for;
 use surus_tests::websocket::{frame, handshake, Client, Frame, ACCEPT, FIN, KEY, TEXT};
 
 use super::serve;
@@ -47,7 +48,9 @@ fn a_route_has_its_arguments_and_its_middleware() {
     other.text("c");
     assert_eq!(other.next_text(), "1: c", "an object of its own");
     client.close();
-    assert!(server.log().contains("closed after 2 with 1000"));
+    wait_for("it is not told", || {
+        server.log().contains("closed after 2 with 1000")
+    });
 
     let mut number = Client::open(at, "/number/41");
     let ends = [Frame::text("42"), Frame::close(1000, "")];

@@ -79,6 +79,10 @@ impl Progress {
         }
     }
 
+    pub(crate) fn clock(&self) -> Rc<Cell<u32>> {
+        Rc::clone(&self.clock)
+    }
+
     pub(crate) fn phase(&self) -> Phase {
         self.phase.get()
     }

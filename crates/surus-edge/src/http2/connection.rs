@@ -15,6 +15,7 @@ use super::received::Received;
 use super::respond::Respond;
 use super::socket::Stream;
 use super::stream::Answering;
+use super::tunnel::{self, Tunnel, Tunnels};
 use crate::request::service::Service;
 use crate::{Backend, Connection, RequestBody};
 
@@ -22,6 +23,7 @@ use crate::{Backend, Connection, RequestBody};
 pub(crate) struct Serving<B: Backend> {
     connection: h2::server::Connection<Stream, Bytes>,
     service: Service<B>,
+    tunnels: Rc<Tunnels>,
     /// Other tasks have their turn until this completes.
     pass: Option<Pin<Box<dyn Future<Output = ()>>>>,
 }
@@ -34,6 +36,7 @@ impl<B: Backend> Serving<B> {
         Serving {
             connection,
             service,
+            tunnels: Rc::default(),
             pass: None,
         }
     }
@@ -41,6 +44,7 @@ impl<B: Backend> Serving<B> {
     /// Accepts no more streams, and completes when the open ones have ended.
     pub(crate) fn finish(&mut self) {
         self.connection.graceful_shutdown();
+        self.tunnels.finish();
     }
 
     fn begin(
@@ -57,15 +61,25 @@ impl<B: Backend> Serving<B> {
             ..state.client().clone()
         };
         let (mut body, mut verdict) = (None, None);
-        if !received.is_end_stream() {
+        let mut tunnel = None;
+        if tunnel::is_asked_for(&mut head) {
+            tunnel = Some(Tunnel {
+                receive: received,
+                connection: Rc::clone(state),
+                allowance: self.service.limits().to_take(),
+                all: Rc::clone(&self.tunnels),
+            });
+        } else if !received.is_end_stream() {
             let received = Received::new(received, &head.headers, &respond, state);
             let (watched, fate) = RequestBody::watched(received, self.service.limits());
             (body, verdict) = (Some(watched), Some(fate));
         }
         let is_head = head.method == Method::HEAD;
-        let (noted, begun) = self.service.begin(&client, &mut head, body, verdict);
+        let (mut noted, begun) = self.service.begin(&client, &mut head, body, verdict);
+        noted.may_upgrade = tunnel.is_some();
         let responding = self.service.respond(noted, begun);
-        let mut stream = Answering::new(respond, responding, is_head, self.service.limits());
+        let mut stream =
+            Answering::new(respond, responding, tunnel, is_head, self.service.limits());
         if Pin::new(&mut stream).poll(cx).is_pending() {
             spawn_local(stream);
         }

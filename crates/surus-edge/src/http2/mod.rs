@@ -11,7 +11,7 @@
 //! - [`connection`]: the streams of a connection, one after the other
 //! - [`stream`]: one request's response; [`respond`]: sends its heads, including interim ones
 //! - [`socket`]: the socket, as `h2` reads and writes it
-//! - [`received`]: a request's body
+//! - [`received`]: a request's body; [`tunnel`]: a stream that is a WebSocket
 //! - [`frames`]: whether a client owes the rest of a head
 //! - [`head`]: removes headers that HTTP/2 does not allow in a response, and adds those of the server
 
@@ -22,6 +22,7 @@ mod received;
 mod respond;
 mod socket;
 mod stream;
+mod tunnel;
 
 pub(crate) use connection::Serving;
 #[cfg(any(test, fuzzing))]
@@ -61,6 +62,8 @@ pub(crate) fn builder(limits: &Limits) -> h2::server::Builder {
         .max_pending_accept_reset_streams(RESET_AT_ONCE)
         .max_local_error_reset_streams(Some(IN_ERROR))
         .max_concurrent_reset_streams(REMEMBERED)
+        // WebSockets (RFC 8441).
+        .enable_connect_protocol()
         // It bounds the CONTINUATION frames of a head, too.
         .max_header_list_size(u32::try_from(limits.header_bytes).unwrap_or(u32::MAX));
     builder

@@ -14,19 +14,23 @@ use http_body::Body;
 
 use super::head;
 use super::respond::Respond;
+use super::tunnel::{Talk, Tunnel};
 use super::OUTPUT;
 use crate::limits::allowance::{Allowance, ClientTimeout};
 use crate::request::in_flight::{Outgoing, Responding};
-use crate::{Backend, Limits};
+use crate::{Backend, Limits, Reply};
 
 /// Completes with the stream. Dropping it cancels the request.
 pub(crate) enum Answering<B: Backend> {
     Waiting {
         respond: Rc<Respond>,
         responding: Responding<B>,
+        /// If the client has asked for a WebSocket.
+        tunnel: Option<Box<Tunnel>>,
         is_head: bool,
         allowance: Allowance,
     },
+    Talking(Box<Talk>),
     Sending(Sending<Outgoing<B::Body>>),
 }
 
@@ -34,12 +38,14 @@ impl<B: Backend> Answering<B> {
     pub(crate) fn new(
         respond: Rc<Respond>,
         responding: Responding<B>,
+        tunnel: Option<Tunnel>,
         is_head: bool,
         limits: &Limits,
     ) -> Self {
         Answering::Waiting {
             respond,
             responding,
+            tunnel: tunnel.map(Box::new),
             is_head,
             allowance: limits.to_take(),
         }
@@ -55,17 +61,28 @@ impl<B: Backend> Future for Answering<B> {
                 Answering::Waiting {
                     respond,
                     responding,
+                    tunnel,
                     is_head,
                     allowance,
                 } => {
                     let Poll::Ready(Ok(response)) = Pin::new(responding).poll(cx) else {
                         return respond.poll_gone(cx);
                     };
+                    if matches!(response.body().reply, Reply::Upgrade(_)) {
+                        let tunnel = tunnel.take();
+                        let talk = tunnel.and_then(|tunnel| tunnel.begin(respond, response));
+                        let Some(talk) = talk else {
+                            return Poll::Ready(());
+                        };
+                        *self = Answering::Talking(Box::new(talk));
+                        continue;
+                    }
                     let Some(sending) = begin(respond, response, *is_head, *allowance) else {
                         return Poll::Ready(());
                     };
                     *self = Answering::Sending(sending);
                 }
+                Answering::Talking(talk) => return Pin::new(talk).poll(cx),
                 Answering::Sending(sending) => return sending.poll(cx),
             }
         }

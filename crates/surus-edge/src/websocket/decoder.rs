@@ -2,7 +2,8 @@
 
 use bytes::{Buf, Bytes};
 
-use super::frame::{self, Opcode, MAX_CONTROL};
+use super::deflate::{self, Wrong};
+use super::frame::{self, Opcode, COMPRESSED, MAX_CONTROL};
 use super::held::Held;
 use super::{Close, Message};
 
@@ -33,8 +34,18 @@ fn violation(why: &'static str) -> Violation {
 }
 
 const NOT_UTF8: Violation = Violation {
-    code: Close::NOT_UTF8,
+    code: Close::INVALID,
     why: "a text is not UTF-8",
+};
+
+const TOO_LARGE: Violation = Violation {
+    code: Close::TOO_LARGE,
+    why: "a message is too large",
+};
+
+const MALFORMED: Violation = Violation {
+    code: Close::INVALID,
+    why: "a message is not compressed as it has to be",
 };
 
 const NO_ROOM: Violation = Violation {
@@ -70,6 +81,8 @@ enum Reading {
 struct Pending {
     /// Text or binary; `None` between two messages.
     binary: Option<bool>,
+    /// What has come is to be decompressed at its end: only then it is known whether a text is UTF-8.
+    is_compressed: bool,
     data: Vec<u8>,
     /// Bytes of a text that are known to be valid.
     valid: usize,
@@ -83,6 +96,8 @@ pub(crate) struct Decoder {
     /// The payload of a control frame, which may come between two frames of a message.
     control: Vec<u8>,
     max_message: usize,
+    /// Messages may be compressed.
+    deflates: bool,
 }
 
 impl Head {
@@ -144,12 +159,13 @@ impl Head {
 }
 
 impl Decoder {
-    pub(crate) fn new(max_message: usize) -> Self {
+    pub(crate) fn new(max_message: usize, deflates: bool) -> Self {
         Decoder {
             reading: Reading::Head(Head::default()),
             message: Pending::default(),
             control: Vec::new(),
             max_message,
+            deflates,
         }
     }
 
@@ -157,8 +173,10 @@ impl Decoder {
     pub(crate) fn decode(&mut self, input: &mut impl Buf) -> Result<Option<Event>, Violation> {
         loop {
             if let Reading::Head(head) = &mut self.reading {
-                let is_open = self.message.binary.is_some();
-                if !head.read(input, |first, second| check(first, second, is_open))? {
+                let (is_open, deflates) = (self.message.binary.is_some(), self.deflates);
+                if !head.read(input, |first, second| {
+                    check(first, second, is_open, deflates)
+                })? {
                     return Ok(None);
                 }
                 let frame = self.message.begin(head, self.max_message)?;
@@ -218,7 +236,7 @@ impl Decoder {
         if !frame.opcode.is_control() {
             return if frame.is_final {
                 self.message
-                    .take()
+                    .take(self.max_message)
                     .map(|message| Some(Event::Message(message)))
             } else {
                 Ok(None)
@@ -239,12 +257,15 @@ impl Decoder {
     }
 }
 
-/// What the first two bytes of a frame violate. `is_open`: a message has begun.
-fn check(first: u8, second: u8, is_open: bool) -> Result<(), Violation> {
-    if first & 0x70 != 0 {
+/// What the first two bytes of a frame violate. `is_open`: a message has begun; `deflates`: it may be compressed, which its first
+/// frame says.
+fn check(first: u8, second: u8, is_open: bool, deflates: bool) -> Result<(), Violation> {
+    let opcode = Opcode::of(first & 0x0f).ok_or(violation("a reserved opcode"))?;
+    let may_say_so = deflates && matches!(opcode, Opcode::Text | Opcode::Binary);
+    let allowed = if may_say_so { COMPRESSED } else { 0 };
+    if first & 0x70 & !allowed != 0 {
         return Err(violation("a reserved bit is set"));
     }
-    let opcode = Opcode::of(first & 0x0f).ok_or(violation("a reserved opcode"))?;
     if second & 0x80 == 0 {
         return Err(violation("a frame without a mask"));
     }
@@ -269,14 +290,17 @@ impl Pending {
         let opcode = Opcode::of(head.bytes[0] & 0x0f).ok_or(violation("a reserved opcode"))?;
         let length = usize::try_from(head.announced()?).unwrap_or(usize::MAX);
         if !opcode.is_control() {
-            if length > max_message - self.data.len() {
-                return Err(Violation {
-                    code: Close::TOO_LARGE,
-                    why: "a message is too large",
-                });
-            }
             if opcode != Opcode::Continuation {
                 self.binary = Some(opcode == Opcode::Binary);
+                self.is_compressed = head.bytes[0] & COMPRESSED != 0;
+            }
+            // What cannot be made smaller grows by a few bytes for each block.
+            let most = match self.is_compressed {
+                true => max_message.saturating_add(max_message / 1024 + 64),
+                false => max_message,
+            };
+            if length > most - self.data.len() {
+                return Err(TOO_LARGE);
             }
         }
         Ok(Frame {
@@ -290,7 +314,7 @@ impl Pending {
 
     /// What has come of a text may be the beginning of UTF-8.
     fn check_text(&mut self) -> Result<(), Violation> {
-        if self.binary != Some(false) {
+        if self.binary != Some(false) || self.is_compressed {
             return Ok(());
         }
         match std::str::from_utf8(&self.data[self.valid..]) {
@@ -301,20 +325,30 @@ impl Pending {
         Ok(())
     }
 
-    fn take(&mut self) -> Result<Message, Violation> {
+    fn take(&mut self, max_message: usize) -> Result<Message, Violation> {
         let Pending {
             binary,
-            data,
-            valid,
+            is_compressed,
+            mut data,
+            mut valid,
             held: _,
         } = std::mem::take(self);
         let binary = binary.unwrap_or(true);
+        if is_compressed {
+            data = deflate::decompress(data, max_message).map_err(|wrong| match wrong {
+                Wrong::TooLarge => TOO_LARGE,
+                Wrong::Malformed => MALFORMED,
+            })?;
+            let is_text = !binary && std::str::from_utf8(&data).is_ok();
+            valid = if is_text { data.len() } else { 0 };
+        }
         if !binary && valid < data.len() {
             return Err(NOT_UTF8);
         }
         Ok(Message {
             binary,
             data: Bytes::from(data),
+            shared: None,
         })
     }
 }

@@ -45,9 +45,12 @@ impl Opcode {
     }
 }
 
+/// The first reserved bit, of a message that is compressed (RFC 7692, 6).
+pub(crate) const COMPRESSED: u8 = 0x40;
+
 /// Writes the head of a final frame of the server, which has no mask.
-pub(crate) fn write_head(output: &mut Vec<u8>, opcode: Opcode, length: usize) {
-    output.push(0x80 | opcode.bits());
+pub(crate) fn write_head(output: &mut Vec<u8>, opcode: Opcode, is_compressed: bool, length: usize) {
+    output.push(0x80 | opcode.bits() | if is_compressed { COMPRESSED } else { 0 });
     match (u8::try_from(length), u16::try_from(length)) {
         (Ok(short @ 0..=125), _) => output.push(short),
         (_, Ok(middle)) => {
@@ -63,7 +66,7 @@ pub(crate) fn write_head(output: &mut Vec<u8>, opcode: Opcode, length: usize) {
 
 /// Writes a short frame as a whole.
 pub(crate) fn write(output: &mut Vec<u8>, opcode: Opcode, payload: &[u8]) {
-    write_head(output, opcode, payload.len());
+    write_head(output, opcode, false, payload.len());
     output.extend_from_slice(payload);
 }
 
@@ -96,7 +99,7 @@ pub(crate) fn read_close(payload: &[u8]) -> Result<Close, u16> {
     if !may_be_sent(code) {
         return Err(Close::PROTOCOL);
     }
-    let reason = std::str::from_utf8(reason).map_err(|_| Close::NOT_UTF8)?;
+    let reason = std::str::from_utf8(reason).map_err(|_| Close::INVALID)?;
     Ok(Close {
         code,
         reason: reason.to_owned(),

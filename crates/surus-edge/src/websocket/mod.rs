@@ -1,17 +1,21 @@
 //! WebSockets (RFC 6455) over an upgraded connection.
 //!
 //! - [`frame`]: what frames are made of; [`decoder`]: from a client's bytes to events; [`held`]: what it keeps
+//! - [`deflate`]: compressed messages
 //! - [`serve`](serve()): one conversation between a client and an [`Application`]
 //!
 //! The handshake is the application's: who answers 101 has checked it.
 
 pub(crate) mod decoder;
+mod deflate;
 pub(crate) mod frame;
 mod held;
 mod serve;
 #[cfg(test)]
 mod tests;
 
+use std::cell::OnceCell;
+use std::rc::Rc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -26,7 +30,12 @@ pub struct Message {
     pub binary: bool,
     /// Its payload.
     pub data: Bytes,
+    /// If it is for many: what is compressed once for all of them.
+    pub shared: Option<Compressed>,
 }
+
+/// The compressed payload of a message, with the largest window; `None` inside if it is sent as it is.
+pub type Compressed = Rc<OnceCell<Option<Bytes>>>;
 
 /// Why a conversation ends (RFC 6455, 7.4).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,8 +55,8 @@ impl Close {
     pub const NONE: u16 = 1005;
     /// The connection has broken.
     pub const ABNORMAL: u16 = 1006;
-    /// A text is not UTF-8.
-    pub const NOT_UTF8: u16 = 1007;
+    /// A text is not UTF-8, or a message cannot be decompressed.
+    pub const INVALID: u16 = 1007;
     /// A message is too large.
     pub const TOO_LARGE: u16 = 1009;
     /// There is no room for it now.
@@ -94,4 +103,6 @@ pub struct Bounds {
     pub max_message: usize,
     /// How often the client is asked whether it is there. After two questions without an answer it is gone. Zero: never.
     pub ping: Duration,
+    /// Both sides may compress messages (RFC 7692), without context takeover: the window of what is sent, in bits.
+    pub deflate: Option<u8>,
 }

@@ -19,11 +19,12 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use bytes::Bytes;
 use tokio::time::{Instant, Sleep};
 
 use super::decoder::{Decoder, Event};
 use super::frame::{self, Opcode};
-use super::{Application, Bounds, Close, Outgoing};
+use super::{deflate, Application, Bounds, Close, Message, Outgoing};
 use crate::connection::State;
 use crate::Upgraded;
 
@@ -50,6 +51,8 @@ struct Serving<'a, A> {
     state: Rc<State>,
     application: &'a A,
     decoder: Decoder,
+    /// The window of what is sent, in bits, if messages may be compressed.
+    deflate: Option<u8>,
     phase: Phase,
     /// The application was told that the server ends.
     leaves: bool,
@@ -68,7 +71,8 @@ pub async fn serve<A: Application>(connection: Upgraded, application: &A, bounds
     let mut serving = Serving {
         state: connection.into_state(),
         application,
-        decoder: Decoder::new(bounds.max_message),
+        decoder: Decoder::new(bounds.max_message, bounds.deflate.is_some()),
+        deflate: bounds.deflate,
         phase: Phase::Open,
         leaves: false,
         alarm: (!bounds.ping.is_zero()).then(|| Box::pin(tokio::time::sleep(bounds.ping))),
@@ -77,6 +81,15 @@ pub async fn serve<A: Application>(connection: Upgraded, application: &A, bounds
         over: None,
     };
     poll_fn(|cx| serving.poll(cx)).await;
+}
+
+/// The compressed payload of a message, if that is smaller.
+fn packed(message: &Message, window: u8) -> Option<Bytes> {
+    let pack = || deflate::compress(&message.data, window).map(Bytes::from);
+    match &message.shared {
+        Some(shared) if window == deflate::LARGEST => shared.get_or_init(pack).clone(),
+        _ => pack(),
+    }
 }
 
 /// Tells an application that its client is gone, if nothing else was told before.
@@ -146,10 +159,13 @@ impl<A: Application> Serving<'_, A> {
                     true => Opcode::Binary,
                     false => Opcode::Text,
                 };
-                let length = message.data.len();
+                let packed = self.deflate.and_then(|window| packed(&message, window));
+                let is_packed = packed.is_some();
+                let payload = packed.unwrap_or(message.data);
+                let length = payload.len();
                 self.state
-                    .respond(|output| frame::write_head(output, opcode, length));
-                self.state.respond_body(message.data);
+                    .respond(|output| frame::write_head(output, opcode, is_packed, length));
+                self.state.respond_body(payload);
             }
             Outgoing::Close(close) => {
                 self.state

@@ -13,7 +13,7 @@ const FIN: u8 = 0x80;
 fn masked(first: u8, payload: &[u8]) -> Vec<u8> {
     let mask = [0x37, 0xfa, 0x21, 0x3d];
     let mut head = Vec::new();
-    frame::write_head(&mut head, Opcode::Text, payload.len());
+    frame::write_head(&mut head, Opcode::Text, false, payload.len());
     head[0] = first;
     head[1] |= 0x80;
     head.extend_from_slice(&mask);
@@ -37,6 +37,7 @@ fn message(binary: bool, data: &[u8]) -> Event {
     Event::Message(Message {
         binary,
         data: Bytes::copy_from_slice(data),
+        shared: None,
     })
 }
 
@@ -47,7 +48,7 @@ fn closed(code: u16, reason: &str) -> Event {
 
 /// What is decoded from these pieces, up to a violation.
 fn decode(pieces: &[&[u8]]) -> (Vec<Event>, Option<u16>) {
-    let mut decoder = Decoder::new(MAX);
+    let mut decoder = Decoder::new(MAX, false);
     let mut events = Vec::new();
     for piece in pieces {
         let mut input = BytesMut::from(*piece);
@@ -310,7 +311,7 @@ fn the_servers_frames() {
         (65_536, b"\x81\x7f\x00\x00\x00\x00\x00\x01\x00\x00"),
     ] {
         let mut output = Vec::new();
-        frame::write_head(&mut output, Opcode::Text, length);
+        frame::write_head(&mut output, Opcode::Text, false, length);
         assert_eq!(output, head);
     }
     let written = |code: u16, reason: &str| {

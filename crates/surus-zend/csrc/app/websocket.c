@@ -18,6 +18,20 @@ static ZEND_FUNCTION(has_websockets)
 	RETURN_BOOL(are_possible());
 }
 
+/* Surus\Internal\websocket_extensions(string $offers): string. The answer; "" if there is none. */
+static ZEND_FUNCTION(websocket_extensions)
+{
+	zend_string *offers;
+	ZEND_PARSE_PARAMETERS_START(1, 1)
+		Z_PARAM_STR(offers)
+	ZEND_PARSE_PARAMETERS_END();
+	surus_str answer;
+	if (surus_rs_websocket_extensions(surus_bytes_of(offers), &answer)) {
+		RETURN_STRINGL(answer.ptr, answer.len);
+	}
+	RETURN_EMPTY_STRING();
+}
+
 /* Surus\Internal\websocket_accept(int $maxMessage): int. Its number. */
 static ZEND_FUNCTION(websocket_accept)
 {
@@ -196,6 +210,9 @@ static ZEND_FUNCTION(publish)
 
 ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_has_websockets, 0, 0, _IS_BOOL, 0)
 ZEND_END_ARG_INFO()
+ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_websocket_extensions, 0, 1, IS_STRING, 0)
+	ZEND_ARG_TYPE_INFO(0, offers, IS_STRING, 0)
+ZEND_END_ARG_INFO()
 ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_websocket_accept, 0, 1, IS_LONG, 0)
 	ZEND_ARG_TYPE_INFO(0, maxMessage, IS_LONG, 0)
 ZEND_END_ARG_INFO()
@@ -231,6 +248,7 @@ ZEND_END_ARG_INFO()
 
 const zend_function_entry surus_websocket_functions[] = {
 	ZEND_NS_FE("Surus\\Internal", has_websockets, arginfo_has_websockets)
+	ZEND_NS_FE("Surus\\Internal", websocket_extensions, arginfo_websocket_extensions)
 	ZEND_NS_FE("Surus\\Internal", websocket_accept, arginfo_websocket_accept)
 	ZEND_NS_FE("Surus\\Internal", websocket_receive, arginfo_websocket_receive)
 	ZEND_NS_FE("Surus\\Internal", websocket_send, arginfo_websocket_send)

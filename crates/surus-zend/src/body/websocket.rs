@@ -10,11 +10,12 @@
 //! more.
 
 pub(crate) mod events;
+pub(crate) mod extension;
 mod queue;
 pub(crate) mod topics;
 
 use std::{
-    cell::{Cell, RefCell},
+    cell::{Cell, OnceCell, RefCell},
     collections::{BTreeSet, HashMap},
     fmt,
     rc::{Rc, Weak},
@@ -93,6 +94,8 @@ pub struct SocketMessage {
     pub binary: bool,
     /// Its payload.
     pub data: Bytes,
+    /// If it is for many: what the server makes of it once for all of them.
+    pub shared: Option<Rc<OnceCell<Option<Bytes>>>>,
 }
 
 /// The end of a WebSocket.
@@ -141,6 +144,7 @@ pub(crate) fn may_be_sent(code: u16) -> bool {
 pub struct WebSocket {
     number: u64,
     max_message: usize,
+    deflate: Option<u8>,
     inbound: RefCell<Queue>,
     outbound: RefCell<Queue>,
     /// PHP or the server closes it: sent after what is outbound, and taken then.
@@ -164,12 +168,17 @@ pub struct WebSocket {
 
 impl WebSocket {
     /// `on_end` is called when it is over.
-    pub(crate) fn new(max_message: usize, on_end: impl Fn() + 'static) -> Rc<WebSocket> {
+    pub(crate) fn new(
+        max_message: usize,
+        deflate: Option<u8>,
+        on_end: impl Fn() + 'static,
+    ) -> Rc<WebSocket> {
         let number = LAST.get() + 1;
         LAST.set(number);
         let socket = Rc::new(WebSocket {
             number,
             max_message,
+            deflate,
             inbound: Queue::new(&INBOUND),
             outbound: Queue::new(&OUTBOUND),
             closing: RefCell::default(),
@@ -203,6 +212,12 @@ impl WebSocket {
     #[must_use]
     pub fn max_message(&self) -> usize {
         self.max_message
+    }
+
+    /// The window of what is sent compressed, in bits; `None`: nothing is compressed.
+    #[must_use]
+    pub fn deflate(&self) -> Option<u8> {
+        self.deflate
     }
 
     // ---- PHP's side
@@ -246,6 +261,11 @@ impl WebSocket {
         let old = self.listener.replace(listener);
         // It may be the last owner.
         drop(old);
+    }
+
+    /// Nothing happens for a while.
+    pub(crate) fn shrink(&self) {
+        self.inbound.borrow_mut().shrink();
     }
 
     /// The client closes it, and PHP has received what came before.

@@ -4,6 +4,7 @@ use std::{
     cell::{Cell, RefCell},
     ffi::{c_int, c_void},
     future::poll_fn,
+    rc::Rc,
     time::Duration,
 };
 
@@ -14,7 +15,8 @@ use super::exchange;
 use crate::{
     blocking::{can_park, park_on},
     body::websocket::{
-        are_possible, may_be_sent, topics, Received, SocketClose, SocketMessage, WebSocket,
+        are_possible, extension, may_be_sent, topics, Received, SocketClose, SocketMessage,
+        WebSocket,
     },
     ffi::{self, Str},
     shared::post,
@@ -31,12 +33,28 @@ thread_local! {
     static RECEIVED: Cell<Bytes> = const { Cell::new(Bytes::new()) };
     /// Bytes, since the event loop had a turn to send them.
     static PUBLISHED: Cell<usize> = const { Cell::new(0) };
-    static LAST_REASON: RefCell<String> = const { RefCell::new(String::new()) };
+    static LAST_TEXT: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
 #[no_mangle]
 extern "C" fn surus_rs_has_websockets() -> bool {
     are_possible()
+}
+
+#[no_mangle]
+unsafe extern "C" fn surus_rs_websocket_extensions(offers: Str, answer: *mut Str) -> bool {
+    // SAFETY: the text lives for this call.
+    let offers = unsafe { offers.bytes() };
+    let agreed = std::str::from_utf8(offers).ok().and_then(extension::agree);
+    let Some(agreed) = agreed else {
+        return false;
+    };
+    LAST_TEXT.with_borrow_mut(|last| {
+        *last = agreed;
+        // SAFETY: it is writable. The text stays until the next call.
+        unsafe { answer.write(Str::new(last.as_bytes())) };
+    });
+    true
 }
 
 #[no_mangle]
@@ -147,7 +165,12 @@ unsafe extern "C" fn surus_rs_websocket_send(number: u64, message: Str, binary: 
         }
     }
     let data = Bytes::copy_from_slice(data);
-    match socket.send(SocketMessage { binary, data }) {
+    let message = SocketMessage {
+        binary,
+        data,
+        shared: None,
+    };
+    match socket.send(message) {
         true => ffi::WOKEN,
         false => ffi::WEBSOCKET_OVER,
     }
@@ -182,7 +205,7 @@ unsafe extern "C" fn surus_rs_websocket_end(
     };
     // SAFETY: both are writable.
     unsafe { code.write(c_int::from(end.code)) };
-    LAST_REASON.with_borrow_mut(|last| {
+    LAST_TEXT.with_borrow_mut(|last| {
         *last = end.reason;
         // SAFETY: as above. It stays until the next call.
         unsafe { reason.write(Str::new(last.as_bytes())) };
@@ -235,7 +258,11 @@ unsafe extern "C" fn surus_rs_publish(name: Str, message: Str, binary: bool) -> 
         return ffi::TOO_MUCH;
     }
     let data = Bytes::copy_from_slice(data);
-    let message = SocketMessage { binary, data };
+    let message = SocketMessage {
+        binary,
+        data,
+        shared: Some(Rc::default()),
+    };
     topics::deliver(topic, &message);
     post::send(&topics::letter(topic, &message));
     let published = PUBLISHED.get() + message.data.len();

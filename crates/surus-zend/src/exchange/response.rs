@@ -16,7 +16,7 @@ use crate::{
         pipe::{Pace, Pipe, SMALL_PIECE},
         response_body::{ResponseBody, UNCOUNTED},
         room,
-        websocket::{SocketClose, WebSocket},
+        websocket::{extension, SocketClose, WebSocket},
     },
     exchange::fields,
 };
@@ -356,7 +356,10 @@ impl Exchange {
             return None;
         }
         let this = Rc::downgrade(&self.shared());
-        let socket = WebSocket::new(max_message, move || {
+        // What middleware has made of it counts.
+        let agreed = response.headers.get(header::SEC_WEBSOCKET_EXTENSIONS);
+        let deflate = agreed.and_then(|agreed| extension::window(agreed.to_str().ok()?));
+        let socket = WebSocket::new(max_message, deflate, move || {
             if let Some(exchange) = this.upgrade() {
                 // Its time begins.
                 exchange.interrupt();

@@ -36,6 +36,9 @@ impl Coroutine {
 
     /// An application that has not booted yet: a reload will do that.
     pub(crate) fn empty(engine: &Engine, app: &App) -> Self {
+        if !app.websocket_compression {
+            surus_zend::without_websocket_compression();
+        }
         Coroutine {
             engine: *engine,
             app: OnceCell::new(),

@@ -21,15 +21,21 @@ impl Application for Handler {
         self.0.poll_ready(cx)
     }
 
-    fn receive(&self, Message { binary, data }: Message) {
-        self.0.receive(SocketMessage { binary, data });
+    fn receive(&self, message: Message) {
+        self.0.receive(SocketMessage {
+            binary: message.binary,
+            data: message.data,
+            shared: message.shared,
+        });
     }
 
     fn poll_next(&self, cx: &mut Context<'_>) -> Poll<Outgoing> {
         self.0.poll_next(cx).map(|output| match output {
-            SocketOutput::Message(SocketMessage { binary, data }) => {
-                Outgoing::Message(Message { binary, data })
-            }
+            SocketOutput::Message(message) => Outgoing::Message(Message {
+                binary: message.binary,
+                data: message.data,
+                shared: message.shared,
+            }),
             SocketOutput::Close(SocketClose { code, reason }) => {
                 Outgoing::Close(Close { code, reason })
             }
@@ -67,6 +73,7 @@ fn upgrade(socket: Rc<WebSocket>, ping: Option<Duration>) -> Reply<ResponseBody>
     let bounds = Bounds {
         max_message: handler.0.max_message(),
         ping: ping.unwrap_or_default(),
+        deflate: handler.0.deflate(),
     };
     let unheard = Unheard(Some(handler));
     Reply::Upgrade(Upgrade::new(move |connection| async move {

@@ -97,6 +97,7 @@ pub(crate) struct App {
     pub(crate) stream_timeout: Option<Duration>,
     pub(crate) heartbeat: Option<Duration>,
     pub(crate) websocket_ping: Option<Duration>,
+    pub(crate) websocket_compression: bool,
     pub(crate) defer_timeout: Option<Duration>,
     /// The number of processes for `Surus\offload()`; 0: it is refused.
     pub(crate) offload_processes: usize,
@@ -309,6 +310,7 @@ fn finish(
     let stream_timeout = fill(&mut app.stream_timeout, Span(Duration::from_secs(60))).limit();
     let heartbeat = fill(&mut app.heartbeat, Span(Duration::from_secs(15))).limit();
     let websocket_ping = fill(&mut app.websocket_ping, Span(Duration::from_secs(25))).limit();
+    let websocket_compression = fill(&mut app.websocket_compression, true);
     let defer_timeout = fill(&mut app.defer_timeout, Span(Duration::from_secs(30))).limit();
     let offload_processes = fill(&mut app.offload_processes, 4);
     let offload_timeout = fill(&mut app.offload_timeout, Span(Duration::from_secs(60))).limit();
@@ -361,6 +363,7 @@ fn finish(
             stream_timeout,
             heartbeat,
             websocket_ping,
+            websocket_compression,
             defer_timeout,
             offload_processes,
             offload_timeout,

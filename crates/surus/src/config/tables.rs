@@ -158,6 +158,8 @@ table! {
         /// How often the client of a WebSocket is asked whether it is still there. After two questions without an answer it is gone.
         /// 0 is never.
         websocket_ping: Span,
+        /// Whether messages of WebSockets of 1 KB and more are compressed for clients that offer it (permessage-deflate).
+        websocket_compression: bool,
         /// Time for what a request has given to `Surus\defer()`, from the end of its response. Then it is cancelled. 0 is no limit.
         defer_timeout: Span,
         /// Processes for `Surus\offload()`, for all workers. They start with the first job. With 0 it is refused, and in process

@@ -76,10 +76,12 @@ final class SocketRoute
             $key = $this->key($request);
             $this->checkOrigin($request);
             $protocol = $this->agreed($request);
+            $extensions = websocket_extensions($request->headers()['sec-websocket-extensions'] ?? '');
             $headers = [
                 'upgrade' => 'websocket',
                 'sec-websocket-accept' => base64_encode(sha1($key . self::GUID, true)),
-            ] + ($protocol === '' ? [] : ['sec-websocket-protocol' => $protocol]);
+            ] + ($protocol === '' ? [] : ['sec-websocket-protocol' => $protocol])
+                + ($extensions === '' ? [] : ['sec-websocket-extensions' => $extensions]);
 
             return new Response($this->conversation($request, $protocol, $run, array_values($arguments), $positions), 101, $headers);
         };

@@ -104,6 +104,13 @@ impl Queue {
         let _ = self.total.try_with(|total| total.remove(bytes));
     }
 
+    /// Keeps no room for messages that may come.
+    pub(super) fn shrink(&mut self) {
+        if self.messages.is_empty() && self.messages.capacity() > 0 {
+            self.messages = VecDeque::new();
+        }
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.messages.is_empty()
     }

@@ -5,6 +5,7 @@ fn text(text: &str) -> SocketMessage {
     SocketMessage {
         binary: false,
         data: Bytes::copy_from_slice(text.as_bytes()),
+        shared: None,
     }
 }
 
@@ -18,7 +19,7 @@ fn close(code: u16) -> SocketClose {
 #[test]
 fn what_came_before_the_end_is_received() {
     let cx = &mut Context::from_waker(Waker::noop());
-    let socket = WebSocket::new(100, || {});
+    let socket = WebSocket::new(100, None, || {});
     assert!(socket.poll_receive(cx).is_pending());
     socket.receive(text("a"));
     socket.ended(close(1001));
@@ -34,7 +35,7 @@ fn what_came_before_the_end_is_received() {
 #[test]
 fn what_was_sent_before_the_end_is_sent() {
     let cx = &mut Context::from_waker(Waker::noop());
-    let socket = WebSocket::new(100, || {});
+    let socket = WebSocket::new(100, None, || {});
     socket.receive(text("unread"));
     assert!(socket.send(text("b")));
     socket.close(close(3000));
@@ -53,7 +54,7 @@ fn what_was_sent_before_the_end_is_sent() {
 #[test]
 fn what_came_before_the_client_has_closed_is_answered() {
     let cx = &mut Context::from_waker(Waker::noop());
-    let socket = WebSocket::new(100, || {});
+    let socket = WebSocket::new(100, None, || {});
     socket.receive(text("a"));
     socket.finish(close(1000));
     assert!(matches!(socket.try_receive(), Some(Received::Message(_))));
@@ -74,7 +75,7 @@ fn what_came_before_the_client_has_closed_is_answered() {
 #[test]
 fn both_ways_are_bounded() {
     let cx = &mut Context::from_waker(Waker::noop());
-    let socket = WebSocket::new(HIGH_WATER, || {});
+    let socket = WebSocket::new(HIGH_WATER, None, || {});
     let long = text(&"x".repeat(HIGH_WATER));
     assert!(socket.poll_ready(cx).is_ready() && socket.poll_room(cx).is_ready());
     socket.receive(long.clone());
@@ -87,7 +88,7 @@ fn both_ways_are_bounded() {
 #[test]
 fn all_together_are_bounded() {
     let cx = &mut Context::from_waker(Waker::noop());
-    let [one, other] = [(); 2].map(|()| WebSocket::new(TOGETHER, || {}));
+    let [one, other] = [(); 2].map(|()| WebSocket::new(TOGETHER, None, || {}));
     let long = text(&"x".repeat(TOGETHER));
     one.receive(long.clone());
     assert!(other.poll_ready(cx).is_pending(), "although it has none");
@@ -110,7 +111,7 @@ fn all_together_are_bounded() {
 #[test]
 fn it_is_found_as_long_as_somebody_has_it() {
     let before = socket_counts().open;
-    let socket = WebSocket::new(100, || {});
+    let socket = WebSocket::new(100, None, || {});
     let number = socket.number();
     assert!(WebSocket::find(number).is_some());
     assert_eq!(socket_counts().open, before + 1);

@@ -80,6 +80,7 @@ fn read(letter: &Bytes) -> Option<(&str, SocketMessage)> {
     let message = SocketMessage {
         binary: binary == 1,
         data: letter.slice(start..),
+        shared: Some(Rc::default()),
     };
     Some((topic, message))
 }
@@ -92,6 +93,7 @@ mod tests {
         SocketMessage {
             binary: false,
             data: Bytes::copy_from_slice(text.as_bytes()),
+            shared: Some(Rc::default()),
         }
     }
 
@@ -115,7 +117,7 @@ mod tests {
 
     #[test]
     fn who_is_over_has_no_topics() {
-        let socket = WebSocket::new(100, || {});
+        let socket = WebSocket::new(100, None, || {});
         for topic in ["a", "b"] {
             assert!(socket.subscribe(topic));
         }
