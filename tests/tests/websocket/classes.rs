@@ -159,6 +159,8 @@ fn its_handler_ends_it() {
     assert_eq!(ends("throw-open"), [Frame::close(1011, "")]);
     expect_log(&server, "thrown in onOpen");
     expect_closed(&server, "throw-open", 1011, "", "");
+    assert_eq!(ends("exit-open"), [Frame::close(1000, "")]);
+    expect_closed(&server, "exit-open", 1000, "", "");
     assert_eq!(ends("close-open"), [Frame::close(4001, "at once")]);
     expect_closed(&server, "close-open", 4001, "at once", "");
     assert_eq!(ends("close"), [Frame::close(4002, "no m")]);

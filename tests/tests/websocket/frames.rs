@@ -72,6 +72,59 @@ fn messages_come_back_as_they_are() {
 }
 
 #[test]
+fn pings_are_answered_with_what_they_have() {
+    let server = serve();
+    let mut client = Client::open(server.address(), "/echo");
+    for payload in [
+        &b""[..],
+        b"Hello, world!",
+        &[0, 255, 254, 253, 0],
+        &[0xfe; 125],
+    ] {
+        client.send(&frame(FIN | PING, payload));
+        assert_eq!(client.frame(), Some(pong(payload)));
+        // Byte by byte.
+        for byte in frame(FIN | PING, payload) {
+            client.send(&[byte]);
+        }
+        assert_eq!(client.frame(), Some(pong(payload)));
+        // Nobody has asked for it.
+        client.send(&frame(FIN | PONG, payload));
+    }
+    let many: Vec<u8> = (0..10_u8)
+        .flat_map(|number| frame(FIN | PING, &[number]))
+        .collect();
+    for size in [many.len(), 1] {
+        for piece in many.chunks(size) {
+            client.send(piece);
+        }
+        for number in 0..10 {
+            assert_eq!(client.frame(), Some(pong(&[number])));
+        }
+    }
+    assert_eq!(client.close(), [Frame::close(1000, "")]);
+}
+
+#[test]
+fn large_messages_come_in_fragments_of_any_size() {
+    let server = serve();
+    let mut client = Client::open(server.address(), "/echo");
+    let text = "zwölf Boxkämpfer ".repeat(50_000);
+    for size in [64, 1000, 65_536, 300_000] {
+        let pieces: Vec<_> = text.as_bytes().chunks(size).collect();
+        let mut bytes = Vec::new();
+        for (at, piece) in pieces.iter().enumerate() {
+            let opcode = if at == 0 { TEXT } else { 0 };
+            let is_last = at + 1 == pieces.len();
+            bytes.extend(frame(if is_last { FIN | opcode } else { opcode }, piece));
+        }
+        client.send(&bytes);
+        assert!(client.next_text() == text, "{size}");
+    }
+    assert_eq!(client.close(), [Frame::close(1000, "")]);
+}
+
+#[test]
 fn the_end_is_answered() {
     let server = serve();
     let at = server.address();

@@ -138,6 +138,32 @@ fn what_is_refused_is_answered_as_a_request() {
     assert_eq!(client.next(HEADERS).expect("a head").status(), Some(426));
 }
 
+/// A connection may have many: they are counted like connections.
+#[test]
+fn they_are_bounded() {
+    let server = set(&["max_connections=8"]);
+    let mut client = connect(server.address());
+    for number in 0..8 {
+        open(&mut client, 2 * number + 1, "/echo");
+    }
+    ask(&mut client, 17, "/echo", &[]);
+    let refused = client.next(RST_STREAM).expect("a reset");
+    assert_eq!(
+        (refused.stream, &refused.payload[..]),
+        (17, &[0, 0, 0, 7][..])
+    );
+    client.get(19, "/version").expect("send");
+    assert_eq!(data(&mut client, 19).0, b"none");
+    send(&mut client, 1, &close(1000, ""));
+    assert_eq!(rest(&mut client, 1), closing(1000));
+    wait_for("nothing becomes free", || {
+        server.status()["workers"][0]["websockets"] == 7
+    });
+    open(&mut client, 21, "/echo");
+    send(&mut client, 21, &frame(FIN | TEXT, b"in"));
+    assert_eq!(data(&mut client, 21).0, text("in"));
+}
+
 #[test]
 fn windows_bound_both_ways() {
     let server = serve();

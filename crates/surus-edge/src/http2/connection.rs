@@ -7,7 +7,7 @@ use std::task::{ready, Context, Poll};
 
 use bytes::Bytes;
 use h2::server::SendResponse;
-use h2::RecvStream;
+use h2::{Reason, RecvStream};
 use http::{Method, Request};
 use tokio::task::spawn_local;
 
@@ -15,7 +15,7 @@ use super::received::Received;
 use super::respond::Respond;
 use super::socket::Stream;
 use super::stream::Answering;
-use super::tunnel::{self, Tunnel, Tunnels};
+use super::tunnel::{self, Counted, Tunnel, Tunnels};
 use crate::request::service::Service;
 use crate::{Backend, Connection, RequestBody};
 
@@ -50,11 +50,19 @@ impl<B: Backend> Serving<B> {
     fn begin(
         &self,
         request: Request<RecvStream>,
-        respond: SendResponse<Bytes>,
+        mut respond: SendResponse<Bytes>,
         cx: &mut Context<'_>,
     ) {
         let state = self.service.state();
         let (mut head, received) = request.into_parts();
+        let mut counted = None;
+        if tunnel::is_asked_for(&mut head) {
+            counted = Counted::begin(self.service.limits().connections);
+            if counted.is_none() {
+                // The client may try again.
+                return respond.send_reset(Reason::REFUSED_STREAM);
+            }
+        }
         let respond = Respond::new(respond);
         let client = Connection {
             interim: Some(respond.interim()),
@@ -62,8 +70,9 @@ impl<B: Backend> Serving<B> {
         };
         let (mut body, mut verdict) = (None, None);
         let mut tunnel = None;
-        if tunnel::is_asked_for(&mut head) {
+        if let Some(counted) = counted {
             tunnel = Some(Tunnel {
+                counted,
                 receive: received,
                 connection: Rc::clone(state),
                 allowance: self.service.limits().to_take(),

@@ -159,6 +159,30 @@ impl Transport for Data {
     }
 }
 
+thread_local! {
+    static OPEN: Cell<usize> = const { Cell::new(0) };
+}
+
+/// One of all of a worker, as long as this exists: a connection may have many, so that it is not enough to count connections.
+pub(super) struct Counted(());
+
+impl Counted {
+    /// `None`: there are so many already.
+    pub(super) fn begin(most: usize) -> Option<Self> {
+        let open = OPEN.get();
+        (open < most).then(|| {
+            OPEN.set(open + 1);
+            Counted(())
+        })
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        OPEN.set(OPEN.get() - 1);
+    }
+}
+
 /// Those of a connection, which are told when it ends.
 #[derive(Debug, Default)]
 pub(super) struct Tunnels(RefCell<Vec<Weak<State>>>);
@@ -186,6 +210,7 @@ pub(crate) struct Tunnel {
     pub(super) connection: Rc<State>,
     pub(super) allowance: Allowance,
     pub(super) all: Rc<Tunnels>,
+    pub(super) counted: Counted,
 }
 
 /// The conversation on a stream. Dropping it tells the backend that the client is gone.
@@ -196,6 +221,7 @@ pub(crate) struct Talk {
     allowance: Allowance,
     /// The client does not take what is sent.
     patience: Option<(u64, ClientTimeout)>,
+    _counted: Counted,
     /// The request's end is the conversation's.
     _request: Box<dyn std::any::Any>,
 }
@@ -235,6 +261,7 @@ impl Tunnel {
             sent,
             allowance: self.allowance,
             patience: None,
+            _counted: self.counted,
             _request: Box::new(outgoing),
         })
     }

@@ -344,3 +344,30 @@ fn masks_begin_anywhere() {
         assert_eq!(parts, plain, "{at}");
     }
 }
+
+/// RFC 7692, 7.2.3.1, in two fragments.
+#[test]
+fn a_compressed_message_is_complete_at_its_end() {
+    let input = [
+        masked(frame::COMPRESSED | 1, &[0xf2, 0x48, 0xcd]),
+        masked(FIN | 9, b"?"),
+        masked(FIN, &[0xc9, 0xc9, 0x07, 0x00]),
+        masked(FIN | 1, b"as it is"),
+    ]
+    .concat();
+    let expected = [
+        Event::Ping(Bytes::from_static(b"?")),
+        text("Hello"),
+        text("as it is"),
+    ];
+    for size in 1..=input.len() {
+        let mut decoder = Decoder::new(MAX, true);
+        let mut events = Vec::new();
+        for mut piece in input.chunks(size) {
+            while let Some(event) = decoder.decode(&mut piece).expect("valid") {
+                events.push(event);
+            }
+        }
+        assert_eq!(events, expected, "{size}");
+    }
+}

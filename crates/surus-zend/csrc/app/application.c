@@ -315,6 +315,9 @@ surus_outcome surus_run_call(surus_task *task)
 		surus_fiber_begin(task);
 		call_route(task, &request);
 		if (EG(exception)) {
+			if (zend_is_unwind_exit(EG(exception)) && !SURUS_HAS_OOM()) {
+				surus_conversation_exits(task);
+			}
 			outcome = handle_exception(task, &request) ? SURUS_OK : SURUS_EXCEPTION;
 		}
 		if (SURUS_HAS_OOM()) {

@@ -57,11 +57,17 @@ bool surus_conversation_turn(surus_task *task)
 		task->context = one->context;
 		one->context = NULL;
 		call(one->object, event == SURUS_SOCKET_IS_OVER ? "end" : "messages");
-		if (EG(exception) && zend_is_unwind_exit(EG(exception)) && !SURUS_HAS_OOM()) {
-			surus_rs_websocket_close(number, 1000, (surus_str){"", 0}); /* exit() ends it, as it ends a loop */
-		}
 	}
 	return true;
+}
+
+void surus_conversation_exits(surus_task *task)
+{
+	uint64_t number;
+	int event;
+	if (find(task, &number, &event)) {
+		surus_rs_websocket_close(number, 1000, (surus_str){"", 0});
+	}
 }
 
 bool surus_conversation_rest(surus_task *task)

@@ -9,6 +9,9 @@ extern const zend_function_entry surus_conversation_functions[];
 /* Deals with what has happened to the WebSocket of this request; false if that is not what this fiber is for. */
 bool surus_conversation_turn(surus_task *task);
 
+/* Its code has called exit(), which ends it as it ends a loop. */
+void surus_conversation_exits(surus_task *task);
+
 /* The fiber of such a request ends: what the next one needs is kept. False: there is none, or this was the last one, so that
  * nothing sees its request any more. May run destructors. */
 bool surus_conversation_rest(surus_task *task);
