@@ -1,4 +1,4 @@
-//! State that all workers share: `Surus\Store`, `Surus\Counter`.
+//! State that all workers share: `Surus\Store`, `Surus\Counter`, `Surus\Lock`.
 #![forbid(unsafe_code)]
 
 use std::collections::BTreeSet;
@@ -71,7 +71,8 @@ fn operations() {
         let server = options(mode).start();
         let expected = json!([
             1, false, true, false, true, false, false, true, true, {"new": 5, "none": "default"}, true,
-            42, 41, true, false, true, false, null, "x", null, null, 1
+            42, 41, true, false, true, false, null, "x", null, null, 1,
+            null, ["x"], false, false, null, "gone", false, true, 2
         ]);
         assert_eq!(ask(&server, "operations"), expected, "{mode:?}");
         let errors = ask(&server, "errors");
@@ -151,5 +152,89 @@ fn a_worker_that_is_killed_leaves_what_was_counted() {
         };
         assert!(counted > seen);
         seen = counted;
+    }
+}
+
+#[test]
+fn one_request_at_a_time_has_a_lock() {
+    for mode in MODES {
+        let server = options(mode).start();
+        let (locked, _) = together(40, |_| ask(&server, "locked"));
+        let mut locked: Vec<_> = locked.iter().filter_map(Value::as_u64).collect();
+        locked.sort_unstable();
+        assert!(locked.into_iter().eq(1..=40), "{mode:?}");
+        let late = ask(&server, "late&key=late");
+        let message = "Others hold the lock \"late\" for longer than 0.05 seconds";
+        assert_eq!(late, json!([message, 503]), "{mode:?}");
+        assert_eq!(ask(&server, "try&key=late"), true, "{mode:?}");
+    }
+}
+
+/// However it ends, and although what it holds would outlive it.
+#[test]
+fn a_lock_ends_with_its_request() {
+    for mode in MODES {
+        let server = options(mode).start();
+        for end in ["", "exit", "throw", "fatal"] {
+            let key = format!("ends-{end}");
+            let target = format!("/?case=hold&key={key}&value={end}");
+            let hold = || Request::get(&target).try_send(server.address());
+            let (held, _) = together(3, |_| hold());
+            assert!(held.iter().all(Result::is_ok), "{mode:?} {held:?}");
+            let free = ask(&server, &format!("await&key={key}"));
+            assert_eq!(free[0], true, "{mode:?} {end}");
+            assert_eq!(ask(&server, &format!("counted&key=holds%20{key}")), 3);
+        }
+    }
+}
+
+#[test]
+fn a_lock_of_a_killed_process_is_the_next_ones() {
+    for mode in MODES {
+        let server = options(mode).start();
+        std::thread::scope(|scope| {
+            let target = "/?case=hold&key=killed&value=wait";
+            let holder = scope.spawn(|| Request::get(target).try_send(server.address()));
+            while ask(&server, "counted&key=holds%20killed") != 1 {}
+            let waiter = scope.spawn(|| ask(&server, "await&key=killed"));
+            let pid = ask(&server, "get&key=holder")[0]
+                .as_i64()
+                .expect("a number") as i32;
+            kill(Pid::from_raw(pid), Signal::SIGKILL).expect("a process");
+            let _ = holder.join().expect("a client");
+            // The waiter may have been a request of the killed process.
+            if let Ok(waited) = waiter.join() {
+                assert_eq!(waited[0], true, "{mode:?}");
+            }
+        });
+    }
+}
+
+#[test]
+fn many_misses_are_one_computation() {
+    for mode in MODES {
+        let server = options(mode).start();
+        let (values, _) = together(60, |_| ask(&server, "remember&key=key"));
+        assert!(
+            values.iter().all(|value| *value == 1),
+            "{mode:?}: {values:?}"
+        );
+        assert_eq!(ask(&server, "counted&key=made%20key"), 1, "{mode:?}");
+    }
+}
+
+#[test]
+fn nothing_that_was_flushed_is_read() {
+    for mode in MODES {
+        let server = options(mode).start();
+        let (answers, _) = together(3, |number| match number {
+            0 => ask(&server, "flush&times=3000"),
+            _ => ask(&server, "write&times=6000"),
+        });
+        assert_eq!(
+            answers,
+            [json!(3000), json!("fine"), json!("fine")],
+            "{mode:?}"
+        );
     }
 }

@@ -524,6 +524,19 @@ int surus_rs_store_touch(surus_str key, int64_t time, int64_t now);
 typedef struct { int kind; bool is_kept; int64_t by, initial, time; } surus_store_step;
 int surus_rs_store_step(surus_str key, const surus_store_step *step, int64_t now, int64_t *result);
 
+/* Locks by name, between all requests of the server. Parks for up to so many seconds. The number is for unlocking; what an
+ * exchange has not unlocked ends with it. */
+enum {
+	SURUS_LOCK_TAKEN = 0,
+	SURUS_LOCK_BUSY = 1,
+	SURUS_LOCK_CUT = 2, /* the request must end */
+	SURUS_LOCK_CANNOT_WAIT = 3, /* here */
+	SURUS_LOCK_TOO_MANY = 4,
+	SURUS_LOCK_UNAVAILABLE = 5,
+};
+int surus_rs_lock(void *exchange, surus_str name, double seconds, uint64_t *number);
+bool surus_rs_unlock(void *exchange, uint64_t number);
+
 /* The error in a route's pattern; false if there is none. Valid until the next call. */
 bool surus_rs_pattern_error(surus_str pattern, surus_str *text);
 

@@ -154,6 +154,13 @@ pub(crate) const STORE_IF_ABSENT: c_int = 1;
 pub(crate) const STORE_IF_PRESENT: c_int = 2;
 pub(crate) const STORE_IF_SAME: c_int = 3;
 
+pub(crate) const LOCK_TAKEN: c_int = 0;
+pub(crate) const LOCK_BUSY: c_int = 1;
+pub(crate) const LOCK_CUT: c_int = 2;
+pub(crate) const LOCK_CANNOT_WAIT: c_int = 3;
+pub(crate) const LOCK_TOO_MANY: c_int = 4;
+pub(crate) const LOCK_UNAVAILABLE: c_int = 5;
+
 /// `surus_taken`: seconds.
 #[repr(C)]
 pub(crate) struct Taken {

@@ -777,6 +777,20 @@ namespace Surus\Internal {
     {
     }
 
+    /**
+     * Takes a lock that all requests of the server share.
+     *
+     * @return int 0: taken, 1: others hold it, 2: the request must end, 3: nothing can wait here, 4: too many, 5: there are none
+     */
+    function lock_take(string $name, float $seconds, int &$number): int
+    {
+    }
+
+    /** Whether this request held it. */
+    function lock_release(int $number): bool
+    {
+    }
+
     /** Puts a database connection back to its beginning; false: it cannot be; null: the engine knows no way for its class. */
     function reset_connection(object $connection): ?bool
     {

@@ -5,6 +5,7 @@ declare(strict_types=1);
 namespace Surus;
 
 use Surus\Internal\SharedMemory;
+use Surus\Internal\Tagged;
 
 use function Surus\Internal\store_clear;
 use function Surus\Internal\store_delete;
@@ -34,12 +35,14 @@ final class Store
 
     public function get(string $key, mixed $default = null): mixed
     {
-        return store_get($this->prefix . $key, $default);
+        $value = store_get($this->prefix . $key, $default);
+
+        return $value instanceof Tagged ? $this->untag($value, $default) : $value;
     }
 
     public function has(string $key): bool
     {
-        return store_get($this->prefix . $key, $this) !== $this;
+        return $this->get($key, $this) !== $this;
     }
 
     /**
@@ -51,7 +54,7 @@ final class Store
     {
         $values = [];
         foreach ($keys as $key) {
-            $values[$key] = store_get($this->prefix . $key, $default);
+            $values[$key] = $this->get($key, $default);
         }
 
         return $values;
@@ -61,6 +64,57 @@ final class Store
     public function set(string $key, mixed $value, null|int|float $ttl = null): void
     {
         SharedMemory::done(store_set($this->prefix . $key, $value, SharedMemory::seconds($ttl)), $key);
+    }
+
+    /**
+     * Stores a value that counts until one of these tags is invalidated.
+     *
+     * The tags have to be those of everything that the value is made of, and it has to be made after the last change of that: if it may
+     * change meanwhile, use {@see Store::remember()}.
+     *
+     * @param list<string> $tags
+     */
+    public function setTagged(string $key, mixed $value, array $tags, null|int|float $ttl = null): void
+    {
+        $this->set($key, Tagged::value($value, Tagged::now($tags)), $ttl);
+    }
+
+    /** No value with one of these tags counts any more, in any store; nor one that remember() is making now. */
+    public function invalidateTags(string ...$tags): void
+    {
+        foreach ($tags as $tag) {
+            Tagged::invalidate($tag);
+        }
+    }
+
+    /**
+     * The value; if there is none, it is made and stored. Of many requests that miss it at the same time, in all workers, one makes
+     * it, and the others wait for that.
+     *
+     * @param \Closure(): mixed $make
+     * @param list<string> $tags as {@see Store::setTagged()}: if one is invalidated while the value is made, it does not count
+     * @param float $wait seconds to wait for another request; then it is made here, too
+     */
+    public function remember(string $key, null|int|float $ttl, \Closure $make, array $tags = [], float $wait = 10.0): mixed
+    {
+        $found = $this->get($key, $this);
+        if ($found !== $this) {
+            return $found;
+        }
+        $lock = Lock::acquire("remember\0" . $this->prefix . $key, $wait);
+        try {
+            $found = $this->get($key, $this);
+            if ($found !== $this) {
+                return $found;
+            }
+            $now = Tagged::now($tags);
+            $value = $make();
+            $this->set($key, Tagged::value($value, $now), $ttl);
+
+            return $value;
+        } finally {
+            $lock?->release();
+        }
     }
 
     /** Stores a value if the key has none; whether it did. */
@@ -125,6 +179,27 @@ final class Store
 
     private function setIf(int $condition, string $key, mixed $value, null|int|float $ttl, mixed $expected = null): bool
     {
-        return SharedMemory::done(store_set($this->prefix . $key, $value, SharedMemory::seconds($ttl), $condition, $expected), $key);
+        $key = $this->prefix . $key;
+        $seconds = SharedMemory::seconds($ttl);
+        $found = store_get($key);
+        if ($found instanceof Tagged && !$found->counts()) {
+            // It counts as absent: what took its place meanwhile does not.
+            if ($condition !== SharedMemory::IF_ABSENT) {
+                return false;
+            }
+            [$condition, $expected] = [SharedMemory::IF_SAME, $found];
+        } elseif ($found instanceof Tagged && $condition === SharedMemory::IF_SAME) {
+            if (serialize($found->value) !== serialize($expected)) {
+                return false;
+            }
+            $expected = $found;
+        }
+
+        return SharedMemory::done(store_set($key, $value, $seconds, $condition, $expected), $key);
+    }
+
+    private function untag(Tagged $value, mixed $default): mixed
+    {
+        return $value->counts() ? $value->value : $default;
     }
 }

@@ -1,6 +1,7 @@
 /* Functions in Surus\Internal for Surus\Store and the caches. Keys are whole: with the prefix of what they belong to. */
 #include "state/functions.h"
 #include "state/value.h"
+#include "task/running.h"
 
 #include <math.h>
 
@@ -146,6 +147,48 @@ static ZEND_FUNCTION(surus_store_step)
 	RETURN_LONG(outcome);
 }
 
+/* Surus\Internal\lock_take(string $name, float $seconds, &$number): int */
+static ZEND_FUNCTION(surus_lock_take)
+{
+	zend_string *name;
+	double seconds;
+	zval *result;
+	ZEND_PARSE_PARAMETERS_START(3, 3)
+		Z_PARAM_STR(name)
+		Z_PARAM_DOUBLE(seconds)
+		Z_PARAM_ZVAL(result)
+	ZEND_PARSE_PARAMETERS_END();
+	void *exchange = surus_current_exchange();
+	if (!exchange) {
+		RETURN_LONG(SURUS_LOCK_UNAVAILABLE);
+	}
+	uint64_t number = 0;
+	int outcome = surus_rs_lock(exchange, surus_bytes_of(name), seconds, &number);
+	if (outcome == SURUS_LOCK_TAKEN) {
+		ZEND_TRY_ASSIGN_REF_LONG(result, (zend_long)number);
+	}
+	RETURN_LONG(outcome);
+}
+
+/* Surus\Internal\lock_release(int $number): bool */
+static ZEND_FUNCTION(surus_lock_release)
+{
+	zend_long number;
+	ZEND_PARSE_PARAMETERS_START(1, 1)
+		Z_PARAM_LONG(number)
+	ZEND_PARSE_PARAMETERS_END();
+	void *exchange = surus_current_exchange();
+	RETURN_BOOL(exchange && surus_rs_unlock(exchange, (uint64_t)number));
+}
+
+ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_lock_take, 0, 3, IS_LONG, 0)
+	ZEND_ARG_TYPE_INFO(0, name, IS_STRING, 0)
+	ZEND_ARG_TYPE_INFO(0, seconds, IS_DOUBLE, 0)
+	ZEND_ARG_INFO(1, number)
+ZEND_END_ARG_INFO()
+ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_lock_release, 0, 1, _IS_BOOL, 0)
+	ZEND_ARG_TYPE_INFO(0, number, IS_LONG, 0)
+ZEND_END_ARG_INFO()
 ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_store_get, 0, 1, IS_MIXED, 0)
 	ZEND_ARG_TYPE_INFO(0, key, IS_STRING, 0)
 	ZEND_ARG_TYPE_INFO_WITH_DEFAULT_VALUE(0, default, IS_MIXED, 0, "null")
@@ -186,5 +229,7 @@ const zend_function_entry surus_state_functions[] = {
 	ZEND_NS_NAMED_FE("Surus\\Internal", store_clear, ZEND_FN(surus_store_clear), arginfo_store_clear)
 	ZEND_NS_NAMED_FE("Surus\\Internal", store_touch, ZEND_FN(surus_store_touch), arginfo_store_touch)
 	ZEND_NS_NAMED_FE("Surus\\Internal", store_step, ZEND_FN(surus_store_step), arginfo_store_step)
+	ZEND_NS_NAMED_FE("Surus\\Internal", lock_take, ZEND_FN(surus_lock_take), arginfo_lock_take)
+	ZEND_NS_NAMED_FE("Surus\\Internal", lock_release, ZEND_FN(surus_lock_release), arginfo_lock_release)
 	ZEND_FE_END
 };

@@ -7,6 +7,7 @@
 mod application;
 mod body;
 mod input;
+mod locks;
 mod log;
 mod postgres;
 mod request;

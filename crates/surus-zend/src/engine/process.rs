@@ -96,6 +96,7 @@ impl Engine {
         crate::shared::lead::start();
         set_server_name(config.server_name.as_deref());
         crate::shared::store::start(config.store);
+        crate::shared::locks::start();
         if let Some(entries) = &config.environment {
             // PHP starts once.
             let _ = ENVIRONMENT.set(entries.clone());

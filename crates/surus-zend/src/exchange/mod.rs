@@ -12,6 +12,7 @@ mod collected;
 pub(crate) mod conversation;
 pub(crate) mod fields;
 mod headers;
+mod held;
 pub(crate) mod inputs;
 pub(crate) mod jobs;
 pub(crate) mod owed;
@@ -50,6 +51,7 @@ use crate::{
 
 pub(crate) use body::BodyError;
 use headers::Headers;
+use held::HeldLocks;
 use response::Response;
 use timers::Timers;
 pub(crate) use times::Stream;
@@ -77,6 +79,7 @@ pub(crate) struct Exchange {
     pub(crate) inputs: OnceCell<Box<Inputs>>,
     pub(crate) times: Times,
     pub(crate) timers: Timers,
+    locks: HeldLocks,
     /// While what it has deferred runs.
     pub(crate) owed: Cell<Option<Owed>>,
     pub(crate) dev: bool,
@@ -153,6 +156,7 @@ impl Exchange {
             inputs,
             times: _,
             timers,
+            locks,
             owed,
             dev: _,
             is_scripts: _,
@@ -185,6 +189,7 @@ impl Exchange {
         inputs.take();
         owed.take();
         *timers = Timers::default();
+        locks.release();
         *strings.get_mut() = None;
         *variables.get_mut() = None;
         *body.get_mut() = RequestBody::Empty;
@@ -336,6 +341,7 @@ impl Default for Exchange {
             inputs: OnceCell::new(),
             times: Times::default(),
             timers: Timers::default(),
+            locks: HeldLocks::default(),
             owed: Cell::default(),
             dev: false,
             is_scripts: false,

@@ -1,8 +1,10 @@
-//! Shared by the master and its workers: memory, which has token buckets and the store of applications; which worker leads; and
-//! letters between workers.
+//! Shared by the master and its workers: memory, which has token buckets and the store of applications; which worker leads; locks
+//! by name; and letters between workers.
 
 pub(crate) mod lead;
+pub(crate) mod locks;
 pub(crate) mod memory;
+mod mutex;
 pub(crate) mod post;
 pub(crate) mod rate;
 pub(crate) mod store;

@@ -9,7 +9,6 @@ mod change;
 mod entry;
 mod figures;
 mod index;
-mod lock;
 mod shard;
 mod write;
 
@@ -18,11 +17,10 @@ use std::{
     sync::OnceLock,
 };
 
-use super::memory;
+use super::{memory, mutex::Mutex};
 use entry::{Head, WORD};
 use figures::Reads;
 pub use figures::{figures, StoreFigures};
-use lock::Lock;
 use shard::Shard;
 use write::{Key, New, Refusal};
 
@@ -74,7 +72,7 @@ impl Store {
             return store;
         }
         let (Ok(locks), Ok(words)) = (
-            Lock::several(SHARDS),
+            Mutex::several(SHARDS),
             memory::shared_counters(each * SHARDS),
         ) else {
             return store;

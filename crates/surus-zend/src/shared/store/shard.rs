@@ -8,9 +8,9 @@
 use std::sync::atomic::{fence, AtomicU64, Ordering};
 
 use super::{
+    super::mutex::{Held, Mutex},
     entry::{Entry, Head, UNIT, WORD},
     index::{mark_used, Index, WAYS},
-    lock::{Held, Lock},
     write::Writer,
 };
 
@@ -30,7 +30,7 @@ const KEPT_PART: usize = 4;
 
 /// The memory of a shard.
 pub(super) struct Shard {
-    lock: &'static Lock,
+    lock: &'static Mutex,
     pub(super) counters: Counters,
     pub(super) index: Index<'static>,
     ring: &'static [AtomicU64],
@@ -59,7 +59,7 @@ enum Copied {
 
 impl Shard {
     /// `None`: there is not enough memory. All words are zeros that only this shard uses.
-    pub(super) fn new(lock: &'static Lock, memory: &'static [AtomicU64]) -> Option<Shard> {
+    pub(super) fn new(lock: &'static Mutex, memory: &'static [AtomicU64]) -> Option<Shard> {
         let (counters, rest) = memory.split_at_checked(COUNTERS)?;
         let slots = rest.len() * WORD / (BYTES_PER_SLOT + WORD) / WAYS * WAYS;
         let (slots, ring) = rest.split_at_checked(slots)?;

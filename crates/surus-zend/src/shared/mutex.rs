@@ -1,35 +1,35 @@
-//! A lock between processes. If its holder dies, the next process gets it and is notified of that.
+//! A mutex between processes. If its holder dies, the next process gets it and is notified of that.
 
 use std::{cell::UnsafeCell, io, mem::MaybeUninit, slice};
 
-use super::super::memory;
+use super::memory;
 
 /// A holder only copies some bytes: it takes longer than this only if its process was stopped, and the requests of this
 /// worker must not wait for that.
 const PATIENCE_NANOSECONDS: i64 = 50_000_000;
 
-/// A lock in memory that processes share; it does not move.
+/// A mutex in memory that processes share; it does not move.
 /// Each has a cache line: its neighbours are others' to write.
 #[repr(C, align(64))]
-pub(super) struct Lock(UnsafeCell<libc::pthread_mutex_t>);
+pub(crate) struct Mutex(UnsafeCell<libc::pthread_mutex_t>);
 
 // SAFETY: a mutex that processes share is for threads, too.
-unsafe impl Sync for Lock {}
+unsafe impl Sync for Mutex {}
 
 /// It is held until this is dropped.
-pub(super) struct Held<'a> {
-    lock: &'a Lock,
+pub(crate) struct Held<'a> {
+    lock: &'a Mutex,
     /// Its last holder died: what it protects may be half written.
-    pub(super) is_orphan: bool,
+    pub(crate) is_orphan: bool,
 }
 
-impl Lock {
+impl Mutex {
     /// Some, in memory that processes forked from this one share.
-    pub(super) fn several(count: usize) -> io::Result<&'static [Lock]> {
-        let place: *mut Lock = memory::zeros(count * size_of::<Lock>())?.cast();
+    pub(crate) fn several(count: usize) -> io::Result<&'static [Mutex]> {
+        let place: *mut Mutex = memory::zeros(count * size_of::<Mutex>())?.cast();
         for i in 0..count {
             // SAFETY: a part of a new mapping of that size, which nobody uses yet and which is never unmapped.
-            if !unsafe { Lock::make(place.add(i)) } {
+            if !unsafe { Mutex::make(place.add(i)) } {
                 return Err(io::Error::other("no lock between processes"));
             }
         }
@@ -40,7 +40,7 @@ impl Lock {
     /// # Safety
     ///
     /// `place` is its final address, in shared memory that is not used yet.
-    unsafe fn make(place: *mut Lock) -> bool {
+    unsafe fn make(place: *mut Mutex) -> bool {
         // SAFETY: the attributes are initialised by the first call; the caller vouches for the place.
         unsafe {
             let mut attributes = MaybeUninit::<libc::pthread_mutexattr_t>::uninit();
@@ -58,7 +58,7 @@ impl Lock {
     }
 
     /// None if it stays locked for [`PATIENCE_NANOSECONDS`].
-    pub(super) fn hold(&self) -> Option<Held<'_>> {
+    pub(crate) fn hold(&self) -> Option<Held<'_>> {
         // SAFETY: the mutex was initialised; the time is writable, and an absolute time of the right clock.
         let result = unsafe {
             match libc::pthread_mutex_trylock(self.0.get()) {
@@ -76,6 +76,16 @@ impl Lock {
                 other => other,
             }
         };
+        self.held(result)
+    }
+
+    /// None if another thread holds it.
+    pub(crate) fn try_hold(&self) -> Option<Held<'_>> {
+        // SAFETY: the mutex was initialised.
+        self.held(unsafe { libc::pthread_mutex_trylock(self.0.get()) })
+    }
+
+    fn held(&self, result: libc::c_int) -> Option<Held<'_>> {
         match result {
             0 => Some(false),
             libc::EOWNERDEAD => {
