@@ -241,6 +241,9 @@ fn the_interfaces_own_tests() {
     let output = Command::new(binary())
         .args([
             "php",
+            // Symfony checks keys in assertions.
+            "-d",
+            "zend.assertions=1",
             "/usr/bin/phpunit",
             "--no-configuration",
             "--do-not-cache-result",

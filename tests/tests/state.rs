@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::{kill, Signal};
@@ -11,6 +12,7 @@ use surus_tests::fixture;
 use surus_tests::http::Request;
 use surus_tests::parallel::together;
 use surus_tests::surus::{Options, Surus};
+use surus_tests::temp::TempDir;
 
 /// A mode, and the script that is served in it.
 const MODES: [(&str, &str); 5] = [
@@ -237,4 +239,27 @@ fn nothing_that_was_flushed_is_read() {
             "{mode:?}"
         );
     }
+}
+
+/// The server's functions answer what those of the extension do.
+#[test]
+fn functions_of_apcu() {
+    let folder = TempDir::new("without-apcu");
+    let with = std::env::var("PHP_INI_SCAN_DIR").expect("the tests' extensions");
+    let all = std::fs::read_to_string(Path::new(&with).join("extensions.ini")).expect("a list");
+    let lines: Vec<_> = all.lines().filter(|line| !line.contains("apcu")).collect();
+    assert!(lines.len() < all.lines().count());
+    folder.file("extensions.ini", &lines.join("\n"));
+    let answer = |directory: &Path| {
+        let server = Surus::serve(&fixture("state/apcu.php"))
+            .argument("--mode")
+            .argument("classic")
+            .env("PHP_INI_SCAN_DIR", &directory.to_string_lossy())
+            .start();
+        let answer = Request::get("/apcu.php").send(server.address());
+        answer.expect(200).json()
+    };
+    let reference = answer(Path::new(&with));
+    assert_eq!(reference[0], json!([true, false, false, 2, true, true]));
+    assert_eq!(answer(folder.path()), reference);
 }

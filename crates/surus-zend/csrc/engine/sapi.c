@@ -31,6 +31,7 @@
 #include "os/children.h"
 #include "os/process_functions.h"
 #include "postgres/functions.h"
+#include "state/apcu.h"
 #include "state/functions.h"
 #include "task/cancel.h"
 #include "task/interrupt.h"
@@ -355,6 +356,9 @@ int surus_engine_start(const char *ini, char *error, size_t error_size)
 	surus_application_start();
 	/* OPcache has checked the startup name; from here on scripts see the final one. */
 	rename_sapi(final_name);
+	if (is_server) {
+		surus_apcu_start();
+	}
 	surus_interrupts_start();
 	surus_overflow_start();
 	if (surus_isolates_start(error, error_size) != 0) {
