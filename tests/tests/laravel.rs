@@ -307,3 +307,19 @@ fn an_application_that_handles_requests_itself() {
         assert_eq!(page.header("x-handled"), Some("by the application"));
     }
 }
+
+#[test]
+fn the_cache_store_of_all_workers() {
+    let app = App::new("laravel");
+    let server = options(&app).workers(2).start();
+    let (visits, _) = together(20, |_| get(&server, "/shared"));
+    let mut visits: Vec<_> = visits
+        .into_iter()
+        .map(|answer| {
+            assert_eq!(answer["locked"], true, "{answer}");
+            answer["visits"].as_u64().expect("a number")
+        })
+        .collect();
+    visits.sort_unstable();
+    assert!(visits.into_iter().eq(1..=20));
+}

@@ -115,6 +115,21 @@ fn full_memory_keeps_what_is_read_and_numbers() {
         message.contains("a quarter of the setting shared_memory"),
         "{message}"
     );
+    let shared = &server.status()["shared_memory"];
+    let number = |key: &str| shared[key].as_u64().expect("a number");
+    assert!(
+        number("entries") > 1000 && number("evictions") > 10_000,
+        "{shared}"
+    );
+    assert!(
+        number("hits") >= 20_000 && number("kept_bytes") > 100_000,
+        "{shared}"
+    );
+    assert!(number("kept_bytes") < number("used_bytes"), "{shared}");
+    assert!(number("used_bytes") < number("bytes"), "{shared}");
+    assert!(number("bytes") < 1 << 20, "{shared}");
+    let (_, text) = server.command(&["status"]);
+    assert!(text.contains("shared memory: "), "{text}");
     let server = options(MODES[1])
         .argument("--set")
         .argument("shared_memory=0")

@@ -41,4 +41,6 @@ pub struct Config {
     pub shows_errors: bool,
     /// Facts about this server for `status`, in addition to what the master knows.
     pub about: Value,
+    /// The present state of memory that all workers share, as `status` has it under `shared_memory`.
+    pub shared_memory: fn() -> Value,
 }

@@ -6,6 +6,45 @@ use serde_json::Value;
 
 use crate::board::Tally;
 
+/// Of what all workers share: name, key in the status, what it is.
+const SHARED_MEMORY: [(&str, &str, &str); 7] = [
+    (
+        "surus_shared_memory_bytes",
+        "bytes",
+        "Shared memory that values may use.",
+    ),
+    (
+        "surus_shared_memory_used_bytes",
+        "used_bytes",
+        "Shared memory that values use.",
+    ),
+    (
+        "surus_shared_memory_kept_bytes",
+        "kept_bytes",
+        "What values use that are never removed to make room.",
+    ),
+    (
+        "surus_shared_memory_entries",
+        "entries",
+        "Values in shared memory.",
+    ),
+    (
+        "surus_shared_memory_hits_total",
+        "hits",
+        "Reads that have found a value.",
+    ),
+    (
+        "surus_shared_memory_misses_total",
+        "misses",
+        "Reads that have found none.",
+    ),
+    (
+        "surus_shared_memory_evictions_total",
+        "evictions",
+        "Values that were removed to make room.",
+    ),
+];
+
 pub(crate) fn text(status: &Value, tallies: &[Tally]) -> String {
     let mut text = String::new();
     let mut family = |name: &str, kind: &str, help: &str, lines: Vec<(String, f64)>| {
@@ -131,6 +170,17 @@ pub(crate) fn text(status: &Value, tallies: &[Tally]) -> String {
         "Lines of logs that could not be written.",
         lines.to_vec(),
     );
+    for (name, key, help) in SHARED_MEMORY {
+        let Some(value) = status["shared_memory"][key].as_f64() else {
+            continue;
+        };
+        let kind = if name.ends_with("_total") {
+            "counter"
+        } else {
+            "gauge"
+        };
+        family(name, kind, help, vec![(String::new(), value)]);
+    }
     for result in ["done", "failed"] {
         let value = status["reloads"][result].as_f64().unwrap_or(0.0);
         let name = format!("surus_reloads_{result}_total");

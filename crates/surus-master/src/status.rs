@@ -226,6 +226,8 @@ impl Master<'_> {
         status.insert("predecessor".to_owned(), json!(predecessor));
         let admin = self.admin.as_ref().and_then(Admin::address);
         status.insert("admin".to_owned(), json!(admin));
+        let shared = (self.config.shared_memory)();
+        status.insert("shared_memory".to_owned(), shared);
         status.insert(
             "log_lines_dropped".to_owned(),
             json!({

@@ -134,6 +134,7 @@ fn serve(
         predecessor,
         shows_errors: config.dev,
         about: about(config, listeners.addresses()),
+        shared_memory,
     };
     let outcome = surus_master::run(
         &master,
@@ -148,6 +149,22 @@ fn serve(
         Err(Failure::System(error)) => Err(Refusal::failed(format!("the master failed: {error}"))),
         Err(error) => Err(Refusal::misconfigured(error)),
     }
+}
+
+/// For the status; null if there is none.
+fn shared_memory() -> Value {
+    let figures = surus_zend::store_figures();
+    figures.map_or(Value::Null, |figures| {
+        json!({
+            "bytes": figures.size,
+            "used_bytes": figures.used,
+            "kept_bytes": figures.kept,
+            "entries": figures.entries,
+            "hits": figures.hits,
+            "misses": figures.misses,
+            "evictions": figures.evictions,
+        })
+    })
 }
 
 /// The queue of the processes for `Surus\offload()`, which start with the first job.

@@ -44,6 +44,7 @@ pub(crate) fn status(status: &Value) -> String {
     if lost > 0 {
         let _ = writeln!(text, "{lost} lines of logs were dropped");
     }
+    shared_memory(&mut text, &status["shared_memory"]);
     text.push('\n');
     let mut rows = vec![COLUMNS.map(|(name, _)| name.to_owned())];
     for worker in status["workers"].as_array().into_iter().flatten() {
@@ -64,6 +65,25 @@ pub(crate) fn status(status: &Value) -> String {
     timers(&mut text, status);
     blocking_calls(&mut text, status);
     text
+}
+
+/// If the application uses it.
+fn shared_memory(text: &mut String, shared: &Value) {
+    let number = |key: &str| shared[key].as_u64().unwrap_or(0);
+    if number("entries") == 0 {
+        return;
+    }
+    let megabytes = |key| number(key) as f64 / f64::from(1 << 20);
+    let _ = writeln!(
+        text,
+        "shared memory: {} values, {:.1} of {:.0} MB, {} hits, {} misses, {} evictions",
+        number("entries"),
+        megabytes("used_bytes"),
+        megabytes("bytes"),
+        number("hits"),
+        number("misses"),
+        number("evictions")
+    );
 }
 
 /// Those of the application: one worker runs them.

@@ -13,8 +13,8 @@ final class LaravelProvider extends ServiceProvider
     public function register(): void
     {
         $extend = static function (CacheManager $manager): void {
-            // Called as a method of the manager: what it needs comes as arguments.
-            $manager->extend('surus', static function ($app, array $config): mixed {
+            // The manager binds it to itself: not static.
+            $manager->extend('surus', function ($app, array $config): mixed {
                 $prefix = $config['prefix'] ?? $app['config']->get('cache.prefix', '');
 
                 return $app['cache']->repository(new LaravelStore(is_string($prefix) ? $prefix : ''));

@@ -9,6 +9,7 @@ use Illuminate\Foundation\Application;
 use Illuminate\Foundation\Bootstrap\RegisterProviders;
 use Illuminate\Foundation\Bootstrap\SetRequestForConsole;
 use Illuminate\Http\Request;
+use Surus\Cache\LaravelProvider;
 
 /**
  * Boots a Laravel application once and serves requests with it, one at a time, each in a copy of the application: what
@@ -57,6 +58,7 @@ final class LaravelRunner
         $this->app->beforeBootstrapping(RegisterProviders::class, static function (Application $app): void {
             (new SetRequestForConsole())->bootstrap($app);
         });
+        $this->app->register(LaravelProvider::class);
         $this->app->make(Kernel::class)->bootstrap();
         $this->app->loadDeferredProviders();
         foreach (self::WARM as $service) {

@@ -2,6 +2,6 @@
 
 return [
     'default' => 'array',
-    'stores' => ['array' => ['driver' => 'array', 'serialize' => false]],
+    'stores' => ['array' => ['driver' => 'array', 'serialize' => false], 'shared' => ['driver' => 'surus']],
     'prefix' => 'laravel',
 ];

@@ -15,7 +15,7 @@ Route::middleware('auth')->group(static function (): void {
 });
 Route::get('/who/{seen}', [Probes::class, 'who']);
 Route::get('/seen/{by}', [Probes::class, 'seen']);
-foreach (['change', 'count', 'wait', 'leave', 'open', 'fail', 'cut'] as $probe) {
+foreach (['change', 'count', 'wait', 'leave', 'open', 'fail', 'cut', 'shared'] as $probe) {
     Route::get("/$probe", [Probes::class, $probe]);
 }
 Route::get('/escape', [Probes::class, 'fail']);

@@ -44,6 +44,19 @@ final class Probes extends Controller
         ]);
     }
 
+    /** The store `surus`: which request of the server this is. */
+    public function shared(): JsonResponse
+    {
+        $cache = Cache::store('shared');
+        $cache->add('visits', 0, 60);
+        $lock = bin2hex(random_bytes(8));
+
+        return new JsonResponse([
+            'visits' => $cache->increment('visits'),
+            'locked' => $cache->lock($lock, 10)->get(fn (): bool => !$cache->lock($lock, 10)->get()),
+        ]);
+    }
+
     /** @return list<string> what requests of somebody have written after their responses */
     public function seen(string $by): array
     {
