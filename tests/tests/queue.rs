@@ -7,7 +7,11 @@ mod disk;
 mod jobs;
 #[path = "queue/kills.rs"]
 mod kills;
+#[path = "queue/laravel.rs"]
+mod laravel;
 #[path = "queue/reloads.rs"]
 mod reloads;
+#[path = "queue/sidecars.rs"]
+mod sidecars;
 #[path = "queue/support.rs"]
 mod support;

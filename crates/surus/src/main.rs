@@ -10,7 +10,7 @@
 //!   the isolate of an application when it has served for long enough
 //! - `control.rs`: `surus status`, `reload`, `upgrade`, `stop`; `table.rs`: a status for people
 //! - `backend/`: PHP as the edge's backend, one file per mode
-//! - `queue/`: jobs that outlive processes
+//! - `queue/`: jobs that outlive processes; `sidecar.rs`: programs beside the workers
 //! - `process/`: PHP in processes with one request at a time
 //! - `log.rs`: the format of log lines; `levels.rs`: which of them are logged
 //! - `describe.rs`: `surus routes` and `surus openapi`; `project.rs`: `surus new`; `stubs.rs`: `surus stubs`
@@ -44,6 +44,7 @@ mod project;
 mod queue;
 mod recycle;
 mod serve;
+mod sidecar;
 mod stubs;
 mod table;
 mod worker;

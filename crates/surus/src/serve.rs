@@ -14,8 +14,8 @@ use crate::cli::ServeArgs;
 use crate::config::{Config, Entry, PROCESSES};
 use crate::process::{Purpose, Queue, SLEEP};
 use crate::{
-    control, dev, environment, event_loop, inspect, log, open_files, preflight, queue, worker,
-    BOOT_FAILED, MISCONFIGURED,
+    control, dev, environment, event_loop, inspect, log, open_files, preflight, queue, sidecar,
+    worker, BOOT_FAILED, MISCONFIGURED,
 };
 
 /// Time that workers get in addition to their own drain before they are killed, so that PHP can finish.
@@ -136,11 +136,13 @@ fn serve(
         about: about(config, listeners.addresses()),
         shared_memory,
     };
+    let mut companions = vec![queue::companion(config)];
+    companions.extend(sidecar::companions(config));
     let outcome = surus_master::run(
         &master,
         listeners,
         &|seat| worker::run(config, &engine, queue.as_ref(), seat),
-        vec![queue::companion(config)],
+        companions,
         &mut || announce(config, &ready),
     );
     match outcome {

@@ -29,13 +29,13 @@ impl Site {
         self.folder.path().join("jobs")
     }
 
-    fn file(&self) -> PathBuf {
+    pub(super) fn notes_file(&self) -> PathBuf {
         self.folder.path().join("notes")
     }
 
     pub(super) fn options(&self) -> Options {
         Surus::serve(&fixture("queue").join("app.php"))
-            .env("NOTES", &self.file().display().to_string())
+            .env("NOTES", &self.notes_file().display().to_string())
             .argument("--set")
             .argument(format!("queue_folder={}", self.queue().display()))
     }
@@ -57,7 +57,7 @@ impl Site {
 
     /// In order.
     pub(super) fn lines(&self) -> Vec<String> {
-        let text = fs::read_to_string(self.file()).unwrap_or_default();
+        let text = fs::read_to_string(self.notes_file()).unwrap_or_default();
         let lines = text.lines().filter_map(|line| line.split_once(' '));
         lines.map(|(_, what)| what.to_owned()).collect()
     }

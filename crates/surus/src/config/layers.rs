@@ -13,7 +13,7 @@ use super::hints::typed;
 use super::list::Listen;
 use super::nearest::nearest;
 use super::places::Lines;
-use super::tables::{App, File, Ini, IniValue, Isolates, Keys, Server};
+use super::tables::{App, File, Ini, IniValue, Isolates, Keys, Process, Server};
 use super::wrong::Wrong;
 use super::ConfigError;
 use crate::cli::ServeArgs;
@@ -44,6 +44,7 @@ pub(super) struct Layer {
     pub(super) app: App,
     pub(super) php: BTreeMap<String, IniValue>,
     pub(super) env: BTreeMap<String, IniValue>,
+    pub(super) process: BTreeMap<String, Process>,
 }
 
 impl Layer {
@@ -105,6 +106,7 @@ pub(super) fn of_file(name: String, lines: Lines, file: File, app: App) -> Layer
         app,
         php: file.php.0,
         env: file.env,
+        process: file.process,
     }
 }
 
@@ -114,16 +116,22 @@ pub(super) struct Merged {
     pub(super) app: App,
     pub(super) php: BTreeMap<String, IniValue>,
     pub(super) env: BTreeMap<String, IniValue>,
+    pub(super) process: BTreeMap<String, Process>,
 }
 
 pub(super) fn merged(layers: &[Layer]) -> Merged {
     let (mut server, mut app) = (Server::default(), App::default());
     let (mut php, mut env) = (BTreeMap::new(), BTreeMap::new());
     let mut isolates = Isolates::default();
+    let mut process = BTreeMap::new();
     for layer in layers {
         server = server.over(layer.server.clone());
         app = app.over(layer.app.clone());
         isolates = isolates.over(layer.app.isolates.clone().unwrap_or_default());
+        for (name, table) in layer.process.clone() {
+            let upper: Process = process.remove(&name).unwrap_or_default();
+            process.insert(name, upper.over(table));
+        }
         for (all, some) in [(&mut php, &layer.php), (&mut env, &layer.env)] {
             for (name, value) in some {
                 all.entry(name.clone()).or_insert_with(|| value.clone());
@@ -136,6 +144,7 @@ pub(super) fn merged(layers: &[Layer]) -> Merged {
         app,
         php,
         env,
+        process,
     }
 }
 

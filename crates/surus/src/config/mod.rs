@@ -2,7 +2,7 @@
 //!
 //! `tables.rs` has the keys, `units.rs` and `list.rs` the syntax of values, `layers.rs` their sources, `file.rs` the
 //! file, `entry.rs` what is served, `discover.rs` the case without a configuration, `shape.rs` frameworks, `edge.rs` the edge's part,
-//! `master.rs` the master's, `variables.rs` the table `[env]`. `wrong.rs` collects errors, `places.rs` knows where each
+//! `master.rs` the master's, `processes.rs` programs beside the workers, `variables.rs` the table `[env]`. `wrong.rs` collects errors, `places.rs` knows where each
 //! key was set, `nearest.rs` and `hints.rs` suggest the right key for a wrong one, `sense.rs` finds values that
 //! contradict each other, `paths.rs` makes paths absolute, `printed.rs` prints.
 //! This file combines them and checks what no single table can check.
@@ -22,6 +22,7 @@ mod nearest;
 mod paths;
 mod places;
 mod printed;
+mod processes;
 mod sense;
 mod shape;
 mod share;
@@ -40,6 +41,7 @@ use list::Listen;
 use master::Master;
 use places::Places;
 use printed::{Printed, Sources};
+pub(crate) use processes::Sidecar;
 pub(crate) use shape::{has_symfony_runtime, is_laravel};
 use surus_master::Address;
 use surus_zend::{IsolateLimits, Room};
@@ -67,6 +69,8 @@ pub(crate) struct Config {
     pub(crate) ini: Vec<(String, String)>,
     /// Variables of PHP's environment.
     pub(crate) env: Vec<(String, Variable)>,
+    /// Programs that run beside the workers.
+    pub(crate) processes: Vec<Sidecar>,
     pub(crate) dev: bool,
     /// The absolute path of the surus.toml, if there is one.
     pub(crate) file: Option<PathBuf>,
@@ -214,6 +218,7 @@ fn finish(
         mut app,
         mut php,
         env,
+        mut process,
     } = layers::merged(layers);
     let mut sources = Sources::of(layers);
     let listen = fill(&mut server.listen, Listen::One("127.0.0.1:8080".to_owned()));
@@ -330,6 +335,7 @@ fn finish(
         ("server.write_timeout", edge.write_timeout),
         ("server.boot_timeout", master.boot_timeout),
     ]);
+    let processes = processes::of(&mut process, arguments, base, &mut wrong);
     let boot = wrong.take_of("app.boot", boot_script(&app));
     let warm_up = wrong.take_of("app.warm_up", warm_up_paths(&app));
     wrong.end()?;
@@ -399,6 +405,7 @@ fn finish(
             .map(|(name, value)| (name, value.into_text()))
             .collect(),
         env: variables,
+        processes,
         dev,
         file,
         printed: Printed {
@@ -407,6 +414,7 @@ fn finish(
             app,
             php,
             env,
+            processes: process,
             sources,
         },
         idle: sense::idle(&Places::of(layers), is_coroutine, in_processes),

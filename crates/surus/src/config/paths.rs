@@ -5,7 +5,7 @@ use std::path::{self, Path, PathBuf};
 
 use super::layers::Layer;
 use super::list::{List, Listen};
-use super::tables::{Log, SaidIn};
+use super::tables::{Log, SaidIn, Words};
 use super::units::{Memory, Mode, PerAddress, Share, Size, Span, Workers};
 use super::ConfigError;
 
@@ -37,16 +37,22 @@ macro_rules! without {
 }
 
 // The path of a Unix socket in `listen` must be absolute.
-without!(bool, usize, u64, String, Listen, Log, SaidIn);
+without!(bool, usize, u64, String, Listen, Log, SaidIn, Words);
 without!(Memory, Mode, PerAddress, Share, Size, Span, Workers);
 
 /// Makes relative paths start from `base`, which is absolute.
 pub(super) fn start_from(base: &Path, layer: &mut Layer) {
     // `join` leaves a path that is absolute itself as it is.
     let change = &mut |path: &mut PathBuf| *path = base.join(&path);
-    let Layer { server, app, .. } = layer;
+    let Layer {
+        server,
+        app,
+        process,
+        ..
+    } = layer;
     server.each_path(change);
     app.each_path(change);
+    process.values_mut().for_each(|each| each.each_path(change));
 }
 
 /// The absolute path, with its symbolic links. If the working directory was entered through a link, the shell has that

@@ -8,7 +8,7 @@ use toml::{Table, Value};
 
 use super::layers::Layer;
 use super::nearest::{holds_secret, is_secret};
-use super::tables::{App, IniValue, Isolates, Keys, Server};
+use super::tables::{App, IniValue, Isolates, Keys, Process, Server};
 
 /// Shorter lines are padded to this column before the comment.
 const COMMENT: usize = 40;
@@ -20,6 +20,7 @@ pub(super) struct Printed {
     pub(super) app: App,
     pub(super) php: BTreeMap<String, IniValue>,
     pub(super) env: BTreeMap<String, IniValue>,
+    pub(super) processes: BTreeMap<String, Process>,
     pub(super) sources: Sources,
 }
 
@@ -136,6 +137,10 @@ impl Printed {
             }
             let names: Vec<&str> = values.keys().map(String::as_str).collect();
             lines(&mut text, &names, &shown, sources);
+        }
+        for (name, process) in &self.processes {
+            let _ = writeln!(text, "\n[process.{name}]");
+            lines(&mut text, Process::KEYS, &table(process), &BTreeMap::new());
         }
         text
     }

@@ -237,6 +237,25 @@ table! {
     }
 }
 
+table! {
+    /// `[process.NAME]`
+    Process {
+        /// The program and its arguments. `surus` is the program of the server, so `["surus", "php", "worker.php"]` runs PHP.
+        command: Words,
+        /// How many of it run.
+        instances: usize,
+        /// End it and start it anew when the server reloads: it has code of the application.
+        reload: bool,
+        /// Where it runs. Without it, the folder that is served, or that of the script.
+        folder: PathBuf,
+    }
+}
+
+/// The words of a command.
+#[derive(Clone, Debug, Default, Deserialize, Serialize, PartialEq, Eq)]
+#[serde(transparent)]
+pub(crate) struct Words(pub(crate) Vec<String>);
+
 /// Where proxies say who the client is.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
@@ -339,4 +358,5 @@ pub(crate) struct File {
     pub(crate) route: Vec<Route>,
     pub(crate) php: Ini,
     pub(crate) env: BTreeMap<String, IniValue>,
+    pub(crate) process: BTreeMap<String, Process>,
 }

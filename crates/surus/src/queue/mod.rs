@@ -18,5 +18,5 @@ mod runner;
 
 pub(crate) use command::run;
 pub(crate) use keeper::{in_command, in_server, settle};
-pub(crate) use place::companion;
+pub(crate) use place::{companion, folder_of};
 pub(crate) use runner::{follow, rest};

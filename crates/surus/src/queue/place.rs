@@ -42,6 +42,11 @@ pub(crate) fn folder(app: &App) -> Result<PathBuf, String> {
     Ok(folder.join(name(&app.source)))
 }
 
+/// The same, for programs that are told so.
+pub(crate) fn folder_of(app: &App) -> Option<PathBuf> {
+    folder(app).ok()
+}
+
 /// For people, and different for each site.
 fn name(source: &Path) -> String {
     let last = source.file_name().unwrap_or_default().to_string_lossy();
@@ -70,7 +75,8 @@ pub(crate) fn companion(config: &Config) -> Companion<'_> {
     }
     Companion {
         name: NAME.to_owned(),
-        on_demand: config.app.queue_folder.is_none(),
+        // Programs beside the workers cannot ask for it.
+        on_demand: config.app.queue_folder.is_none() && config.processes.is_empty(),
         outlives_workers: true,
         reloads: false,
         run: Box::new(|| own(&config.app)),

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use toml::{Table, Value};
 
-use super::super::tables::{App, Isolates, Keys, Server};
+use super::super::tables::{App, Isolates, Keys, Process, Server};
 use super::*;
 
 const BEGIN: &str = "<!-- keys -->\n";
@@ -31,7 +31,7 @@ fn written(of: &str) -> &'static str {
         "PerAddress" => "number or `\"auto\"`",
         "Log" => "boolean or text",
         "PathBuf" => "path",
-        "List<String>" => "list of text",
+        "List<String>" | "Words" => "list of text",
         "List<PathBuf>" => "list of paths",
         "bool" => "boolean",
         "String" | "SaidIn" | "Mode" => "text",
@@ -70,7 +70,8 @@ fn rows<T: Keys>(text: &mut String, values: &Table) {
 
 /// All tables, with the values of a server without configuration.
 fn reference() -> String {
-    let folder = Folder::with(&[("app.php", "<?php")]);
+    let with = "[process.x]\ncommand = [\"x\"]\n";
+    let folder = Folder::with(&[("app.php", "<?php"), ("surus.toml", with)]);
     let config = folder.serve("{}", &[]).expect("a configuration");
     let printed = config.to_toml();
     let values: Table = printed.parse().expect("a surus.toml");
@@ -78,12 +79,17 @@ fn reference() -> String {
     let server = table(&values["server"]);
     let app = table(values["app"].as_table().unwrap().values().next().unwrap());
     let isolates = table(&app["isolates"]);
+    let mut process = table(&values["process"]["x"]);
+    process.remove("command");
+    process.remove("folder");
     let mut text = String::from("### `[server]`\n\n");
     rows::<Server>(&mut text, &server);
     text.push_str("\n### `[app.NAME]`\n\n");
     rows::<App>(&mut text, &app);
     text.push_str("\n### `[app.NAME.isolates]`\n\n");
     rows::<Isolates>(&mut text, &isolates);
+    text.push_str("\n### `[process.NAME]`\n\n");
+    rows::<Process>(&mut text, &process);
     text
 }
 
