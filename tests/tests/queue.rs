@@ -3,6 +3,8 @@
 
 #[path = "queue/disk.rs"]
 mod disk;
+#[path = "queue/example.rs"]
+mod example;
 #[path = "queue/jobs.rs"]
 mod jobs;
 #[path = "queue/kills.rs"]

@@ -8,6 +8,7 @@ use crate::admin::Desk;
 use crate::board::Board;
 use crate::control::Door;
 use crate::identity::Identity;
+use crate::jobs::JobCounts;
 use crate::look::Recycle;
 use crate::upgrade::{Predecessor, Program};
 
@@ -30,6 +31,8 @@ pub struct Config {
     pub admin: Option<Desk>,
     /// The counters of workers.
     pub board: Board,
+    /// The counters of queues.
+    pub jobs: JobCounts,
     /// Processes that do not listen start when a worker asks for them ([`Report::Wake`](crate::Report::Wake)), and the
     /// server does not end because of them, however they die.
     pub on_demand: bool,

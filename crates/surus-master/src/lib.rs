@@ -9,7 +9,7 @@
 //! worker gets, [`protocol`] the messages between it and the master, [`process`] a worker as the master sees it,
 //! [`look`] checks its health, [`child`] runs something before there are workers, [`upgrade`] starts a new binary,
 //! [`control`], [`admin`] and [`status`] are for operators, [`clients`] their connections, [`board`] the counters of
-//! workers, [`companions`] processes that serve no requests, [`notify`] informs a service manager, [`identity`] is the user of workers, and [`fork`] has the one unsafe
+//! workers, [`jobs`] those of queues, [`companions`] processes that serve no requests, [`notify`] informs a service manager, [`identity`] is the user of workers, and [`fork`] has the one unsafe
 //! call.
 
 #![deny(unsafe_code)]
@@ -29,6 +29,7 @@ mod fork;
 #[cfg(any(test, fuzzing))]
 pub mod fuzz;
 mod identity;
+mod jobs;
 mod listen;
 mod look;
 mod metrics;
@@ -50,6 +51,7 @@ pub use config::Config;
 pub use control::{ask, Door, Request};
 pub use executor::{run, Failure};
 pub use identity::Identity;
+pub use jobs::JobCounts;
 pub use listen::{bind, can_listen, BindError, Inherited, Listeners};
 pub use look::Recycle;
 pub use protocol::{Order, Report, Stamp};

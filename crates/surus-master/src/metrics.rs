@@ -181,6 +181,29 @@ pub(crate) fn text(status: &Value, tallies: &[Tally]) -> String {
         };
         family(name, kind, help, vec![(String::new(), value)]);
     }
+    let states = ["waiting", "delayed", "running", "failed"].map(|state| {
+        let value = status["jobs"][state].as_f64().unwrap_or(0.0);
+        (format!("{{state=\"{state}\"}}"), value)
+    });
+    family(
+        "surus_jobs",
+        "gauge",
+        "Jobs of queues, by what they do.",
+        states.to_vec(),
+    );
+    let jobs = |key: &str| vec![(String::new(), status["jobs"][key].as_f64().unwrap_or(0.0))];
+    family(
+        "surus_jobs_done_total",
+        "counter",
+        "Jobs that were done since the process that has them was started.",
+        jobs("done"),
+    );
+    family(
+        "surus_jobs_bytes",
+        "gauge",
+        "Memory of the jobs of queues; queue_size bounds it.",
+        jobs("bytes"),
+    );
     for result in ["done", "failed"] {
         let value = status["reloads"][result].as_f64().unwrap_or(0.0);
         let name = format!("surus_reloads_{result}_total");

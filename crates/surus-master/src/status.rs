@@ -235,6 +235,7 @@ impl Master<'_> {
                 "access": surus_log::dropped(Log::Access),
             }),
         );
+        status.insert("jobs".to_owned(), self.config.jobs.json());
         status.insert("processes".to_owned(), self.companions.json(now));
         status.insert("workers".to_owned(), Value::Array(workers));
         Value::Object(status)

@@ -40,11 +40,12 @@ pub enum Outcome {
     Yielded,
 }
 
-/// Owns the jobs in this folder until SIGTERM. `most`: bytes that they may take.
+/// Owns the jobs in this folder until SIGTERM. `most`: bytes that they may take. `observe` is told how many wait, are delayed, run, have
+/// failed and were done, and what bytes they take.
 ///
 /// # Errors
 /// The folder cannot be used, or the disk has failed: what it has is not known, and must be read again.
-pub fn own(folder: &Path, most: u64) -> io::Result<Outcome> {
+pub fn own(folder: &Path, most: u64, observe: &dyn Fn([u64; 6])) -> io::Result<Outcome> {
     // Also those of a limit on the size of files, which is an error of the write then.
     let signals = [
         Signal::SIGTERM,
@@ -74,7 +75,7 @@ pub fn own(folder: &Path, most: u64) -> io::Result<Outcome> {
         yielded: false,
         rewrite_not_before: None,
     };
-    owner.run(&signals)
+    owner.run(&signals, observe)
 }
 
 struct Owner {
@@ -102,8 +103,9 @@ struct Batch {
 }
 
 impl Owner {
-    fn run(&mut self, signals: &SignalFd) -> io::Result<Outcome> {
+    fn run(&mut self, signals: &SignalFd, observe: &dyn Fn([u64; 6])) -> io::Result<Outcome> {
         loop {
+            observe(self.book.totals());
             self.wait(signals)?;
             if self.has_ended(signals)? {
                 self.finish()?;

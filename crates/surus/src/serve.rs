@@ -7,7 +7,9 @@ use nix::sys::signal::{SigSet, Signal};
 use serde_json::{json, Value};
 use surus_edge::LogFormat;
 use surus_log::{Format, Log, Writer};
-use surus_master::{Address, Board, Failure, Inherited, Listeners, Outcome, Predecessor, Program};
+use surus_master::{
+    Address, Board, Failure, Inherited, JobCounts, Listeners, Outcome, Predecessor, Program,
+};
 use surus_zend::{Engine, EngineConfig, SelfTest};
 
 use crate::cli::ServeArgs;
@@ -112,9 +114,11 @@ fn serve(
     };
     let ready = ready_line(config, processes, listeners.addresses());
     let counters = Board::cells(config.workers);
-    let (cells, dropped) = surus_zend::shared_counters(counters + surus_log::CELLS)
+    let (cells, rest) = surus_zend::shared_counters(counters + surus_log::CELLS + JobCounts::CELLS)
         .map_err(|error| Refusal::failed(format!("no memory to share with workers: {error}")))?
         .split_at(counters);
+    let (dropped, jobs) = rest.split_at(surus_log::CELLS);
+    let jobs = JobCounts::new(jobs);
     surus_log::share(dropped);
     if matches!(config.app.entry, Entry::Coroutine { .. }) {
         surus_zend::post_between(config.workers)
@@ -124,6 +128,7 @@ fn serve(
         identity: config.master.identity.clone(),
         admin: config.master.admin.clone(),
         board: Board::new(cells),
+        jobs,
         on_demand: processes.is_none(),
         drain: config.edge.drain + GRACE,
         boot: config.master.boot_timeout,
@@ -136,7 +141,7 @@ fn serve(
         about: about(config, listeners.addresses()),
         shared_memory,
     };
-    let mut companions = vec![queue::companion(config)];
+    let mut companions = vec![queue::companion(config, jobs)];
     companions.extend(sidecar::companions(config));
     let outcome = surus_master::run(
         &master,

@@ -62,6 +62,7 @@ pub(crate) fn status(status: &Value) -> String {
         text.truncate(text.trim_end().len());
         text.push('\n');
     }
+    jobs(&mut text, status);
     timers(&mut text, status);
     blocking_calls(&mut text, status);
     text
@@ -84,6 +85,26 @@ fn shared_memory(text: &mut String, shared: &Value) {
         number("misses"),
         number("evictions")
     );
+}
+
+/// Of queues, if there are any.
+fn jobs(text: &mut String, status: &Value) {
+    let count = |key: &str| status["jobs"][key].as_u64().unwrap_or(0);
+    let keys = ["waiting", "delayed", "running", "failed", "done"];
+    if keys.iter().any(|key| count(key) > 0) {
+        let counts: Vec<String> = keys.map(|key| format!("{} {key}", count(key))).to_vec();
+        let _ = writeln!(text, "\njobs: {}", counts.join(", "));
+    }
+    for process in status["processes"].as_array().into_iter().flatten() {
+        let name = process["process"].as_str().unwrap_or_default();
+        if name != "queue" || process["restarts"] != 0 {
+            let state = process["state"].as_str().unwrap_or_default();
+            let last = process["last_restart"].as_str();
+            let last = last.map_or_else(String::new, |why| format!(", the last one {why}"));
+            let restarts = &process["restarts"];
+            let _ = writeln!(text, "process {name}: {state}, {restarts} restarts{last}");
+        }
+    }
 }
 
 /// Those of the application: one worker runs them.

@@ -8,16 +8,33 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::{kill, Signal};
 use nix::unistd::Pid;
+use serde_json::Value;
 use surus_tests::surus::Surus;
 use surus_tests::waiting::wait_for;
 
-use super::support::{owner, push, try_push, Site};
+use super::support::{owner, push, try_push, Over, Site};
 
-/// Of each kind of process.
-const KILLS: usize = 120;
+/// Of the process that has the jobs, in the life of one server; workers as often as they are older than [`RIPE`].
+const KILLS: usize = 30;
 /// Times that the whole server is killed.
-const RESTARTS: usize = 6;
+const RESTARTS: usize = 5;
+const WORKERS: usize = 4;
+/// A server gives up whose workers all die in their first second.
+const RIPE: f64 = 1.2;
 const CLIENTS: usize = 4;
+
+/// A worker that may die, if all are there.
+fn ripe(server: &Surus) -> Option<i32> {
+    let status = server.status();
+    let workers = status["workers"].as_array()?;
+    let ready = workers.iter().filter(|worker| worker["state"] == "ready");
+    let is_ripe = |worker: &&Value| worker["uptime_s"].as_f64() > Some(RIPE);
+    let oldest = ready.clone().find(is_ripe)?;
+    let pid = oldest["pid"]
+        .as_i64()
+        .filter(|_| ready.count() == WORKERS)?;
+    i32::try_from(pid).ok()
+}
 
 fn kill_one(pid: Option<i32>) -> bool {
     pid.is_some_and(|pid| kill(Pid::from_raw(pid), Signal::SIGKILL).is_ok())
@@ -41,21 +58,19 @@ fn none_is_lost_whoever_is_killed() {
     let (last, kept) = (AtomicUsize::new(0), Mutex::new(HashSet::new()));
     let mut killed = 0;
     for _ in 0..RESTARTS {
-        let mut server = site.options().workers(2).start();
+        let mut server = site.options().workers(WORKERS).start();
         let over = AtomicBool::new(false);
         thread::scope(|scope| {
             for _ in 0..CLIENTS {
                 scope.spawn(|| pushing(&server, &last, &over, &kept));
             }
-            for turn in 0..2 * KILLS / RESTARTS {
-                thread::sleep(Duration::from_millis(20));
-                let victim = match turn % 2 {
-                    0 => server.workers().first().copied(),
-                    _ => owner(&server),
-                };
-                killed += usize::from(kill_one(victim));
+            let _over = Over(&over);
+            for _ in 0..KILLS {
+                thread::sleep(Duration::from_millis(40));
+                for victim in [owner(&server), ripe(&server)] {
+                    killed += usize::from(kill_one(victim));
+                }
             }
-            over.store(true, Ordering::Relaxed);
         });
         // With all its processes, in the middle of what they do.
         server.process().signal(Signal::SIGKILL);

@@ -6,7 +6,7 @@ use std::thread;
 use surus_tests::surus::Surus;
 use surus_tests::waiting::wait_for;
 
-use super::support::{push, try_push, Site};
+use super::support::{push, try_push, Over, Site};
 
 const RELOADS: usize = 20;
 
@@ -22,8 +22,8 @@ fn each_runs_once_during(site: &Site, server: &Surus, change: impl Fn()) {
                 }
             });
         }
+        let _over = Over(&over);
         change();
-        over.store(true, Ordering::Relaxed);
     });
     let pushed = next.into_inner();
     wait_for("jobs are left", || {

@@ -5,6 +5,7 @@ use std::fs;
 use std::io;
 use std::path::PathBuf;
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::Value;
 use surus_tests::fixture;
@@ -117,4 +118,13 @@ pub(super) fn owner(server: &Surus) -> Option<i32> {
     let mut processes = status["processes"].as_array()?.iter();
     let queue = processes.find(|process| process["process"] == "queue")?;
     i32::try_from(queue["pid"].as_i64()?).ok()
+}
+
+/// Sets a sign however this ends: whoever waits for it goes on.
+pub(super) struct Over<'a>(pub(super) &'a AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }

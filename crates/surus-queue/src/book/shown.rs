@@ -6,6 +6,9 @@ use super::{Book, Entry, Place};
 use crate::job::Id;
 use crate::record::Record;
 
+/// What [`Book::totals`] counts.
+pub(crate) type Totals = [u64; 6];
+
 /// Jobs that a list has at most.
 const LISTED: usize = 1000;
 
@@ -24,6 +27,24 @@ impl Book {
         });
         let queues: Vec<Value> = queues.collect();
         json!({"bytes": self.bytes, "queues": queues})
+    }
+
+    /// Of all queues: jobs that wait, are delayed, run, have failed and were done; and bytes.
+    pub(crate) fn totals(&self) -> Totals {
+        let mut totals = [0, 0, 0, 0, 0, self.bytes];
+        for queue in self.queues.values() {
+            let counts = [
+                queue.ready() as u64,
+                queue.delayed,
+                queue.running,
+                queue.failed,
+                queue.done,
+            ];
+            for (total, count) in totals.iter_mut().zip(counts) {
+                *total += count;
+            }
+        }
+        totals
     }
 
     pub(crate) fn list(&self, queue: Option<&str>, failed: bool) -> Value {

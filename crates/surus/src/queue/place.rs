@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-use surus_master::Companion;
+use surus_master::{Companion, JobCounts};
 
 use crate::config::{App, Config};
 use crate::BOOT_FAILED;
@@ -66,7 +66,7 @@ fn create(folder: &Path) -> io::Result<()> {
 }
 
 /// The process that has the jobs. It starts when the first one is pushed or awaited; with a configured folder, at once.
-pub(crate) fn companion(config: &Config) -> Companion<'_> {
+pub(crate) fn companion(config: &Config, counts: JobCounts) -> Companion<'_> {
     if let (Some(identity), Ok(folder)) = (&config.master.identity, folder(&config.app)) {
         // Only root may: the process itself is the workers' user.
         if let Err(error) = create(&folder).and_then(|()| identity.own(&folder)) {
@@ -79,16 +79,18 @@ pub(crate) fn companion(config: &Config) -> Companion<'_> {
         on_demand: config.app.queue_folder.is_none() && config.processes.is_empty(),
         outlives_workers: true,
         reloads: false,
-        run: Box::new(|| own(&config.app)),
+        run: Box::new(move || own(&config.app, counts)),
     }
 }
 
 /// In that process. Returns its exit code.
-fn own(app: &App) -> i32 {
+fn own(app: &App, counts: JobCounts) -> i32 {
     let wrong = match folder(app) {
         Err(error) => error,
         Ok(folder) => {
-            let owned = create(&folder).and_then(|()| surus_queue::own(&folder, app.queue_size));
+            let observe = |totals| counts.set(totals);
+            let owned =
+                create(&folder).and_then(|()| surus_queue::own(&folder, app.queue_size, &observe));
             match owned {
                 Ok(_) => return 0,
                 Err(error) => format!("{}: jobs cannot be kept: {error}", folder.display()),
