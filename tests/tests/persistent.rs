@@ -7,6 +7,8 @@ mod many;
 mod options;
 #[path = "persistent/pool.rs"]
 mod pool;
+#[path = "persistent/reads.rs"]
+mod reads;
 #[path = "persistent/unread.rs"]
 mod unread;
 

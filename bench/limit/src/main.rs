@@ -14,6 +14,7 @@ use std::pin::Pin;
 use std::process::ExitCode;
 use std::sync::LazyLock;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::{BodyExt, Either, Full};
@@ -56,7 +57,7 @@ fn main() -> ExitCode {
 fn run(address: &str) -> Result<(), Box<dyn std::error::Error>> {
     let address: SocketAddr = address.parse()?;
     tokio::runtime::Builder::new_current_thread()
-        .enable_io()
+        .enable_all()
         .build()?
         .block_on(serve(address))?;
     Ok(())
@@ -110,6 +111,10 @@ async fn answer(request: Request<Incoming>) -> Result<Answer, BoxError> {
         return Ok(response("text/plain", length.to_string().into()));
     }
     let path = request.uri().path();
+    if let Some(milliseconds) = path.strip_prefix("/delay/") {
+        tokio::time::sleep(Duration::from_millis(milliseconds.parse()?)).await;
+        return Ok(response("text/plain", Bytes::from_static(b"ok")));
+    }
     Ok(match path {
         "/plaintext" => response("text/plain", Bytes::from_static(b"Hello, World!")),
         "/json" => json(&Message {

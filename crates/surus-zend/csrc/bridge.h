@@ -231,6 +231,11 @@ bool surus_rs_is_conversation(int descriptor);
 void surus_rs_sever(int descriptor);
 /* Nothing can be read from a connection, as far as the event loop has told by its last turn. */
 bool surus_rs_is_quiet(int descriptor);
+/* A session with PostgreSQL that has just been reset; whether it was only asked to read since. */
+void surus_rs_session_begins(int descriptor);
+void surus_rs_session_ends(int descriptor);
+bool surus_rs_text_only_reads(const char *text);
+bool surus_rs_session_only_reads(int descriptor);
 /* The number was given to another descriptor. */
 void surus_rs_is_new(int descriptor);
 /* In the child of a fork: its registrations are the parent's. */

@@ -29,6 +29,8 @@ bool surus_libpq_load(void)
 	LIBPQ_FUNCTIONS(FIND)
 #undef FIND
 	pq.PQpipelineStatus = (int (*)(const PGconn *))dlsym(library, "PQpipelineStatus");
+	pq.PQgssEncInUse = (int (*)(PGconn *))dlsym(library, "PQgssEncInUse");
+	pq.PQclosePrepared = (PGresult * (*)(PGconn *, const char *))dlsym(library, "PQclosePrepared");
 	return pq.loaded = all;
 }
 

@@ -7,6 +7,7 @@
 
 typedef struct pg_result PGresult;
 typedef struct pg_notify PGnotify;
+typedef unsigned pg_type;
 typedef void (*notice_processor)(void *, const char *);
 enum { STATUS_OK = 0 };
 enum { TRANSACTION_IDLE = 0, TRANSACTION_ACTIVE = 1, TRANSACTION_UNKNOWN = 4 };
@@ -29,14 +30,26 @@ enum { DEFAULT_VERBOSITY = 1, CONTEXT_OF_ERRORS = 1 };
 	X(void, PQuntrace, (PGconn *))                                              \
 	X(int, PQsetErrorVerbosity, (PGconn *, int))                                \
 	X(int, PQsetErrorContextVisibility, (PGconn *, int))                        \
-	X(notice_processor, PQsetNoticeProcessor, (PGconn *, notice_processor, void *))
+	X(notice_processor, PQsetNoticeProcessor, (PGconn *, notice_processor, void *)) \
+	X(PGresult *, PQexec, (PGconn *, const char *))                             \
+	X(PGresult *, PQprepare, (PGconn *, const char *, const char *, int, const pg_type *)) \
+	X(PGresult *, PQexecPrepared, (PGconn *, const char *, int, const char *const *, const int *, const int *, int)) \
+	X(int, PQsendQueryPrepared, (PGconn *, const char *, int, const char *const *, const int *, const int *, int)) \
+	X(int, PQsslInUse, (PGconn *))                                              \
+	X(PGresult *, PQmakeEmptyPGresult, (PGconn *, int))                         \
+	X(char *, PQresultErrorField, (const PGresult *, int))                      \
+	X(void, PQreset, (PGconn *))                                                \
+	X(void, PQfinish, (PGconn *))
 
 typedef struct {
 	bool loaded;
 #define DECLARE(type, name, arguments) type(*name) arguments;
 	LIBPQ_FUNCTIONS(DECLARE)
 #undef DECLARE
-	int (*PQpipelineStatus)(const PGconn *); /* of libpq 14; may be NULL */
+	/* Not in every libpq; may be NULL. */
+	int (*PQpipelineStatus)(const PGconn *);
+	int (*PQgssEncInUse)(PGconn *);
+	PGresult *(*PQclosePrepared)(PGconn *, const char *);
 } surus_libpq;
 
 /* After surus_libpq_load(). */

@@ -7,6 +7,7 @@
 #include "persistent/kept.h"
 #include "persistent/libpq.h"
 #include "persistent/pool.h"
+#include "persistent/prepared.h"
 
 #include <poll.h>
 #include <time.h>
@@ -55,12 +56,21 @@ bool surus_libpq_reset_begin(PGconn *connection)
 	if (transaction != TRANSACTION_IDLE && (!pq.PQsendQuery(connection, "ROLLBACK") || !is_done(connection))) {
 		return false;
 	}
+	if (surus_rs_session_only_reads(pq.PQsocket(connection))) {
+		surus_prepared_release(connection);
+		return true;
+	}
+	surus_prepared_forget(connection);
 	return pq.PQsendQuery(connection, "DISCARD ALL");
 }
 
 bool surus_libpq_reset_end(PGconn *connection)
 {
-	bool done = is_done(connection);
+	bool done = surus_rs_session_only_reads(pq.PQsocket(connection)) || is_done(connection);
+	/* What is encrypted cannot be followed. */
+	if (done && !pq.PQsslInUse(connection) && !(pq.PQgssEncInUse && pq.PQgssEncInUse(connection))) {
+		surus_rs_session_begins(pq.PQsocket(connection));
+	}
 	/* Drop notifications of channels to which the last user listened. */
 	for (PGnotify *told; (told = pq.PQnotifies(connection)); pq.PQfreemem(told)) {
 	}

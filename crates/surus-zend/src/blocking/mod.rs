@@ -6,7 +6,7 @@
 //! may always refuse and call the real function: a hook adds no failures of its own.
 //!
 //! Layout: [`park_on`] turns any future into a blocking call · `real` finds libc's functions · `ready` waits for
-//! descriptors · `registered` keeps their registrations · `closing` ends waits for a descriptor that is closed · `asking` builds a blocking call from non-blocking calls · `sever` ends connections whose wait was
+//! descriptors · `registered` keeps their registrations · `sessions` reads what databases are asked · `closing` ends waits for a descriptor that is closed · `asking` builds a blocking call from non-blocking calls · `sever` ends connections whose wait was
 //! interrupted · the rest are the hooks by family. `csrc/os/*.c` have the hooks for process state.
 
 mod asking;
@@ -24,12 +24,14 @@ mod multiplex;
 mod names;
 mod partners;
 mod pause;
+mod reads;
 mod ready;
 pub(crate) mod real;
 mod receive;
 mod registered;
 mod resolver;
 mod send;
+mod sessions;
 mod sever;
 mod sleep;
 pub(crate) mod stream;

@@ -29,12 +29,19 @@ unsafe extern "C" fn poll(fds: *mut libc::pollfd, count: libc::nfds_t, timeout: 
         .ok()
         .map(|ms| Instant::now() + Duration::from_millis(ms));
     loop {
+        let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+        let is_over = left == Some(Duration::ZERO);
         // SAFETY: poll takes `count` structures.
-        let now = if is_known_quiet(unsafe { set_of(fds, count) }) {
-            0
-        } else {
+        let known = known_events(unsafe { set_of(fds, count) }).filter(|_| !is_over);
+        let now = match known {
             // SAFETY: the caller's arguments; does not wait.
-            unsafe { real(fds, count, 0) }
+            None => unsafe { real(fds, count, 0) },
+            Some(0) => 0,
+            Some(events) => {
+                // SAFETY: it is the only structure.
+                unsafe { (*fds).revents = events };
+                1
+            }
         };
         if now != 0 {
             if now > 0 {
@@ -42,8 +49,7 @@ unsafe extern "C" fn poll(fds: *mut libc::pollfd, count: libc::nfds_t, timeout: 
             }
             return now;
         }
-        let left = until.map(|until| until.saturating_duration_since(Instant::now()));
-        if left == Some(Duration::ZERO) {
+        if is_over {
             set_errno(before);
             return 0;
         }
@@ -66,15 +72,6 @@ unsafe extern "C" fn poll(fds: *mut libc::pollfd, count: libc::nfds_t, timeout: 
             set_errno(before);
             // SAFETY: poll takes `count` structures.
             return unsafe { tell_closed(fds, count, fd) };
-        }
-        if let (Ok(Waited::Ready), [one]) = (&waited, set) {
-            if is_only_to_read(one) && has_bytes(one.fd) {
-                let events = libc::POLLIN | one.events & libc::POLLRDNORM;
-                set_errno(before);
-                // SAFETY: it is the only structure.
-                unsafe { (*fds).revents = events };
-                return 1;
-            }
         }
         if waited.is_err() {
             if sever_all(set.iter().map(|p| p.fd).filter(|fd| *fd >= 0)) {
@@ -101,10 +98,17 @@ unsafe fn set_of<'a>(fds: *mut libc::pollfd, count: libc::nfds_t) -> &'a [libc::
     unsafe { std::slice::from_raw_parts(fds, count as usize) }
 }
 
-/// Whether only a kept connection is waited for, only for something to read, and nothing has come. The caller waits,
-/// and learns what comes.
-fn is_known_quiet(set: &[libc::pollfd]) -> bool {
-    matches!(set, [one] if is_only_to_read(one) && is_quiet(one.fd))
+/// The events of a kept connection, where these are known: 0 if it is quiet. It must be the only one that is waited for,
+/// and only for something to read.
+fn known_events(set: &[libc::pollfd]) -> Option<i16> {
+    let [one] = set else { return None };
+    if !is_only_to_read(one) {
+        None
+    } else if has_bytes(one.fd) {
+        Some(libc::POLLIN | one.events & libc::POLLRDNORM)
+    } else {
+        is_quiet(one.fd).then_some(0)
+    }
 }
 
 fn is_only_to_read(one: &libc::pollfd) -> bool {

@@ -27,6 +27,7 @@ use tokio::{
 use super::{
     closing::Readiness,
     real::{errno, set_errno},
+    sessions,
     sever::is_conversation,
 };
 
@@ -42,7 +43,8 @@ struct Kept {
     fd: AsyncFd<Borrowed>,
     /// Everything that had come was read, and the event loop has not told of more: reading would wait.
     drained: Cell<bool>,
-    /// An event that has come after that has ended a wait, and nothing was read since: there are bytes to read.
+    /// An event that has come after that has ended a wait, or a call has looked at bytes, and nothing was read since: there
+    /// are bytes to read.
     told: Cell<bool>,
     /// A wait uses it: there is one place for a waker.
     in_use: Cell<bool>,
@@ -166,7 +168,7 @@ pub(super) fn is_quiet(fd: RawFd) -> bool {
     find(fd).is_some_and(|kept| kept.is_quiet())
 }
 
-/// Whether the wait that has just ended was told that there are bytes to read, and of nothing else.
+/// Whether there are bytes to read, as the wait that has just ended was told, or a call that has looked at them.
 pub(super) fn has_bytes(fd: RawFd) -> bool {
     find(fd).is_some_and(|kept| kept.told.get())
 }
@@ -178,6 +180,14 @@ pub(super) fn is_empty_now(fd: RawFd) {
     }
 }
 
+/// What was known of the descriptor does not count any more.
+pub(super) fn is_unknown(fd: RawFd) {
+    if let Some(kept) = find(fd) {
+        kept.drained.set(false);
+        kept.told.set(false);
+    }
+}
+
 /// A call has tried to receive `size` bytes. `errno` is unchanged.
 pub(super) fn has_received(fd: RawFd, size: usize, flags: c_int, result: isize) -> isize {
     let Some(kept) = find(fd) else { return result };
@@ -185,7 +195,7 @@ pub(super) fn has_received(fd: RawFd, size: usize, flags: c_int, result: isize) 
     const OTHER: c_int = libc::MSG_OOB | libc::MSG_ERRQUEUE;
     match usize::try_from(result) {
         _ if flags & OTHER != 0 => {}
-        Ok(_) if flags & libc::MSG_PEEK != 0 => {}
+        Ok(count) if flags & libc::MSG_PEEK != 0 => kept.told.set(count > 0),
         // A stream that returns less than it could has no more.
         Ok(count) if count > 0 && count < size => kept.is_empty_now(),
         Err(_) if before == libc::EAGAIN => kept.is_empty_now(),
@@ -201,6 +211,7 @@ pub(super) fn has_received(fd: RawFd, size: usize, flags: c_int, result: isize) 
 
 /// Ends the registration: the descriptor is closed, or its number was given to another connection.
 pub(super) fn forget(fd: RawFd) {
+    sessions::forget(fd);
     let Ok(index) = usize::try_from(fd) else {
         return;
     };

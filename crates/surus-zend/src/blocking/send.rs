@@ -12,11 +12,18 @@ use super::{
     descriptor::Vectors,
     real::{errno, real, set_errno},
     receive::message_of,
+    sessions::sends,
 };
 
 #[no_mangle]
 unsafe extern "C" fn send(fd: c_int, buffer: *const c_void, size: usize, flags: c_int) -> isize {
     let real = real!(send: unsafe extern "C" fn(c_int, *const c_void, usize, c_int) -> isize);
+    if !buffer.is_null() {
+        // SAFETY: the caller's buffer.
+        sends(fd, unsafe {
+            std::slice::from_raw_parts(buffer.cast(), size)
+        });
+    }
     if flags & libc::MSG_DONTWAIT != 0 || !can_park() {
         // SAFETY: the caller's arguments.
         return unsafe { real(fd, buffer, size, flags) };

@@ -17,6 +17,7 @@ use std::{ffi::c_int, mem::MaybeUninit, os::fd::RawFd};
 use super::{
     descriptor::option,
     real::{errno, real, set_errno},
+    registered::is_unknown,
 };
 use crate::ffi;
 
@@ -27,6 +28,7 @@ pub(crate) fn sever(fd: RawFd) -> bool {
     if is_one {
         // SAFETY: a plain system call. It fails where the connection has ended already.
         unsafe { libc::shutdown(fd, libc::SHUT_RDWR) };
+        is_unknown(fd); // the event loop will tell, but not before its next turn
         discard(fd);
     }
     set_errno(before);
