@@ -19,12 +19,12 @@ use std::{
 use tokio::{task::spawn_local, time::timeout};
 
 use crate::{
+    bound::Bound,
     config::Config,
     failure::{Failure, Kind},
-    known::AllKnown,
-    lane::{self, Job, Lane, State, DEPTH},
+    known::{AllKnown, Known},
+    lane::{self, Job, Lane, State},
     slot::{busy, Slot, Ticket},
-    sql,
     value::Parameter,
 };
 
@@ -43,6 +43,8 @@ pub struct Client {
     pub(crate) config: Config,
     pub(crate) resolve: Rc<Resolve>,
     most: usize,
+    /// Bytes of results that nobody has taken yet.
+    pub(crate) held: Cell<usize>,
     known: RefCell<AllKnown>,
     lanes: RefCell<Vec<Rc<Lane>>>,
     /// Statements without a connection, the oldest first.
@@ -85,6 +87,7 @@ impl Client {
             config,
             resolve,
             most: most.max(1),
+            held: Cell::new(0),
             known: RefCell::default(),
             lanes: RefCell::default(),
             queue: RefCell::default(),
@@ -105,7 +108,7 @@ impl Client {
         parameters: Vec<Parameter>,
         limit: usize,
     ) -> Result<Ticket, Failure> {
-        let known = self.known.borrow_mut().find(text);
+        let known = self.known(text);
         if let Some(word) = known.refused {
             return Err(Failure::usage(format!(
                 "{word} would change a connection that others use at the same time: use transaction()"
@@ -143,13 +146,14 @@ impl Client {
     /// There is none.
     pub async fn bind(self: Rc<Self>, patience: Duration) -> Result<Bound, Failure> {
         /// Gives back what it was given when nobody waited any more.
-        struct Leaving<'a>(&'a Client, Rc<Binder>);
+        struct Leaving<'a>(&'a Rc<Client>, Rc<Binder>);
         impl Drop for Leaving<'_> {
             fn drop(&mut self) {
                 self.1.left.set(true);
                 self.0.binders.borrow_mut().retain(|it| !it.left.get());
                 if let Some(Ok(lane)) = self.1.lane.take() {
                     lane.release();
+                    self.0.pump();
                 }
             }
         }
@@ -171,11 +175,11 @@ impl Client {
             Ok(lane) => lane?,
             Err(_) => return Err(self.busy(patience)),
         };
-        Ok(Bound {
-            lane,
-            client: self.clone(),
-            is_over: Cell::new(false),
-        })
+        Ok(Bound::new(lane, self.clone()))
+    }
+
+    pub(crate) fn known(&self, text: &str) -> Rc<Known> {
+        self.known.borrow_mut().find(text)
     }
 
     pub(crate) fn busy(&self, patience: Duration) -> Failure {
@@ -283,6 +287,10 @@ impl Client {
             // These serve everybody.
             return self.pump();
         }
+        self.fail_all(&failure);
+    }
+
+    fn fail_all(&self, failure: &Failure) {
         for job in self.queue.take() {
             job.slot.answer(Err(failure.clone()));
         }
@@ -303,10 +311,7 @@ impl Client {
         }
         self.pump();
         if self.lanes.borrow().is_empty() {
-            let failure = self.failure();
-            for job in self.queue.take() {
-                job.slot.answer(Err(failure.clone()));
-            }
+            self.fail_all(&self.failure());
         }
     }
 
@@ -321,85 +326,5 @@ impl Client {
         let running = lanes.iter().map(|lane| lane.load.get()).sum();
         let waiting = self.queue.borrow().len() + self.binders.borrow().len();
         [lanes.len(), running, waiting]
-    }
-}
-
-/// A connection that nobody else uses. Dropping it closes it, whatever it runs.
-pub struct Bound {
-    lane: Rc<Lane>,
-    client: Rc<Client>,
-    is_over: Cell<bool>,
-}
-
-impl std::fmt::Debug for Bound {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Bound")
-    }
-}
-
-impl Bound {
-    /// As [`Client::submit`].
-    ///
-    /// # Errors
-    /// It must not be sent, or the connection is lost.
-    pub fn submit(
-        &self,
-        text: &str,
-        parameters: Vec<Parameter>,
-        limit: usize,
-    ) -> Result<Ticket, Failure> {
-        match sql::refused(text, true) {
-            Some(word) => Err(Failure::usage(format!(
-                "{word} is not for the code of a transaction: transaction() begins and ends it"
-            ))),
-            None => self.control(text, parameters, limit),
-        }
-    }
-
-    /// The same for `BEGIN`, `COMMIT` and `ROLLBACK`.
-    ///
-    /// # Errors
-    /// The connection is lost.
-    pub fn control(
-        &self,
-        text: &str,
-        parameters: Vec<Parameter>,
-        limit: usize,
-    ) -> Result<Ticket, Failure> {
-        if self.lane.state.get() != State::Bound {
-            return Err(Failure::connection(
-                "The connection of the transaction was lost: it is rolled back",
-            ));
-        }
-        if self.lane.load.get() >= DEPTH {
-            return Err(Failure::new(
-                Kind::Busy,
-                "Too many statements of this transaction wait for each other",
-            ));
-        }
-        let slot = Rc::new(Slot::default());
-        let known = self.client.known.borrow_mut().find(text);
-        let job = Job::new(known, parameters, limit, slot.clone(), true);
-        self.lane.place(job);
-        Ok(Ticket::new(slot, self.client.clone()))
-    }
-
-    /// The transaction has ended: others may use the connection, unless it has not.
-    pub fn release(&self) {
-        self.is_over.set(true);
-        if self.lane.load.get() == 0 && !self.lane.in_transaction.get() {
-            self.lane.release();
-        } else {
-            self.lane.cut();
-        }
-        self.client.pump();
-    }
-}
-
-impl Drop for Bound {
-    fn drop(&mut self) {
-        if !self.is_over.get() {
-            self.lane.cut();
-        }
     }
 }

@@ -5,7 +5,7 @@
 //! leaves takes nothing with it: its answer is still read, and dropped.
 //!
 //! Layout: `config` where the server is · `handshake` connecting, authentication · `lane` one connection · `client` all of
-//! them, and who uses which · `slot` where a caller waits · `known` what is
+//! them, and who uses which · `bound` one for a transaction · `slot` where a caller waits · `known` what is
 //! known of a statement's text · `statement` what was prepared · `value` parameters ·
 //! `sql` what must not be sent on a shared connection · `failure` what goes wrong
 //!
@@ -13,6 +13,7 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+mod bound;
 mod client;
 mod config;
 mod failure;
@@ -25,9 +26,10 @@ mod statement;
 mod stream;
 mod value;
 
-pub use client::{Bound, Client, Resolve};
+pub use bound::Bound;
+pub use client::{Client, Resolve};
 pub use config::Config;
 pub use failure::{Details, Failure, Kind};
-pub use slot::{Rows, Ticket};
+pub use slot::{Buffer, Rows, Ticket};
 pub use statement::{Column, Statement};
 pub use value::Parameter;

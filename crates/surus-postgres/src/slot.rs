@@ -24,13 +24,58 @@ pub struct Rows {
     pub statement: Rc<Statement>,
     /// The rows as the server sends them, one after another: the number of values in two bytes, then for each its
     /// length in four, negative for NULL, and its bytes.
-    pub data: Vec<u8>,
+    pub data: Buffer,
     /// How many rows these are.
     pub count: usize,
     /// How many rows the statement has returned, inserted, updated or deleted.
     pub affected: u64,
     /// It was a COMMIT of a transaction that had failed.
     pub rolled_back: bool,
+}
+
+/// Bytes of rows, counted as long as they are there.
+pub struct Buffer {
+    bytes: Vec<u8>,
+    client: Rc<Client>,
+}
+
+impl std::fmt::Debug for Buffer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Buffer")
+    }
+}
+
+impl Buffer {
+    pub(crate) fn new(client: Rc<Client>) -> Self {
+        let bytes = Vec::new();
+        Buffer { bytes, client }
+    }
+
+    pub(crate) fn add(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+        let held = &self.client.held;
+        held.set(held.get() + bytes.len());
+    }
+
+    pub(crate) fn clear(&mut self) {
+        let held = &self.client.held;
+        held.set(held.get() - self.bytes.len());
+        self.bytes = Vec::new();
+    }
+}
+
+impl std::ops::Deref for Buffer {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        self.clear();
+    }
 }
 
 #[derive(Default)]

@@ -1,0 +1,100 @@
+//! A connection for a transaction.
+
+use std::{cell::Cell, rc::Rc};
+
+use crate::{
+    client::Client,
+    failure::{Failure, Kind},
+    lane::{Job, Lane, State, DEPTH},
+    slot::{Slot, Ticket},
+    sql,
+    value::Parameter,
+};
+
+/// A connection that nobody else uses. Dropping it closes it, whatever it runs.
+pub struct Bound {
+    lane: Rc<Lane>,
+    client: Rc<Client>,
+    is_over: Cell<bool>,
+}
+
+impl std::fmt::Debug for Bound {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Bound")
+    }
+}
+
+impl Bound {
+    pub(crate) fn new(lane: Rc<Lane>, client: Rc<Client>) -> Self {
+        Bound {
+            lane,
+            client,
+            is_over: Cell::new(false),
+        }
+    }
+
+    /// As [`Client::submit`].
+    ///
+    /// # Errors
+    /// It must not be sent, or the connection is lost.
+    pub fn submit(
+        &self,
+        text: &str,
+        parameters: Vec<Parameter>,
+        limit: usize,
+    ) -> Result<Ticket, Failure> {
+        match sql::refused(text, true) {
+            Some(word) => Err(Failure::usage(format!(
+                "{word} is not for the code of a transaction: transaction() begins and ends it"
+            ))),
+            None => self.control(text, parameters, limit),
+        }
+    }
+
+    /// The same for `BEGIN`, `COMMIT` and `ROLLBACK`.
+    ///
+    /// # Errors
+    /// The connection is lost.
+    pub fn control(
+        &self,
+        text: &str,
+        parameters: Vec<Parameter>,
+        limit: usize,
+    ) -> Result<Ticket, Failure> {
+        if self.lane.state.get() != State::Bound {
+            return Err(Failure::connection(
+                "The connection of the transaction was lost: it is rolled back",
+            ));
+        }
+        if self.lane.load.get() >= DEPTH {
+            return Err(Failure::new(
+                Kind::Busy,
+                "Too many statements of this transaction wait for each other",
+            ));
+        }
+        let slot = Rc::new(Slot::default());
+        let known = self.client.known(text);
+        let job = Job::new(known, parameters, limit, slot.clone(), true);
+        self.lane.place(job);
+        Ok(Ticket::new(slot, self.client.clone()))
+    }
+
+    /// The transaction has ended: others may use the connection, unless it has not.
+    pub fn release(&self) {
+        self.is_over.set(true);
+        if self.lane.load.get() == 0 && !self.lane.in_transaction.get() {
+            self.lane.release();
+        } else {
+            self.lane.cut();
+        }
+        self.client.pump();
+    }
+}
+
+impl Drop for Bound {
+    fn drop(&mut self) {
+        if !self.is_over.get() {
+            self.lane.cut();
+        }
+    }
+}

@@ -1,0 +1,250 @@
+//! The task that owns a connection: it reads, writes and keeps time.
+
+use std::{
+    collections::VecDeque,
+    future::{poll_fn, Future},
+    io,
+    pin::{pin, Pin},
+    rc::Rc,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use bytes::{Buf, BytesMut};
+use tokio::{
+    io::{AsyncReadExt, AsyncWrite},
+    task::spawn_local,
+    time::{sleep, Sleep},
+};
+
+use super::{
+    answers::{Sent, What},
+    Job, Lane, State, DEPTH,
+};
+use crate::{
+    client::Client,
+    failure::Failure,
+    handshake::{self, Connection, Key},
+    slot::Rows,
+    statement::Statements,
+    stream::Stream,
+};
+
+/// So long may what nobody waits for run on.
+const GRACE: Duration = Duration::from_millis(100);
+/// A connection that nobody has used for so long is closed.
+const IDLE: Duration = Duration::from_secs(60);
+/// What is read at a time, at least.
+const CHUNK: usize = 16 * 1024;
+
+/// How a connection ends.
+pub(super) enum End {
+    /// It is lost.
+    Lost(Failure),
+    /// Nobody wants what it does.
+    Cut,
+    /// Nobody has used it for long.
+    Unused,
+}
+
+impl From<io::Error> for End {
+    fn from(error: io::Error) -> Self {
+        End::Lost(Failure::connection(error.to_string()))
+    }
+}
+
+/// The task of a connection, from its beginning to its end.
+pub(crate) async fn run(client: Rc<Client>, lane: Rc<Lane>) {
+    let Connection { stream, key, input } =
+        match handshake::connect(&client.config, &*client.resolve).await {
+            Ok(connection) => connection,
+            Err(failure) => {
+                lane.state.set(State::Closed);
+                return client.not_opened(&lane, failure);
+            }
+        };
+    lane.state.set(State::Shared);
+    client.opened();
+    let mut driver = Driver {
+        client,
+        lane,
+        stream,
+        key,
+        input,
+        output: BytesMut::new(),
+        skip: 0,
+        sent: VecDeque::new(),
+        statements: Statements::default(),
+        prepared: 0,
+        last_words: None,
+        grace: None,
+        idle: Box::pin(sleep(IDLE)),
+        is_used: false,
+    };
+    let end = poll_fn(|cx| driver.poll(cx)).await;
+    driver.end(end);
+}
+
+pub(super) struct Driver {
+    pub(super) client: Rc<Client>,
+    pub(super) lane: Rc<Lane>,
+    stream: Stream,
+    key: Key,
+    pub(super) input: BytesMut,
+    pub(super) output: BytesMut,
+    /// Bytes of a row that is not wanted, which are still to come.
+    pub(super) skip: usize,
+    pub(super) sent: VecDeque<Sent>,
+    pub(super) statements: Statements,
+    /// How many were prepared, for their names.
+    pub(super) prepared: u64,
+    /// Why the server closes the connection.
+    pub(super) last_words: Option<Failure>,
+    grace: Option<Pin<Box<Sleep>>>,
+    idle: Pin<Box<Sleep>>,
+    /// Since `idle` began.
+    is_used: bool,
+}
+
+impl Driver {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<End> {
+        {
+            let mut waker = self.lane.waker.borrow_mut();
+            if !waker
+                .as_ref()
+                .is_some_and(|known| known.will_wake(cx.waker()))
+            {
+                *waker = Some(cx.waker().clone());
+            }
+        }
+        match self.turn(cx) {
+            Ok(()) => Poll::Pending,
+            Err(end) => Poll::Ready(end),
+        }
+    }
+
+    /// Reads and writes what can be. Before it writes, it reads: the server may have said goodbye.
+    fn turn(&mut self, cx: &mut Context<'_>) -> Result<(), End> {
+        if self.lane.cut.get() {
+            return Err(End::Cut);
+        }
+        let mut has_read = false;
+        while self.read(cx)? {
+            has_read = true;
+            self.parse()?;
+        }
+        if has_read {
+            self.client.clone().pump();
+        }
+        self.take_jobs();
+        while !self.output.is_empty() {
+            match Pin::new(&mut self.stream).poll_write(cx, &self.output)? {
+                Poll::Ready(0) => return Err(io::Error::from(io::ErrorKind::WriteZero).into()),
+                Poll::Ready(written) => self.output.advance(written),
+                Poll::Pending => break,
+            }
+        }
+        if self.lane.state.get() == State::Reserved && self.lane.load.get() == 0 {
+            self.lane.state.set(State::Shared);
+            self.client.clone().pump();
+        }
+        self.look_at_clocks(cx)
+    }
+
+    fn read(&mut self, cx: &mut Context<'_>) -> Result<bool, End> {
+        self.input.reserve(CHUNK);
+        let reading = pin!(self.stream.read_buf(&mut self.input));
+        match reading.poll(cx)? {
+            Poll::Pending => Ok(false),
+            Poll::Ready(0) => {
+                let closed = || Failure::connection("the server has closed it");
+                let failure = self.last_words.take();
+                Err(End::Lost(failure.unwrap_or_else(closed)))
+            }
+            Poll::Ready(_) => Ok(true),
+        }
+    }
+
+    fn look_at_clocks(&mut self, cx: &mut Context<'_>) -> Result<(), End> {
+        if self.sent.is_empty() || self.sent.iter().any(Sent::is_wanted) {
+            self.grace = None;
+        } else {
+            let grace = self.grace.get_or_insert_with(|| Box::pin(sleep(GRACE)));
+            if grace.as_mut().poll(cx).is_ready() {
+                return Err(End::Cut);
+            }
+        }
+        if self.idle.as_mut().poll(cx).is_ready() {
+            let is_free = self.lane.load.get() == 0 && self.lane.state.get() == State::Shared;
+            if is_free && !std::mem::take(&mut self.is_used) {
+                return Err(End::Unused);
+            }
+            self.idle = Box::pin(sleep(IDLE));
+            let _ = self.idle.as_mut().poll(cx);
+        }
+        Ok(())
+    }
+
+    fn take_jobs(&mut self) {
+        while self.sent.len() < DEPTH {
+            let given = self.lane.inbox.borrow_mut().pop_front();
+            let Some(job) = given else { return };
+            self.is_used = true;
+            if job.slot.has_left() {
+                self.done(&job);
+            } else {
+                self.send(job);
+            }
+        }
+    }
+
+    /// A statement that this connection was given is answered.
+    pub(super) fn done(&self, job: &Job) {
+        let lane = &self.lane;
+        lane.load.set(lane.load.get() - 1);
+        lane.lasts.set(lane.lasts.get() - usize::from(job.is_last));
+    }
+
+    pub(super) fn answer(&self, job: &Job, answer: Result<Rows, Failure>) {
+        self.done(job);
+        job.slot.answer(answer);
+    }
+
+    fn end(mut self, end: End) {
+        self.lane.state.set(State::Closed);
+        let mut unsent = self.lane.inbox.take();
+        let failure = match &end {
+            End::Lost(failure) => failure.as_lost().tell(|why| {
+                format!("The connection to PostgreSQL was lost: {why}. Statements under way may have been executed")
+            }),
+            _ => Failure::connection("The connection to PostgreSQL was closed"),
+        };
+        let is_busy = !self.sent.is_empty();
+        for sent in std::mem::take(&mut self.sent) {
+            match sent.what {
+                What::Query { job, .. } => job.slot.answer(Err(failure.clone())),
+                // They have not been executed.
+                What::Prepare { jobs, .. } => unsent.extend(jobs),
+                What::Close => {}
+            }
+        }
+        // Others may send them, once: it may be they that end connections.
+        unsent.retain_mut(|job| {
+            let is_given_up = job.is_bound || std::mem::replace(&mut job.is_second, true);
+            if is_given_up {
+                job.slot.answer(Err(failure.clone()));
+            }
+            !is_given_up && !job.slot.has_left()
+        });
+        self.lane.load.set(0);
+        if matches!(end, End::Cut) && is_busy {
+            let (client, stream, key) = (self.client.clone(), self.stream, self.key);
+            spawn_local(async move {
+                handshake::cancel(&client.config, &*client.resolve, key).await;
+                // Only now: until it is closed, no other connection of the server has this key.
+                drop(stream);
+            });
+        }
+        self.client.closed(&self.lane, unsent);
+    }
+}
