@@ -39,15 +39,23 @@ func answer(w http.ResponseWriter, value any, err error) {
 	json.NewEncoder(w).Encode(value)
 }
 
-// In one round trip.
+// One after the other; BATCH=1: in one round trip.
 func worlds(ctx context.Context, pool *pgxpool.Pool, first int) ([]world, error) {
+	rows := make([]world, 20)
+	if os.Getenv("BATCH") == "" {
+		for i := range rows {
+			if err := pool.QueryRow(ctx, one, first+i).Scan(&rows[i].ID, &rows[i].RandomNumber); err != nil {
+				return nil, err
+			}
+		}
+		return rows, nil
+	}
 	batch := &pgx.Batch{}
-	for id := first; id < first+20; id++ {
-		batch.Queue(one, id)
+	for i := range rows {
+		batch.Queue(one, first+i)
 	}
 	results := pool.SendBatch(ctx, batch)
 	defer results.Close()
-	rows := make([]world, 20)
 	for i := range rows {
 		if err := results.QueryRow().Scan(&rows[i].ID, &rows[i].RandomNumber); err != nil {
 			return nil, err

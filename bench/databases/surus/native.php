@@ -7,18 +7,19 @@ declare(strict_types=1);
 use Surus\App;
 use Surus\Postgres;
 
-use function Surus\all;
-
 $db = new Postgres((string) getenv('DATABASE'), (int) getenv('CONNECTIONS'));
 $app = new App();
-$world = fn (int $id): ?array => $db->queryOne('SELECT id, randomnumber FROM world WHERE id = $1', [$id]);
+const ONE = 'SELECT id, randomnumber FROM world WHERE id = $1';
 
-$app->get('/db/{id:int}', $world);
+/** @return list<array<string, mixed>> */
+function worlds(Postgres $db, int $id): array
+{
+    return array_merge(...$db->queryEach(ONE, array_map(fn (int $id): array => [$id], range($id, $id + 19))));
+}
 
-$app->get('/queries/{id:int}', fn (int $id): array => all(array_map(
-    fn (int $id) => fn (): ?array => $world($id),
-    range($id, $id + 19),
-)));
+$app->get('/db/{id:int}', fn (int $id): ?array => $db->queryOne(ONE, [$id]));
+
+$app->get('/queries/{id:int}', fn (int $id): array => worlds($db, $id));
 
 $app->get('/fortunes', function () use ($db): string {
     $rows = $db->query('SELECT id, message FROM fortune');
@@ -32,8 +33,8 @@ $app->get('/fortunes', function () use ($db): string {
     return "<!DOCTYPE html><html><head><title>Fortunes</title></head><body><table><tr><th>id</th><th>message</th></tr>$html</table></body></html>";
 });
 
-$app->get('/updates/{id:int}', function (int $id) use ($db, $world): array {
-    $rows = all(array_map(fn (int $id) => fn (): ?array => $world($id), range($id, $id + 19)));
+$app->get('/updates/{id:int}', function (int $id) use ($db): array {
+    $rows = worlds($db, $id);
     foreach ($rows as &$row) {
         $row['randomnumber'] = random_int(1, 10000);
     }

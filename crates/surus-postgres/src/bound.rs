@@ -3,9 +3,9 @@
 use std::{cell::Cell, rc::Rc};
 
 use crate::{
-    client::Client,
+    client::{Client, LONGEST_QUEUE},
     failure::{Failure, Kind},
-    lane::{Job, Lane, State, DEPTH},
+    lane::{Job, Lane, State},
     slot::{Slot, Ticket},
     sql,
     value::Parameter,
@@ -66,7 +66,7 @@ impl Bound {
                 "The connection of the transaction was lost: it is rolled back",
             ));
         }
-        if self.lane.load.get() >= DEPTH {
+        if self.lane.load.get() >= LONGEST_QUEUE {
             return Err(Failure::new(
                 Kind::Busy,
                 "Too many statements of this transaction wait for each other",

@@ -23,13 +23,13 @@ use crate::{
     config::Config,
     failure::{Failure, Kind},
     known::{AllKnown, Known},
-    lane::{self, Job, Lane, State},
+    lane::{self, Job, Lane, State, DEPTH},
     slot::{busy, Slot, Ticket},
     value::Parameter,
 };
 
 /// So many statements wait for a connection; more are refused.
-const LONGEST_QUEUE: usize = 10_000;
+pub(crate) const LONGEST_QUEUE: usize = 10_000;
 /// After a failure to connect, nobody tries again before this time; it doubles up to the second one.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
@@ -138,6 +138,37 @@ impl Client {
             return Err(self.failure());
         }
         Ok(ticket)
+    }
+
+    /// Begins the same statement for each of these parameters; together on one connection, where they are not known to take long.
+    ///
+    /// # Errors
+    /// As of [`Client::submit`]. Then some of them may have begun.
+    pub fn submit_each(
+        self: &Rc<Self>,
+        text: &str,
+        lists: Vec<Vec<Parameter>>,
+        limit: usize,
+    ) -> Result<Vec<Ticket>, Failure> {
+        let known = self.known(text);
+        let is_together = known.refused.is_none() && known.is_short();
+        // What is behind them there is the same caller's.
+        let lane = if is_together { self.choose() } else { None };
+        let one = |parameters| match &lane {
+            Some(lane) if lane.load.get() < DEPTH => {
+                let slot = Rc::new(Slot::default());
+                lane.place(Job::new(
+                    known.clone(),
+                    parameters,
+                    limit,
+                    slot.clone(),
+                    false,
+                ));
+                Ok(Ticket::new(slot, self.clone()))
+            }
+            _ => self.submit(text, parameters, limit),
+        };
+        lists.into_iter().map(one).collect()
     }
 
     /// Waits for a connection for a transaction, at most so long.

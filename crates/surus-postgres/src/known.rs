@@ -37,7 +37,12 @@ impl Known {
 
     /// Whether others may be sent behind it.
     pub(crate) fn is_quick(&self) -> bool {
-        self.reads && self.time.get().is_some_and(|time| time < QUICK)
+        self.reads && self.is_short()
+    }
+
+    /// Whether it has not taken long, locks apart.
+    pub(crate) fn is_short(&self) -> bool {
+        self.time.get().is_some_and(|time| time < QUICK)
     }
 
     /// It has taken so long.

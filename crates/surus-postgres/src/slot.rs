@@ -148,6 +148,11 @@ impl Ticket {
         Ticket { slot, client }
     }
 
+    /// The answer, if it is there.
+    pub fn try_answer(&self) -> Option<Result<Rows, Failure>> {
+        self.slot.answer.take()
+    }
+
     /// Waits for the answer; for a connection only so long.
     ///
     /// # Errors

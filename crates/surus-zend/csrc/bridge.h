@@ -299,6 +299,12 @@ typedef struct { const surus_postgres_value *values; size_t count; } surus_postg
  * is freed with surus_rs_postgres_free(). */
 void *surus_rs_postgres_query(void *exchange, uint64_t client, uint64_t transaction, surus_str sql,
 	surus_postgres_values parameters, size_t limit);
+/* The same for several lists of parameters: make a batch, add the lists, and ask for each answer in their order: the first time
+ * sends all. NULL: there was none, since the batch has no more lists. To be freed with surus_rs_postgres_batch_free(). */
+void *surus_rs_postgres_batch(void *exchange, uint64_t client, uint64_t transaction, surus_str sql, size_t limit);
+void surus_rs_postgres_batch_add(void *batch, surus_postgres_values parameters);
+void *surus_rs_postgres_batch_next(void *batch);
+void surus_rs_postgres_batch_free(void *batch);
 /* Begins a transaction of the request with this statement; and ends it with the other one, whatever the answer is. */
 void *surus_rs_postgres_begin(void *exchange, uint64_t client, surus_str sql, uint64_t *transaction);
 void *surus_rs_postgres_end(void *exchange, uint64_t transaction, surus_str sql);

@@ -501,6 +501,17 @@ namespace Surus\Internal {
     {
     }
 
+    /**
+     * @internal
+     *
+     * @param array<array<mixed>> $lists
+     *
+     * @return array<mixed> what postgres_query() returns for each of them, with its key
+     */
+    function postgres_each(int $client, int $transaction, string $sql, array $lists, int $shape): array
+    {
+    }
+
     /** @internal @return int the transaction's number */
     function postgres_begin(int $client, string $sql): int
     {

@@ -14,6 +14,7 @@ use function Surus\Internal\at_caller;
 use function Surus\Internal\postgres_begin;
 use function Surus\Internal\postgres_client;
 use function Surus\Internal\postgres_cut;
+use function Surus\Internal\postgres_each;
 use function Surus\Internal\postgres_end;
 use function Surus\Internal\postgres_query;
 
@@ -77,6 +78,16 @@ final class Postgres implements Queries
     public function execute(string $sql, array $parameters = []): int
     {
         return postgres_query($this->number, 0, $sql, $parameters, 2);
+    }
+
+    public function queryEach(string $sql, array $lists): array
+    {
+        return postgres_each($this->number, 0, $sql, $lists, 0);
+    }
+
+    public function executeEach(string $sql, array $lists): int
+    {
+        return \array_sum(postgres_each($this->number, 0, $sql, $lists, 2));
     }
 
     /**

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::thread;
 use std::time::Duration;
 
+use serde_json::json;
 use surus_tests::parallel::together;
 use surus_tests::surus::Mode;
 use surus_tests::waiting::wait_for;
@@ -95,4 +96,30 @@ fn long_statements_leave_room() {
             token
         );
     });
+}
+
+/// Many statements of one request at once, also more than a connection has under way.
+#[test]
+fn each_list_of_parameters_has_its_own_rows() {
+    for mode in [Mode::Coroutine, Mode::Classic] {
+        let server = server(mode);
+        together(8, |number| {
+            let token = format!("each{mode:?}{number}");
+            let found = ask(&server, &format!("step=each&token={token}"));
+            for n in 1..=150 {
+                let rows = json!([{"token": token, "n": n}]);
+                assert_eq!(found["rows"][format!("k{n}")], rows);
+            }
+            assert_eq!(found["none"], json!([]));
+            assert_eq!(found["inserted"], 100);
+            assert_eq!(found["bound"], 100);
+            assert_eq!(found["count"], 200);
+            assert_eq!(found["undone"]["state"], "22P02", "{found}");
+            assert_eq!(found["failed"]["state"], "22012", "{found}");
+            assert_eq!(found["type"]["class"], "TypeError");
+            assert_eq!(found["object"]["class"], "TypeError");
+            assert_eq!(found["begin"]["class"], "LogicException");
+            assert_eq!(found["after"]["token"], token);
+        });
+    }
 }

@@ -117,6 +117,80 @@ static ZEND_FUNCTION(postgres_query)
 	}
 }
 
+/* False: an exception. */
+static bool add_lists(void *batch, HashTable *lists)
+{
+	zval *list;
+	ZEND_HASH_FOREACH_VAL(lists, list) {
+		ZVAL_DEREF(list);
+		if (Z_TYPE_P(list) != IS_ARRAY) {
+			zend_type_error("Each list of parameters is an array, %s given", zend_zval_type_name(list));
+			return false;
+		}
+		surus_postgres_parameters packed;
+		bool fits = surus_postgres_pack(&packed, Z_ARRVAL_P(list));
+		if (fits) {
+			surus_postgres_values values = {packed.values, packed.count};
+			surus_rs_postgres_batch_add(batch, values);
+		}
+		surus_postgres_unpack(&packed);
+		if (!fits) {
+			return false;
+		}
+	} ZEND_HASH_FOREACH_END();
+	return true;
+}
+
+static void take_each(void *batch, HashTable *lists, surus_postgres_shape shape, HashTable *to)
+{
+	zend_ulong index;
+	zend_string *key;
+	ZEND_HASH_FOREACH_KEY(lists, index, key) {
+		zval result;
+		ZVAL_NULL(&result);
+		void *answer = surus_rs_postgres_batch_next(batch);
+		if (!answer) {
+			return;
+		}
+		take(answer, &result, shape, NULL);
+		if (key) {
+			zend_hash_add(to, key, &result);
+		} else {
+			zend_hash_index_add(to, index, &result);
+		}
+		if (EG(exception)) {
+			return;
+		}
+	} ZEND_HASH_FOREACH_END();
+}
+
+/* Surus\Internal\postgres_each(int $client, int $transaction, string $sql, array $lists, int $shape): array. What the statement
+ * returns for each list of parameters, with its key. */
+static ZEND_FUNCTION(postgres_each)
+{
+	zend_long client, transaction, shape;
+	zend_string *sql;
+	HashTable *lists;
+	ZEND_PARSE_PARAMETERS_START(5, 5)
+		Z_PARAM_LONG(client)
+		Z_PARAM_LONG(transaction)
+		Z_PARAM_STR(sql)
+		Z_PARAM_ARRAY_HT(lists)
+		Z_PARAM_LONG(shape)
+	ZEND_PARSE_PARAMETERS_END();
+	array_init_size(return_value, zend_hash_num_elements(lists));
+	void *batch = surus_rs_postgres_batch(surus_current_exchange(), (uint64_t)client, (uint64_t)transaction, surus_bytes_of(sql), room());
+	zend_try {
+		if (add_lists(batch, lists)) {
+			take_each(batch, lists, (surus_postgres_shape)shape, Z_ARRVAL_P(return_value));
+		}
+	} zend_catch {
+		surus_rs_postgres_batch_free(batch);
+		zend_bailout();
+	} zend_end_try();
+	surus_rs_postgres_batch_free(batch);
+}
+
 /* Surus\Internal\postgres_begin(int $client, string $sql): int. The transaction's number; 0: it has none. */
 static ZEND_FUNCTION(postgres_begin)
 {
@@ -174,6 +248,13 @@ ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_postgres_query, 0, 5, IS_MIXED, 
 	ZEND_ARG_TYPE_INFO(0, shape, IS_LONG, 0)
 	ZEND_ARG_TYPE_INFO_WITH_DEFAULT_VALUE(0, class, IS_STRING, 1, "null")
 ZEND_END_ARG_INFO()
+ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_postgres_each, 0, 5, IS_ARRAY, 0)
+	ZEND_ARG_TYPE_INFO(0, client, IS_LONG, 0)
+	ZEND_ARG_TYPE_INFO(0, transaction, IS_LONG, 0)
+	ZEND_ARG_TYPE_INFO(0, sql, IS_STRING, 0)
+	ZEND_ARG_TYPE_INFO(0, lists, IS_ARRAY, 0)
+	ZEND_ARG_TYPE_INFO(0, shape, IS_LONG, 0)
+ZEND_END_ARG_INFO()
 ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_postgres_begin, 0, 2, IS_LONG, 0)
 	ZEND_ARG_TYPE_INFO(0, client, IS_LONG, 0)
 	ZEND_ARG_TYPE_INFO(0, sql, IS_STRING, 0)
@@ -189,6 +270,7 @@ ZEND_END_ARG_INFO()
 const zend_function_entry surus_postgres_functions[] = {
 	ZEND_NS_FE("Surus\\Internal", postgres_client, arginfo_postgres_client)
 	ZEND_NS_FE("Surus\\Internal", postgres_query, arginfo_postgres_query)
+	ZEND_NS_FE("Surus\\Internal", postgres_each, arginfo_postgres_each)
 	ZEND_NS_FE("Surus\\Internal", postgres_begin, arginfo_postgres_begin)
 	ZEND_NS_FE("Surus\\Internal", postgres_end, arginfo_postgres_end)
 	ZEND_NS_FE("Surus\\Internal", postgres_cut, arginfo_postgres_cut)

@@ -2,7 +2,7 @@
 
 use std::{
     cell::{Cell, RefCell},
-    collections::HashMap,
+    collections::{HashMap, VecDeque},
     ffi::{c_int, c_void},
     io,
     net::{SocketAddr, ToSocketAddrs},
@@ -152,6 +152,8 @@ unsafe fn parameters(values: &ffi::PostgresValues) -> Vec<Parameter> {
 }
 
 const NOT_HERE: &str = "Nothing can wait for the database here: PHP compiles a file or collects cycles, or this is a script without tasks";
+const NOT_UTF8: &str = "The statement is no UTF-8";
+const ANOTHERS: &str = "This client is another process's";
 const OVER: &str = "The transaction has ended";
 
 fn wait(ticket: Result<Ticket, Failure>) -> Answer {
@@ -182,7 +184,7 @@ unsafe extern "C" fn surus_rs_postgres_query(
         )
     };
     let Ok(sql) = sql else {
-        return boxed(usage("The statement is no UTF-8"));
+        return boxed(usage(NOT_UTF8));
     };
     if transaction_number != 0 {
         let found = exchange.and_then(|exchange| transaction(exchange, transaction_number));
@@ -193,8 +195,104 @@ unsafe extern "C" fn surus_rs_postgres_query(
     }
     boxed(match client(number) {
         Some(client) => wait(client.submit(sql, parameters, limit)),
-        None => usage("This client is another process's"),
+        None => usage(ANOTHERS),
     })
+}
+
+/// A statement for several lists of parameters.
+struct Batch {
+    client: Option<Rc<Client>>,
+    transaction: Option<Rc<Bound>>,
+    is_in_transaction: bool,
+    /// None: no UTF-8.
+    sql: Option<String>,
+    limit: usize,
+    lists: Vec<Vec<Parameter>>,
+    /// Once it was sent.
+    answers: Option<VecDeque<Ticket>>,
+}
+
+impl Batch {
+    fn send(&mut self) -> Result<VecDeque<Ticket>, Failure> {
+        let lists = std::mem::take(&mut self.lists);
+        let Some(sql) = &self.sql else {
+            return Err(Failure::usage(NOT_UTF8));
+        };
+        if !can_park() {
+            return Err(Failure::usage(NOT_HERE));
+        }
+        if self.is_in_transaction {
+            let bound = self.transaction.as_ref();
+            let bound = bound.ok_or_else(|| Failure::usage(OVER))?;
+            let each = lists.into_iter();
+            return each
+                .map(|list| bound.submit(sql, list, self.limit))
+                .collect();
+        }
+        let client = self.client.as_ref();
+        let client = client.ok_or_else(|| Failure::usage(ANOTHERS))?;
+        Ok(client.submit_each(sql, lists, self.limit)?.into())
+    }
+}
+
+#[no_mangle]
+unsafe extern "C" fn surus_rs_postgres_batch(
+    raw: *mut c_void,
+    number: u64,
+    transaction_number: u64,
+    sql: Str,
+    limit: usize,
+) -> *mut c_void {
+    // SAFETY: C passes the running task's exchange, and text that lives for this call.
+    let (exchange, sql) = unsafe { (exchange_or_none(raw), std::str::from_utf8(sql.bytes())) };
+    let batch = Batch {
+        client: client(number),
+        transaction: exchange.and_then(|exchange| transaction(exchange, transaction_number)),
+        is_in_transaction: transaction_number != 0,
+        sql: sql.ok().map(str::to_owned),
+        limit,
+        lists: Vec::new(),
+        answers: None,
+    };
+    Box::into_raw(Box::new(batch)).cast()
+}
+
+/// # Safety
+/// `raw` comes from the function above, and was not freed.
+unsafe fn batch<'a>(raw: *mut c_void) -> &'a mut Batch {
+    // SAFETY: the caller's promise; C uses it in one place at a time.
+    unsafe { &mut *raw.cast::<Batch>() }
+}
+
+#[no_mangle]
+unsafe extern "C" fn surus_rs_postgres_batch_add(raw: *mut c_void, values: ffi::PostgresValues) {
+    // SAFETY: C passes a batch, and values that live for this call.
+    unsafe { batch(raw).lists.push(parameters(&values)) };
+}
+
+#[no_mangle]
+unsafe extern "C" fn surus_rs_postgres_batch_next(raw: *mut c_void) -> *mut c_void {
+    // SAFETY: C passes a batch, which the running code keeps while it is parked.
+    let batch = unsafe { batch(raw) };
+    if batch.answers.is_none() {
+        match batch.send() {
+            Ok(tickets) => batch.answers = Some(tickets),
+            Err(failure) => return boxed(Some(Err(failure))),
+        }
+    }
+    let Some(ticket) = batch.answers.as_mut().and_then(VecDeque::pop_front) else {
+        return std::ptr::null_mut();
+    };
+    boxed(match ticket.try_answer() {
+        Some(answer) => Some(answer),
+        None => wait(Ok(ticket)),
+    })
+}
+
+#[no_mangle]
+unsafe extern "C" fn surus_rs_postgres_batch_free(raw: *mut c_void) {
+    // SAFETY: C passes a batch, once.
+    drop(unsafe { Box::from_raw(raw.cast::<Batch>()) });
 }
 
 #[no_mangle]

@@ -65,4 +65,30 @@ interface Queries
      * @throws ConnectionError
      */
     public function execute(string $sql, array $parameters = []): int;
+
+    /**
+     * Runs a statement for each of several lists of parameters, all sent at once: much faster than one after the other.
+     *
+     * @template K of array-key
+     *
+     * @param array<K, list<mixed>> $lists
+     *
+     * @return array<K, list<array<string, mixed>>> the rows of each, under its key
+     *
+     * @throws Error the first that fails. Others may have been executed: each is a statement of its own
+     * @throws ConnectionError
+     */
+    public function queryEach(string $sql, array $lists): array;
+
+    /**
+     * The same for what the statement does.
+     *
+     * @param array<list<mixed>> $lists
+     *
+     * @return int how many rows were inserted, changed or deleted in all
+     *
+     * @throws Error the first that fails. Others may have been executed, outside of a transaction
+     * @throws ConnectionError
+     */
+    public function executeEach(string $sql, array $lists): int;
 }

@@ -4,6 +4,7 @@ declare(strict_types=1);
 
 namespace Surus\Postgres;
 
+use function Surus\Internal\postgres_each;
 use function Surus\Internal\postgres_query;
 
 /** What the callable of {@see \Surus\Postgres::transaction()} gets. It takes statements until that has ended. */
@@ -32,5 +33,15 @@ final class Transaction implements Queries
     public function execute(string $sql, array $parameters = []): int
     {
         return postgres_query(0, $this->number, $sql, $parameters, 2);
+    }
+
+    public function queryEach(string $sql, array $lists): array
+    {
+        return postgres_each(0, $this->number, $sql, $lists, 0);
+    }
+
+    public function executeEach(string $sql, array $lists): int
+    {
+        return \array_sum(postgres_each(0, $this->number, $sql, $lists, 2));
     }
 }
