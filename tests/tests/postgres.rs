@@ -1,6 +1,8 @@
 //! `Surus\Postgres`: few connections that all requests use at the same time, each with its own answers.
 #![forbid(unsafe_code)]
 
+#[path = "postgres/connecting.rs"]
+mod connecting;
 #[path = "postgres/ends.rs"]
 mod ends;
 #[path = "postgres/shared.rs"]

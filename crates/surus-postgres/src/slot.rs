@@ -84,6 +84,7 @@ pub(crate) struct Slot {
     waker: RefCell<Option<Waker>>,
     /// Nobody waits for it any more.
     left: Cell<bool>,
+    is_answered: Cell<bool>,
     /// The connection that has it; none: it waits for one.
     lane: RefCell<Option<Weak<Lane>>>,
 }
@@ -106,6 +107,7 @@ impl Slot {
     pub(crate) fn answer(&self, answer: Result<Rows, Failure>) {
         if !self.left.get() {
             *self.answer.borrow_mut() = Some(answer);
+            self.is_answered.set(true);
             self.wake();
         }
     }
@@ -186,7 +188,9 @@ impl Ticket {
 impl Drop for Ticket {
     fn drop(&mut self) {
         self.slot.left.set(true);
-        self.slot.answer.take();
+        if self.slot.is_answered.get() {
+            return;
+        }
         let lane = self.slot.lane.borrow().as_ref().map(Weak::upgrade);
         match lane {
             // It may be the last that anybody waits for there.

@@ -48,7 +48,8 @@ final class Postgres implements Queries
         try {
             $this->number = postgres_client($connection, $connections);
         } catch (\ValueError $error) {
-            throw at_caller($error);
+            // Not that one: its trace has the password.
+            throw at_caller(new \ValueError($error->getMessage()));
         }
     }
 

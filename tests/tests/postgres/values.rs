@@ -54,6 +54,12 @@ fn objects() {
         "Item has no public property $other for the column of this name"
     );
     assert_eq!(found["wrong"]["class"], "TypeError");
+    assert_eq!(found["level"], true);
+    assert_eq!(found["at"], "2024-02-29T12:34:56+00:00 789");
+    assert_eq!(found["day"], Value::Null);
+    let case = found["case"]["message"].as_str().unwrap_or_default();
+    assert!(case.contains("not a valid backing value"), "{found}");
+    assert_eq!(found["date"]["message"], "\"infinity\" is no date for PHP");
     assert_eq!(
         found["interface"]["message"],
         "Countable is no class of which there can be objects"

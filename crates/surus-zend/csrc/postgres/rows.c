@@ -1,7 +1,9 @@
 /* From the bytes of an answer straight to PHP's values. */
 #include "postgres/rows.h"
 
+#include "Zend/zend_enum.h"
 #include "Zend/zend_interfaces.h"
+#include "ext/date/php_date.h"
 
 #include <endian.h>
 #include <string.h>
@@ -13,6 +15,7 @@ typedef struct {
 	zend_string *name;
 	uint32_t kind;
 	bool binary;
+	const zend_property_info *property; /* of the class, for objects */
 } column;
 
 typedef struct {
@@ -158,6 +161,59 @@ static bool read_array(reading *from, zval *to)
 	return true;
 }
 
+static bool to_case(zval *value, zend_class_entry *class)
+{
+	zend_object *found;
+	bool is_text = Z_TYPE_P(value) == IS_STRING;
+	if (class->enum_backing_type != Z_TYPE_P(value)) {
+		return true; /* the property says what it wants */
+	}
+	if (zend_enum_get_case_by_value(&found, class, is_text ? 0 : Z_LVAL_P(value), is_text ? Z_STR_P(value) : NULL, false) != SUCCESS) {
+		return false;
+	}
+	zval_ptr_dtor(value);
+	ZVAL_OBJ_COPY(value, found);
+	return true;
+}
+
+static bool to_date(zval *value, zend_class_entry *class)
+{
+	zval date;
+	php_date_instantiate(class, &date);
+	if (!php_date_initialize(Z_PHPDATE_P(&date), Z_STRVAL_P(value), Z_STRLEN_P(value), NULL, NULL, 0)) {
+		if (!EG(exception)) {
+			zend_value_error("\"%s\" is no date for PHP", Z_STRVAL_P(value));
+		}
+		zval_ptr_dtor(&date);
+		return false;
+	}
+	zval_ptr_dtor(value);
+	ZVAL_COPY_VALUE(value, &date);
+	return true;
+}
+
+/* A case of a backed enum, or a date, where the property wants one. False: an exception. */
+static bool convert(zval *value, const zend_property_info *property)
+{
+	if (!ZEND_TYPE_HAS_NAME(property->type) || (Z_TYPE_P(value) != IS_STRING && Z_TYPE_P(value) != IS_LONG)) {
+		return true;
+	}
+	zend_class_entry *class = zend_lookup_class(ZEND_TYPE_NAME(property->type));
+	if (!class) {
+		return !EG(exception);
+	}
+	if ((class->ce_flags & ZEND_ACC_ENUM) && class->enum_backing_type != IS_UNDEF) {
+		return to_case(value, class);
+	}
+	if (Z_TYPE_P(value) == IS_STRING && class == php_date_get_interface_ce()) {
+		return to_date(value, php_date_get_immutable_ce());
+	}
+	if (Z_TYPE_P(value) == IS_STRING && (class == php_date_get_immutable_ce() || class == php_date_get_date_ce())) {
+		return to_date(value, class);
+	}
+	return true;
+}
+
 static bool read_object(reading *from, zval *to)
 {
 	if (!begins_row(from) || object_init_ex(to, from->class) != SUCCESS) {
@@ -166,6 +222,10 @@ static bool read_object(reading *from, zval *to)
 	for (size_t i = 0; i < from->count; i++) {
 		zval value;
 		if (!next(from, &from->columns[i], &value)) {
+			return false;
+		}
+		if (!convert(&value, from->columns[i].property)) {
+			zval_ptr_dtor(&value);
 			return false;
 		}
 		zend_update_property_ex(from->class, Z_OBJ_P(to), from->columns[i].name, &value);
@@ -178,7 +238,7 @@ static bool read_object(reading *from, zval *to)
 }
 
 /* Each column has a property, which is public. */
-static bool fits(const reading *from)
+static bool fits(reading *from)
 {
 	zend_class_entry *class = from->class;
 	if (class->ce_flags & (ZEND_ACC_INTERFACE | ZEND_ACC_TRAIT | ZEND_ACC_ENUM | ZEND_ACC_EXPLICIT_ABSTRACT_CLASS | ZEND_ACC_IMPLICIT_ABSTRACT_CLASS)) {
@@ -196,6 +256,7 @@ static bool fits(const reading *from)
 			zend_value_error("%s has no public property $%s for the column of this name", ZSTR_VAL(class->name), ZSTR_VAL(name));
 			return false;
 		}
+		from->columns[i].property = property;
 	}
 	return true;
 }
@@ -210,6 +271,7 @@ static void name_columns(reading *from, void *answer)
 		zend_ulong number;
 		to->kind = found.kind;
 		to->binary = found.binary;
+		to->property = NULL;
 		to->name = zend_string_init(found.name.ptr, found.name.len, false);
 		zend_string_hash_val(to->name);
 		from->unique = from->unique && !ZEND_HANDLE_NUMERIC_STR(ZSTR_VAL(to->name), ZSTR_LEN(to->name), number);

@@ -38,7 +38,8 @@ interface Queries
     public function queryOne(string $sql, array $parameters = []): ?array;
 
     /**
-     * All rows, as objects: a column's value is given to the public property of its name. No constructor is called.
+     * All rows, as objects: a column's value is given to the public property of its name, as a date or a case of a backed enum
+     * where the property is one. No constructor is called.
      *
      * @template T of object
      *
