@@ -4,9 +4,9 @@ use std::{cell::UnsafeCell, io, mem::MaybeUninit, slice};
 
 use super::memory;
 
-/// A holder only copies some bytes: it takes longer than this only if its process was stopped, and the requests of this
+/// A holder only copies some bytes: it takes longer than this only if its process does not run, and the requests of this
 /// worker must not wait for that.
-const PATIENCE_NANOSECONDS: i64 = 50_000_000;
+const PATIENCE_NANOSECONDS: i64 = 500_000_000;
 
 /// A mutex in memory that processes share; it does not move.
 /// Each has a cache line: its neighbours are others' to write.
