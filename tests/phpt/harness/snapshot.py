@@ -105,7 +105,7 @@ class Server:
         command = [*_as_nobody(), self._binary, "serve", self._root, "--listen", "127.0.0.1:0", "--mode", "snapshot", "--workers", "1"]
         for setting in (
             f"app.boot={self._folder.name}/app.php", "isolates.min=1", "isolates.max=1", f"request_timeout={TIMEOUT}s",
-            "cancel_on_disconnect=true", f"control={address}",
+            "cancel_on_disconnect=true", f"control={address}", "clear_env=false",
         ):
             command += ["--set", setting]
         environment = suite.environment(self._binary, self._more) | {"SNAPSHOT_FOLDER": self._folder.name}

@@ -2,7 +2,7 @@
 //! and what applications store are views of it, each with a prefix of its keys.
 //!
 //! The memory is mapped before the fork and divided into shards. Readers hold no lock ([`shard`]). Writers hold that of their shard,
-//! which survives the death of its holder; what the holder was writing is then the old value ([`write`]).
+//! which survives the death of its holder; what the holder was writing is then the old value (`write.rs`).
 
 mod callbacks;
 mod change;
