@@ -158,6 +158,8 @@ pub struct WebSocket {
     topics: RefCell<BTreeSet<Box<str>>>,
     /// PHP, where it receives or waits for room.
     php: RefCell<Vec<Waker>>,
+    /// Some of it waits for room.
+    wants_room: Cell<bool>,
     listener: RefCell<Option<Rc<dyn Listener>>>,
     /// The connection.
     server: RefCell<Option<Waker>>,
@@ -188,6 +190,7 @@ impl WebSocket {
             ended_at: Cell::new(None),
             topics: RefCell::default(),
             php: RefCell::default(),
+            wants_room: Cell::new(false),
             listener: RefCell::default(),
             server: RefCell::default(),
             round: Cell::new(0),
@@ -279,6 +282,7 @@ impl WebSocket {
     /// Ready when there is room for a message, or nobody would read it.
     pub(crate) fn poll_room(&self, cx: &mut Context<'_>) -> Poll<()> {
         if self.is_full() {
+            self.wants_room.set(true);
             self.wait(cx);
             return Poll::Pending;
         }
@@ -393,11 +397,12 @@ impl WebSocket {
     /// What is to be sent next.
     pub fn poll_next(&self, cx: &mut Context<'_>) -> Poll<SocketOutput> {
         let mut outbound = self.outbound.borrow_mut();
-        let was_full = outbound.is_full() || outbound.is_high();
         if let Some(message) = outbound.pop() {
-            let is_room = was_full && !outbound.is_full();
+            // Whoever waits is asked, and not what was full: messages of others may have left in the meantime.
+            let is_room = self.wants_room.get() && !outbound.is_full();
             drop(outbound);
             if is_room {
+                self.wants_room.set(false);
                 self.wake_php();
             }
             return Poll::Ready(SocketOutput::Message(message));

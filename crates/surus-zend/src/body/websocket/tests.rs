@@ -109,6 +109,29 @@ fn all_together_are_bounded() {
 }
 
 #[test]
+fn who_waits_for_room_is_woken_although_others_have_made_it() {
+    struct Count(std::sync::atomic::AtomicUsize);
+    impl std::task::Wake for Count {
+        fn wake(self: std::sync::Arc<Self>) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+    let woken = std::sync::Arc::new(Count(0.into()));
+    let waker = Waker::from(woken.clone());
+    let cx = &mut Context::from_waker(&waker);
+    let server = &mut Context::from_waker(Waker::noop());
+    let [one, other] = [(); 2].map(|()| WebSocket::new(TOGETHER, None, || {}));
+    one.send(text(&"x".repeat(TOGETHER)));
+    other.send(text("a"));
+    assert!(other.poll_room(cx).is_pending());
+    assert!(one.poll_next(server).is_ready());
+    assert_eq!(woken.0.load(Ordering::Relaxed), 0, "it has one that waits");
+    assert!(other.poll_next(server).is_ready());
+    assert_eq!(woken.0.load(Ordering::Relaxed), 1);
+    assert!(other.poll_room(cx).is_ready());
+}
+
+#[test]
 fn it_is_found_as_long_as_somebody_has_it() {
     let before = socket_counts().open;
     let socket = WebSocket::new(100, None, || {});
