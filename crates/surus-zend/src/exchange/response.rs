@@ -373,6 +373,10 @@ impl Exchange {
         let reply = response.reply(ResponseBody::websocket(socket.clone()));
         response.ready = Some(reply);
         drop(response);
+        if self.has_client_left() {
+            // Nobody takes the answer: dropping it tells the WebSocket that its client is gone.
+            drop(self.take_ready());
+        }
         wake(&self.waiter);
         Some(socket)
     }

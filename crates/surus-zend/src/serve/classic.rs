@@ -150,6 +150,8 @@ pub(crate) struct LeaveGuard<'a>(pub(crate) &'a Exchange);
 impl Drop for LeaveGuard<'_> {
     fn drop(&mut self) {
         self.0.client_has_left();
+        // Nobody takes it any more: the WebSocket in it is told, or the stream.
+        drop(self.0.take_ready());
     }
 }
 
