@@ -124,7 +124,12 @@ impl<A: Application> Serving<'_, A> {
             match self.state.poll_room(cx) {
                 Poll::Ready(Ok(())) => {}
                 Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
-                Poll::Pending => return Poll::Pending,
+                Poll::Pending => {
+                    // The question waits behind what it has not taken yet, and nobody reads its answers: until then
+                    // its time is that of `write_timeout`.
+                    self.asked = 0;
+                    return Poll::Pending;
+                }
             }
             let sent = self.poll_send(cx);
             if let Some(end) = self.over.take() {
