@@ -16,6 +16,7 @@ use super::respond::Respond;
 use super::socket::Stream;
 use super::stream::Answering;
 use super::tunnel::{self, Counted, Tunnel, Tunnels};
+use super::{CONNECTION_WINDOW, STREAM_WINDOW};
 use crate::request::service::Service;
 use crate::{Backend, Connection, RequestBody};
 
@@ -24,6 +25,8 @@ pub(crate) struct Serving<B: Backend> {
     connection: h2::server::Connection<Stream, Bytes>,
     service: Service<B>,
     tunnels: Rc<Tunnels>,
+    /// For so many of them the connection's window has room.
+    roomy: u32,
     /// Other tasks have their turn until this completes.
     pass: Option<Pin<Box<dyn Future<Output = ()>>>>,
 }
@@ -37,6 +40,7 @@ impl<B: Backend> Serving<B> {
             connection,
             service,
             tunnels: Rc::default(),
+            roomy: 0,
             pass: None,
         }
     }
@@ -57,7 +61,7 @@ impl<B: Backend> Serving<B> {
         let (mut head, received) = request.into_parts();
         let mut counted = None;
         if tunnel::is_asked_for(&mut head) {
-            counted = Counted::begin(self.service.limits().connections);
+            counted = Counted::begin(self.service.limits().connections, || self.service.admit());
             if counted.is_none() {
                 // The client may try again.
                 return respond.send_reset(Reason::REFUSED_STREAM);
@@ -105,6 +109,13 @@ impl<B: Backend> Future for Serving<B> {
             if let Some(pass) = &mut this.pass {
                 ready!(pass.as_mut().poll(cx));
                 this.pass = None;
+            }
+            // What waits for the handlers of some of them must not take the window of the others.
+            let open = this.tunnels.open();
+            if this.roomy != open {
+                this.roomy = open;
+                let window = CONNECTION_WINDOW + open * STREAM_WINDOW;
+                this.connection.set_target_window_size(window);
             }
             let accepted = this.connection.poll_accept(cx);
             let Poll::Ready(Some(Ok((request, respond)))) = accepted else {

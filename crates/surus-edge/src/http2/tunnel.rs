@@ -27,6 +27,7 @@ use super::OUTPUT;
 use crate::connection::transport::Transport;
 use crate::connection::State;
 use crate::limits::allowance::{Allowance, ClientTimeout};
+use crate::limits::connections_per_address::CountedConnection;
 use crate::request::in_flight::Outgoing;
 use crate::Reply;
 
@@ -164,16 +165,23 @@ thread_local! {
 }
 
 /// One of all of a worker, as long as this exists: a connection may have many, so that it is not enough to count connections.
-pub(super) struct Counted(());
+pub(super) struct Counted {
+    _of_address: Option<CountedConnection>,
+}
 
 impl Counted {
-    /// `None`: there are so many already.
-    pub(super) fn begin(most: usize) -> Option<Self> {
+    /// `None`: there are so many already, of all clients or of this one's address.
+    pub(super) fn begin(
+        most: usize,
+        admit: impl FnOnce() -> Result<Option<CountedConnection>, ()>,
+    ) -> Option<Self> {
         let open = OPEN.get();
-        (open < most).then(|| {
-            OPEN.set(open + 1);
-            Counted(())
-        })
+        if open >= most {
+            return None;
+        }
+        let _of_address = admit().ok()?;
+        OPEN.set(open + 1);
+        Some(Counted { _of_address })
     }
 }
 
@@ -185,13 +193,18 @@ impl Drop for Counted {
 
 /// Those of a connection, which are told when it ends.
 #[derive(Debug, Default)]
-pub(super) struct Tunnels(RefCell<Vec<Weak<State>>>);
+pub(super) struct Tunnels(RefCell<Vec<Weak<State>>>, Cell<u32>);
 
 impl Tunnels {
     fn add(&self, state: &Rc<State>) {
         let mut all = self.0.borrow_mut();
         all.retain(|other| other.strong_count() > 0);
         all.push(Rc::downgrade(state));
+    }
+
+    /// How many there are.
+    pub(super) fn open(&self) -> u32 {
+        self.1.get()
     }
 
     /// No other stream is accepted.
@@ -222,6 +235,7 @@ pub(crate) struct Talk {
     /// The client does not take what is sent.
     patience: Option<(u64, ClientTimeout)>,
     _counted: Counted,
+    all: Rc<Tunnels>,
     /// The request's end is the conversation's.
     _request: Box<dyn std::any::Any>,
 }
@@ -252,6 +266,7 @@ impl Tunnel {
         let client = self.connection.client().clone();
         let state = State::new(client, Box::new(data), self.connection.progress.clock());
         self.all.add(&state);
+        self.all.1.set(self.all.1.get() + 1);
         if self.connection.is_ending() {
             state.ends();
         }
@@ -262,8 +277,15 @@ impl Tunnel {
             allowance: self.allowance,
             patience: None,
             _counted: self.counted,
+            all: self.all,
             _request: Box::new(outgoing),
         })
+    }
+}
+
+impl Drop for Talk {
+    fn drop(&mut self) {
+        self.all.1.set(self.all.1.get() - 1);
     }
 }
 

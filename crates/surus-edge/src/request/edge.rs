@@ -56,6 +56,13 @@ impl<B: Backend> Edge<B> {
             .admit(client, &self.limits, proxies, gives_way)
     }
 
+    /// The same for a stream that stays. No connection gives way: it might be the one that has the stream.
+    pub(crate) fn admit_stream(&self, client: Peer) -> Result<Option<CountedConnection>, ()> {
+        let proxies = &self.settings.proxies;
+        self.per_address
+            .admit(client, &self.limits, proxies, |_| false)
+    }
+
     /// Counts and logs a connection or input that was refused before it became a request.
     pub(crate) fn refused(&self, refused: &Refused<'_>) {
         self.backend.refused(refused.why);

@@ -12,6 +12,7 @@ use http_body::Body;
 use crate::body::request_body::Verdict;
 use crate::client::hosts::allows;
 use crate::connection::State;
+use crate::limits::connections_per_address::CountedConnection;
 use crate::request::edge::Edge;
 use crate::request::ids::identify;
 use crate::request::in_flight::{Busy, Noted, Pending, Responding};
@@ -56,6 +57,11 @@ impl<B: Backend> Service<B> {
 
     pub(crate) fn limits(&self) -> &Limits {
         &self.edge.limits
+    }
+
+    /// Counts a WebSocket on a stream as a connection of its client's address.
+    pub(crate) fn admit(&self) -> Result<Option<CountedConnection>, ()> {
+        self.edge.admit_stream(self.state.client().peer)
     }
 
     /// Whether the worker drains, so that no connection stays open.
