@@ -66,9 +66,14 @@ final class SocketClass
     private function object(Request $request): object
     {
         if (is_object($this->class)) {
-            return $this->class;
+            return clone $this->class;
         }
+        if ($this->make !== null) {
+            return ($this->make)($this->container, $request);
+        }
+        $made = $this->container->get($this->class, $request);
 
-        return $this->make === null ? $this->container->get($this->class, $request) : ($this->make)($this->container, $request);
+        // One that requests share has what one client's WebSocket notes about it, for all others.
+        return $this->container->isScoped($this->class) ? $made : clone $made;
     }
 }
