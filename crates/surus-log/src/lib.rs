@@ -191,6 +191,11 @@ pub fn reopen() -> Vec<(Log, OwnedFd)> {
     opened
 }
 
+/// Where its lines go, for a program that this process becomes.
+pub fn copy(log: Log) -> Option<OwnedFd> {
+    log.sink().copy()
+}
+
 /// Continues the log in this file, which another process has opened.
 pub fn adopt(log: Log, file: OwnedFd) {
     log.sink().adopt(file);

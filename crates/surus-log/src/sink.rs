@@ -269,6 +269,10 @@ impl Sink {
         })
     }
 
+    pub(crate) fn copy(&self) -> Option<OwnedFd> {
+        self.own()?.target.as_ref()?.copy().ok()
+    }
+
     pub(crate) fn adopt(&self, file: OwnedFd) {
         if let (Ok(target), Some(mut state)) = (Target::of(file), self.own()) {
             state.target = Some(Arc::new(target));

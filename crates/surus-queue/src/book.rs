@@ -320,6 +320,9 @@ impl Book {
         let mut known: HashMap<Holder, bool> = HashMap::new();
         let mut lost = Vec::new();
         for &id in &self.doubted {
+            if !self.can_judge(id) {
+                continue;
+            }
             if let Some(Place::Doubted(holder)) = self.place(id) {
                 if !*known.entry(holder).or_insert_with(|| is_alive(&holder)) {
                     lost.push((id, holder));
@@ -344,9 +347,16 @@ impl Book {
         lost.into_iter().map(bury).collect()
     }
 
+    /// A new owner learns how often a job may run from those who take it. Until then nobody would run it anyway.
+    fn can_judge(&self, id: Id) -> bool {
+        let job = self.jobs.get(&id).map(|entry| &entry.job);
+        let queue = job.and_then(|job| self.queues.get(&job.queue));
+        queue.is_some_and(|queue| queue.tries.is_some() || queue.places() > 0)
+    }
+
     /// Whether there are jobs whose process may be dead.
     pub(crate) fn has_doubts(&self) -> bool {
-        !self.doubted.is_empty()
+        self.doubted.iter().any(|&id| self.can_judge(id))
     }
 
     /// Jobs whose time has come are ready.

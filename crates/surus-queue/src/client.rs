@@ -13,10 +13,13 @@ use tokio::sync::{oneshot, Notify};
 use tokio::time::timeout;
 
 use crate::job::{Ending, Id, Push, Pushed};
-use crate::message::{write, Delivery, Question, Subscription, ToOwner};
+use crate::message::{write, Delivery, Question, Subscription, ToOwner, LONGEST};
 
 /// For an answer. The owner answers when the job is on disk; it may die and be replaced meanwhile.
 const PATIENCE: Duration = Duration::from_secs(15);
+
+/// Bytes that are kept of an error.
+const LONGEST_ERROR: usize = 16 << 10;
 
 type Handler = dyn Fn(Delivery);
 
@@ -50,7 +53,10 @@ struct State {
     last_request: u64,
     pushes: BTreeMap<u64, Unanswered>,
     questions: BTreeMap<u64, (Question, oneshot::Sender<String>)>,
+    /// What the owner is told: what was declared, and what is taken.
     subscriptions: BTreeMap<String, Subscription>,
+    /// Of [`Client::subscribe`].
+    declared: BTreeMap<String, Subscription>,
     /// Jobs that this process has, until the owner has noted their end.
     held: HashSet<Id>,
     ended: BTreeMap<Id, Ending>,
@@ -100,6 +106,13 @@ impl Client {
     /// # Errors
     /// It is not; or the owner has not answered in time, and nobody knows.
     pub async fn push(&self, push: Push) -> Result<Pushed, String> {
+        // The owner ends a connection whose messages are too long, and with it those of all others.
+        let length = push.payload.len();
+        if length > LONGEST {
+            return Err(format!(
+                "the payload has {length} bytes, of {LONGEST} at most"
+            ));
+        }
         let (id, (sender, answer)) = (Id::new(), oneshot::channel());
         let request = {
             let mut state = self.shared.state.borrow_mut();
@@ -151,46 +164,31 @@ impl Client {
 
     /// From now on the handler gets jobs of these queues, and of no others. It says with [`Client::end`] how each has ended.
     pub fn subscribe(&self, wanted: Vec<Subscription>, handler: Rc<Handler>) {
-        let mut changed: Vec<Subscription> = Vec::new();
-        {
+        let queues: Vec<String> = {
             let mut state = self.shared.state.borrow_mut();
             state.handler = Some(handler);
-            let gone: Vec<String> = state.subscriptions.keys().cloned().collect();
-            for queue in gone {
-                if !wanted.iter().any(|each| each.queue == queue) {
-                    state.subscriptions.remove(&queue);
-                    changed.push(Subscription {
-                        queue,
-                        places: 0,
-                        tries: None,
-                    });
-                }
-            }
-            for each in wanted {
-                if state
-                    .subscriptions
-                    .insert(each.queue.clone(), each.clone())
-                    .as_ref()
-                    != Some(&each)
-                {
-                    changed.push(each);
-                }
-            }
-        }
-        for each in changed {
-            self.send(&ToOwner::Subscribe(each));
-        }
+            state.declared = wanted
+                .into_iter()
+                .map(|each| (each.queue.clone(), each))
+                .collect();
+            let both = state.subscriptions.keys().chain(state.declared.keys());
+            both.cloned().collect()
+        };
+        queues.iter().for_each(|queue| self.want(queue));
     }
 
     /// The next job of a queue, if there is one within this time.
     pub async fn take(&self, queue: &str, wait: Duration) -> Option<Delivery> {
         let (sender, job) = oneshot::channel();
         self.wait_for(queue, sender);
-        let client = self.clone();
-        let name = queue.to_owned();
-        let _forget = Forget(move || client.want(&name));
+        let mut waiting = Waiting {
+            client: self,
+            queue,
+            job,
+        };
         self.want(queue);
-        timeout(wait, job).await.ok()?.ok()
+        let job = timeout(wait, &mut waiting.job).await;
+        job.ok()?.ok()
     }
 
     fn wait_for(&self, queue: &str, taker: oneshot::Sender<Delivery>) {
@@ -198,7 +196,7 @@ impl Client {
         takers.entry(queue.to_owned()).or_default().push_back(taker);
     }
 
-    /// Says how many jobs are wanted by those who take single ones.
+    /// Says how many jobs of a queue are wanted: by its handler, and by those who take single ones.
     fn want(&self, queue: &str) {
         let mut state = self.shared.state.borrow_mut();
         let waiting = state.takers.get_mut(queue).map_or(0, |takers| {
@@ -206,19 +204,27 @@ impl Client {
             takers.len()
         });
         let running = state.taken.values().filter(|name| *name == queue).count();
-        let places = u32::try_from(waiting + running).unwrap_or(u32::MAX);
+        let taken = u32::try_from(waiting + running).unwrap_or(u32::MAX);
         // Whoever takes a job knows itself how often it may run.
-        let wanted = Subscription {
+        let mut wanted = Subscription {
             queue: queue.to_owned(),
-            places,
+            places: taken,
             tries: None,
         };
-        let before = match places {
+        if let Some(declared) = state.declared.get(queue) {
+            wanted.places = declared.places.saturating_add(taken);
+            wanted.tries = declared.tries;
+        }
+        let before = match wanted.places {
             0 => state.subscriptions.remove(queue),
             _ => state.subscriptions.insert(queue.to_owned(), wanted.clone()),
         };
         drop(state);
-        if before.map_or(0, |before| before.places) != places {
+        let is_same = match &before {
+            Some(before) => *before == wanted,
+            None => wanted.places == 0,
+        };
+        if !is_same {
             self.send(&ToOwner::Subscribe(wanted));
         }
     }
@@ -229,6 +235,7 @@ impl Client {
         if !state.held.contains(&id) {
             return;
         }
+        let ending = shortened(ending);
         state.ended.insert(id, ending.clone());
         let queue = state.taken.remove(&id);
         drop(state);
@@ -273,7 +280,7 @@ impl Client {
             }
         }
         let handler = state.handler.clone();
-        let is_wanted = state.subscriptions.contains_key(&job.queue);
+        let is_wanted = state.declared.contains_key(&job.queue);
         drop(state);
         match handler.filter(|_| is_wanted) {
             Some(handler) => handler(job),
@@ -286,6 +293,44 @@ impl Client {
                 },
             ),
         }
+    }
+}
+
+/// Errors are as long as applications like; the log and messages are not.
+fn shortened(mut ending: Ending) -> Ending {
+    if let Ending::Failed { error }
+    | Ending::Again {
+        error: Some(error), ..
+    } = &mut ending
+    {
+        let mut end = error.len().min(LONGEST_ERROR);
+        while !error.is_char_boundary(end) {
+            end -= 1;
+        }
+        error.truncate(end);
+    }
+    ending
+}
+
+/// One who waits for a job. A job that has come goes back if nobody looks any more.
+struct Waiting<'a> {
+    client: &'a Client,
+    queue: &'a str,
+    job: oneshot::Receiver<Delivery>,
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.job.close();
+        if let Ok(job) = self.job.try_recv() {
+            let ending = Ending::Again {
+                delay: Duration::ZERO,
+                error: None,
+                counts: false,
+            };
+            self.client.end(job.id, ending);
+        }
+        self.client.want(self.queue);
     }
 }
 

@@ -10,12 +10,9 @@ pub(crate) struct Holder {
     pid: u32,
     /// When it was started, in the kernel's ticks since the boot.
     start: u64,
-    /// When the machine was booted, in seconds since 1970.
+    /// Which run of the machine. Not when it was booted: that moves when the clock is set.
     boot: u64,
 }
-
-/// The clock may be set while the machine runs, which moves the time of its boot by that.
-const CLOCK: u64 = 60;
 
 impl Holder {
     /// The process with this id; `None` if there is none.
@@ -35,9 +32,7 @@ impl Holder {
 
     pub(crate) fn is_alive(&self) -> bool {
         let found = Holder::of(self.pid);
-        found.is_some_and(|other| {
-            other.start == self.start && other.boot.abs_diff(self.boot) <= CLOCK
-        })
+        found.as_ref() == Some(self)
     }
 
     pub(crate) fn pid(&self) -> u32 {
@@ -46,9 +41,13 @@ impl Holder {
 }
 
 fn boot() -> Option<u64> {
-    let stat = fs::read_to_string("/proc/stat").ok()?;
-    let mut lines = stat.lines();
-    lines.find_map(|line| line.strip_prefix("btime ")?.trim().parse().ok())
+    let id = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    let digits: String = id
+        .chars()
+        .filter(char::is_ascii_hexdigit)
+        .take(16)
+        .collect();
+    u64::from_str_radix(&digits, 16).ok()
 }
 
 #[cfg(test)]

@@ -365,7 +365,7 @@ impl Owner {
     fn flush(&mut self) {
         let mut gone = Vec::new();
         for (&peer, socket) in &mut self.sockets {
-            if socket.flush().is_err() {
+            if socket.flush(self.most).is_err() {
                 gone.push(peer);
             }
         }

@@ -10,7 +10,7 @@ use crate::message::{read, write, ToClient, ToOwner};
 /// Bytes that are read at a time, so that nobody waits for one who sends much.
 const PIECE: usize = 256 << 10;
 /// Who lets more lie unread has lost its mind; its jobs go to others when it dies.
-const UNREAD: usize = 256 << 20;
+const UNREAD: u64 = 256 << 20;
 
 #[derive(Debug)]
 pub(crate) struct Socket {
@@ -75,7 +75,8 @@ impl Socket {
     }
 
     /// Sends what the other side takes.
-    pub(crate) fn flush(&mut self) -> io::Result<()> {
+    /// `most`: bytes of jobs that may lie unread, since all that there are may be this one's.
+    pub(crate) fn flush(&mut self, most: u64) -> io::Result<()> {
         while self.has_to_send() {
             match self.stream.write(&self.out[self.sent..]) {
                 Ok(count) => self.sent += count,
@@ -87,7 +88,7 @@ impl Socket {
         if !self.has_to_send() {
             self.out.clear();
             self.sent = 0;
-        } else if self.out.len() - self.sent > UNREAD {
+        } else if (self.out.len() - self.sent) as u64 > most.saturating_add(UNREAD) {
             return Err(io::ErrorKind::WriteZero.into());
         } else if self.sent > PIECE {
             self.out.drain(..self.sent);

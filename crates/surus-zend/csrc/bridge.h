@@ -327,7 +327,7 @@ void surus_rs_postgres_free(void *answer);
 /* Asks the keeper of jobs: `verb` and `head`, which is JSON, are Surus\Internal\Queues'. Waits for the answer, which C copies before
  * it says so. SURUS_QUEUE_CUT: the running code must end; SURUS_QUEUE_REFUSED: the answer is a reason. */
 typedef enum { SURUS_QUEUE_CUT = 0, SURUS_QUEUE_ANSWERED = 1, SURUS_QUEUE_REFUSED = 2 } surus_queue_answer;
-int surus_rs_queue(surus_str verb, surus_str head, surus_str payload, surus_str *answer, surus_str *bytes);
+int surus_rs_queue(void *exchange, surus_str verb, surus_str head, surus_str payload, surus_str *answer, surus_str *bytes);
 void surus_rs_queue_copied(void);
 /* While an application boots: its queues, as JSON. */
 void surus_rs_queue_serve(void *exchange, surus_str queues);

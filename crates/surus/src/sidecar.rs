@@ -9,6 +9,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use surus_log::Log;
 use surus_master::Companion;
 
 use crate::config::{Config, Sidecar};
@@ -69,11 +70,15 @@ fn command(config: &Config, sidecar: &Sidecar) -> io::Result<Command> {
 /// Where the server's own messages go.
 fn output(log: Option<&Path>) -> io::Result<Stdio> {
     Ok(match log {
-        Some(path) => OpenOptions::new()
-            .append(true)
-            .create(true)
-            .open(path)?
-            .into(),
+        // The master has opened it, and perhaps may what this user may not.
+        Some(path) => match surus_log::copy(Log::Error) {
+            Some(file) => file.into(),
+            None => OpenOptions::new()
+                .append(true)
+                .create(true)
+                .open(path)?
+                .into(),
+        },
         None => io::stderr().as_fd().try_clone_to_owned()?.into(),
     })
 }

@@ -44,6 +44,9 @@ final class Queue
         if ($priority !== \max(-2_147_483_648, \min(2_147_483_647, $priority))) {
             throw new \ValueError("Surus\\Queue::push(): Argument #3 (\$priority) must fit in 32 bits, $priority given");
         }
+        if ($unique !== null && (\strlen($unique) > 1000 || \preg_match('//u', $unique) !== 1)) {
+            throw new \ValueError('Surus\\Queue::push(): Argument #4 ($unique) must be UTF-8 of at most 1000 bytes; use bin2hex() or hash()');
+        }
         [$pushed] = Queues::ask('push', [
             'queue' => $this->name, 'delay' => $delay, 'priority' => $priority, 'unique' => $unique,
         ], $payload);

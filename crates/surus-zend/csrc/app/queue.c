@@ -18,7 +18,8 @@ static ZEND_FUNCTION(queue)
 		Z_PARAM_STR(payload)
 	ZEND_PARSE_PARAMETERS_END();
 	surus_str answer, bytes;
-	int result = surus_rs_queue(surus_bytes_of(verb), surus_bytes_of(head), surus_bytes_of(payload), &answer, &bytes);
+	void *exchange = surus_running ? surus_running->exchange : NULL;
+	int result = surus_rs_queue(exchange, surus_bytes_of(verb), surus_bytes_of(head), surus_bytes_of(payload), &answer, &bytes);
 	array_init_size(return_value, 3);
 	add_next_index_long(return_value, result);
 	add_next_index_stringl(return_value, answer.ptr, answer.len);

@@ -1,6 +1,8 @@
 //! Timers that an application declares while it boots, and which of them an exchange runs.
 
 use std::cell::{Cell, RefCell};
+use std::fmt;
+use std::rc::Rc;
 
 use bytes::Bytes;
 
@@ -78,6 +80,28 @@ pub(crate) struct Timers {
     pub(crate) job: RefCell<Option<QueuedJob>>,
     /// How PHP says that it has ended, as JSON.
     pub(crate) ending: RefCell<Option<String>>,
+    /// Jobs that its PHP has taken, and has not said the end of.
+    pub(crate) taken: RefCell<Vec<Taken>>,
+}
+
+/// A job that goes to others when this is dropped: the process of a request lives on, and would keep it.
+pub(crate) struct Taken {
+    pub(crate) id: String,
+    pub(crate) give_back: Rc<dyn Fn(&str)>,
+}
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        if !self.id.is_empty() {
+            (self.give_back)(&self.id);
+        }
+    }
+}
+
+impl fmt::Debug for Taken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Taken").field(&self.id).finish()
+    }
 }
 
 /// A job of a queue, as PHP gets it.

@@ -1,7 +1,7 @@
 //! Queues, as PHP asks for them: `csrc/app/queue.c`. Who keeps the jobs is the server's.
 
 use std::{
-    cell::RefCell,
+    cell::{Cell, RefCell},
     ffi::{c_int, c_void},
     future::Future,
     pin::Pin,
@@ -11,8 +11,8 @@ use std::{
 use bytes::Bytes;
 
 use crate::{
-    blocking::{can_park, park_on},
-    exchange::Exchange,
+    blocking::{can_park, park_on, Cancelled},
+    exchange::{timers::Taken, Exchange},
     ffi::{self, Str},
 };
 
@@ -34,7 +34,12 @@ pub fn queue_with(keeper: Rc<Keeper>) {
     KEEPER.replace(Some(keeper));
 }
 
-fn ask(verb: &str, head: &str, payload: Bytes) -> (c_int, (String, Bytes)) {
+fn ask(
+    exchange: Option<&Exchange>,
+    verb: &str,
+    head: &str,
+    payload: Bytes,
+) -> (c_int, (String, Bytes)) {
     let refused = |why: &str| (ffi::QUEUE_REFUSED, (why.to_owned(), Bytes::new()));
     let Some(keeper) = KEEPER.with_borrow(Clone::clone) else {
         return refused("this process has no queues");
@@ -44,8 +49,37 @@ fn ask(verb: &str, head: &str, payload: Bytes) -> (c_int, (String, Bytes)) {
         Err(_) if !can_park() => {
             return refused("PHP compiles a file or collects cycles, and cannot wait here");
         }
-        Err(future) => park_on(future),
+        Err(future) => {
+            let kept = Cell::new(None);
+            let waited = park_on(async {
+                let answer = future.await;
+                kept.set(Some(answer));
+            });
+            let answer = kept.into_inner();
+            // A job may come in the turn in which its request is cut off: whoever does not get it gives it back.
+            let job = match &answer {
+                Some(Ok((head, _))) if verb == "take" => taken(&keeper, head),
+                _ => None,
+            };
+            match (waited, answer) {
+                (Ok(()), Some(answer)) => {
+                    if let (Some(job), Some(exchange)) = (job, exchange) {
+                        exchange.timers.taken.borrow_mut().push(job);
+                    }
+                    Ok(answer)
+                }
+                _ => Err(Cancelled),
+            }
+        }
     };
+    if let (Some(exchange), Some(id)) = (exchange.filter(|_| verb == "end"), id_of(head)) {
+        let mut taken = exchange.timers.taken.borrow_mut();
+        taken
+            .iter_mut()
+            .filter(|job| job.id == id)
+            .for_each(|job| job.id.clear());
+        taken.retain(|job| !job.id.is_empty());
+    }
     match answer {
         Ok(Ok(answer)) => (ffi::QUEUE_ANSWERED, answer),
         Ok(Err(why)) => refused(&why),
@@ -53,8 +87,25 @@ fn ask(verb: &str, head: &str, payload: Bytes) -> (c_int, (String, Bytes)) {
     }
 }
 
+/// Of a job, in JSON.
+fn id_of(head: &str) -> Option<&str> {
+    const KEY: &str = "\"id\":\"";
+    let begin = head.find(KEY)? + KEY.len();
+    head.get(begin..begin + 32)
+}
+
+fn taken(keeper: &Rc<Keeper>, head: &str) -> Option<Taken> {
+    let keeper = Rc::clone(keeper);
+    Some(Taken {
+        id: id_of(head)?.to_owned(),
+        // Nothing has to be waited for, and nobody is there who would.
+        give_back: Rc::new(move |id| drop(keeper("back", id, Bytes::new()))),
+    })
+}
+
 #[no_mangle]
 unsafe extern "C" fn surus_rs_queue(
+    exchange: *mut c_void,
     verb: Str,
     head: Str,
     payload: Str,
@@ -69,7 +120,9 @@ unsafe extern "C" fn surus_rs_queue(
             Bytes::copy_from_slice(payload.bytes()),
         )
     };
-    let (result, texts) = ask(&verb, &head, payload);
+    // SAFETY: of the running task, if there is one.
+    let exchange = (!exchange.is_null()).then(|| unsafe { Exchange::from_raw(exchange) });
+    let (result, texts) = ask(exchange, &verb, &head, payload);
     ANSWER.with_borrow_mut(|kept| {
         *kept = texts;
         // SAFETY: both are writable; the bytes stay until `surus_rs_queue_copied`.

@@ -155,6 +155,19 @@ fn ask(client: &Client, verb: &str, head: &str, payload: Bytes) -> Result<QueueA
             },
             Err(error) => wrong(error),
         },
+        // Its request has ended without a word.
+        "back" => match head.parse::<Id>() {
+            Ok(id) => {
+                let ending = Ending::Again {
+                    delay: Duration::from_secs(1),
+                    error: Some("who has taken it has ended without saying how".to_owned()),
+                    counts: true,
+                };
+                client.end(id, ending);
+                Ok(Ok(Default::default()))
+            }
+            Err(error) => Ok(Err(error)),
+        },
         "counts" => Err(Box::pin(async move {
             let text = client.ask(Question::Counts).await?;
             Ok((text, Bytes::new()))

@@ -4,6 +4,7 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use surus_master::{Companion, JobCounts};
 
@@ -15,7 +16,14 @@ pub(crate) const NAME: &str = "queue";
 
 /// The folder that is configured, or one for this site where programs keep their state: systemd's `StateDirectory`, /var/lib of root,
 /// the XDG base directory of others.
+///
+/// Found once, before the master forks: its children may be another user, and must find the same one.
 pub(crate) fn folder(app: &App) -> Result<PathBuf, String> {
+    static FOUND: OnceLock<Result<PathBuf, String>> = OnceLock::new();
+    FOUND.get_or_init(|| find(app)).clone()
+}
+
+fn find(app: &App) -> Result<PathBuf, String> {
     if let Some(folder) = &app.queue_folder {
         return Ok(folder.clone());
     }
@@ -69,7 +77,10 @@ fn create(folder: &Path) -> io::Result<()> {
 pub(crate) fn companion(config: &Config, counts: JobCounts) -> Companion<'_> {
     if let (Some(identity), Ok(folder)) = (&config.master.identity, folder(&config.app)) {
         // Only root may: the process itself is the workers' user.
-        if let Err(error) = create(&folder).and_then(|()| identity.own(&folder)) {
+        // The folders above are not that user's, who must pass through them.
+        let above = folder.parent().map_or(Ok(()), fs::create_dir_all);
+        let made = above.and_then(|()| create(&folder));
+        if let Err(error) = made.and_then(|()| identity.own(&folder)) {
             tracing::warn!("{}: no folder for jobs: {error}", folder.display());
         }
     }
