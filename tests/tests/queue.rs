@@ -17,3 +17,5 @@ mod reloads;
 mod sidecars;
 #[path = "queue/support.rs"]
 mod support;
+#[path = "queue/taken.rs"]
+mod taken;
