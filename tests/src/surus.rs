@@ -172,7 +172,8 @@ impl Options {
             .env(PASSED_ON, passed_on(&self.variables))
             .envs(self.variables.iter().map(|(name, value)| (name, value)))
             .env("TMPDIR", folder.path())
-            .env("RUNTIME_DIRECTORY", folder.path().join(CONTROL));
+            .env("RUNTIME_DIRECTORY", folder.path().join(CONTROL))
+            .env("STATE_DIRECTORY", folder.path().join("state"));
         if let Some(parent_fd) = self.socket {
             command.env("LISTEN_FDS", "1");
             let mapping = FdMapping {
