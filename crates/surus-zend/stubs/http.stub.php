@@ -757,7 +757,7 @@ namespace Surus\Internal {
      *
      * @return int 0: done, 1: the condition does not hold, 2: too large, 3: full, 4: there is no store, or it is locked
      */
-    function store_set(string $key, mixed $value, ?float $seconds = null, int $condition = 0, mixed $expected = null, int $now = -1): int
+    function store_set(string $key, mixed $value, ?float $seconds = null, int $condition = 0, mixed $expected = null, int $now = -1, bool $kept = false): int
     {
     }
 

@@ -14,6 +14,9 @@ use Psr\Cache\CacheItemPoolInterface;
  */
 final class CachePool implements CacheItemPoolInterface
 {
+    /** A pool may live as long as its worker: then nothing else saves them. */
+    private const MOST_DEFERRED = 1000;
+
     /** @var array<array-key, CacheItem> */
     private array $deferred = [];
 
@@ -94,7 +97,7 @@ final class CachePool implements CacheItemPoolInterface
         }
         $this->deferred[$item->getKey()] = $item->saved();
 
-        return true;
+        return count($this->deferred) < self::MOST_DEFERRED || $this->commit();
     }
 
     public function commit(): bool

@@ -4,7 +4,6 @@ declare(strict_types=1);
 
 namespace Surus\Cache;
 
-use Illuminate\Cache\HasCacheLock;
 use Illuminate\Cache\RetrievesMultipleKeys;
 use Illuminate\Cache\TaggableStore;
 use Illuminate\Contracts\Cache\LockProvider;
@@ -20,7 +19,6 @@ use function Surus\Internal\store_step;
 /** A cache store of Laravel, driver `surus`, in memory that all workers of the server share; with atomic locks. */
 final class LaravelStore extends TaggableStore implements LockProvider
 {
-    use HasCacheLock;
     use RetrievesMultipleKeys;
 
     private readonly string $space;
@@ -71,6 +69,17 @@ final class LaravelStore extends TaggableStore implements LockProvider
     public function forget($key): bool
     {
         return store_delete($this->space . $key) === SharedMemory::DONE;
+    }
+
+    /** @param int $seconds 0: no limit */
+    public function lock($name, $seconds = 0, $owner = null): LaravelLock
+    {
+        return new LaravelLock($this->space . $name, (string) $name, (int) $seconds, $owner);
+    }
+
+    public function restoreLock($name, $owner): LaravelLock
+    {
+        return $this->lock($name, 0, $owner);
     }
 
     public function flush(): bool

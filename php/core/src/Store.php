@@ -101,7 +101,14 @@ final class Store
         if ($found !== $this) {
             return $found;
         }
-        $lock = Lock::acquire("remember\0" . $this->prefix . $key, $wait);
+        try {
+            $lock = Lock::acquire("remember\0" . $this->prefix . $key, $wait);
+        } catch (LockTimeout $ends) {
+            throw $ends;
+        } catch (\RuntimeException | \LogicException) {
+            // There is no lock for it, or nothing can wait here: it is made here, too.
+            $lock = null;
+        }
         try {
             $found = $this->get($key, $this);
             if ($found !== $this) {

@@ -21,7 +21,7 @@ static bool fetch(zend_string *key, zval *value)
 {
 	zend_string *name = whole(key);
 	surus_stored stored;
-	bool found = surus_rs_store_read(surus_bytes_of(name), -1, &stored) && surus_value_load(&stored, value);
+	bool found = surus_rs_store_read(surus_bytes_of(name), -1, &stored) && surus_value_load(&stored, value, NULL);
 	zend_string_release(name);
 	return found;
 }

@@ -30,13 +30,19 @@ static ZEND_FUNCTION(surus_store_get)
 	ZEND_PARSE_PARAMETERS_END();
 	surus_stored stored;
 	if (surus_rs_store_read(surus_bytes_of(key), now, &stored)) {
-		if (surus_value_load(&stored, return_value)) {
+		zend_string *text;
+		if (surus_value_load(&stored, return_value, &text)) {
 			return;
 		}
+		if (!EG(exception)) {
+			/* Unless another one has taken its place: the code of classes may have waited. One that has expired is none. */
+			surus_stored none = {.kind = SURUS_VALUE_NULL, .bytes = {"", 0}};
+			surus_rs_store_write(surus_bytes_of(key), &none, 0, SURUS_STORE_IF_SAME, &stored, now);
+		}
+		zend_string_release(text);
 		if (EG(exception)) {
 			RETURN_THROWS();
 		}
-		surus_rs_store_remove(surus_bytes_of(key), now);
 	}
 	if (otherwise) {
 		RETURN_COPY(otherwise);
@@ -44,15 +50,15 @@ static ZEND_FUNCTION(surus_store_get)
 }
 
 /* Surus\Internal\store_set(string $key, mixed $value, ?float $seconds = null, int $condition = 0, mixed $expected = null,
- *     int $now = -1): int */
+ *     int $now = -1, bool $kept = false): int */
 static ZEND_FUNCTION(surus_store_set)
 {
 	zend_string *key;
 	zval *value, *expected = NULL;
 	double seconds = 0;
-	bool for_ever = true;
+	bool for_ever = true, kept = false;
 	zend_long condition = SURUS_STORE_ALWAYS, now = -1;
-	ZEND_PARSE_PARAMETERS_START(2, 6)
+	ZEND_PARSE_PARAMETERS_START(2, 7)
 		Z_PARAM_STR(key)
 		Z_PARAM_ZVAL(value)
 		Z_PARAM_OPTIONAL
@@ -60,6 +66,7 @@ static ZEND_FUNCTION(surus_store_set)
 		Z_PARAM_LONG(condition)
 		Z_PARAM_ZVAL(expected)
 		Z_PARAM_LONG(now)
+		Z_PARAM_BOOL(kept)
 	ZEND_PARSE_PARAMETERS_END();
 	surus_stored stored, same = {.bytes = {"", 0}};
 	zend_string *serialized, *same_serialized = NULL;
@@ -72,6 +79,7 @@ static ZEND_FUNCTION(surus_store_set)
 		}
 		RETURN_THROWS();
 	}
+	stored.is_kept = kept;
 	int result = surus_rs_store_write(surus_bytes_of(key), &stored, nanoseconds(seconds, for_ever), (int)condition, &same, now);
 	if (serialized) {
 		zend_string_release(serialized);
@@ -201,6 +209,7 @@ ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_store_set, 0, 2, IS_LONG, 0)
 	ZEND_ARG_TYPE_INFO_WITH_DEFAULT_VALUE(0, condition, IS_LONG, 0, "0")
 	ZEND_ARG_TYPE_INFO_WITH_DEFAULT_VALUE(0, expected, IS_MIXED, 0, "null")
 	ZEND_ARG_TYPE_INFO_WITH_DEFAULT_VALUE(0, now, IS_LONG, 0, "-1")
+	ZEND_ARG_TYPE_INFO_WITH_DEFAULT_VALUE(0, kept, _IS_BOOL, 0, "false")
 ZEND_END_ARG_INFO()
 ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_store_delete, 0, 1, IS_LONG, 0)
 	ZEND_ARG_TYPE_INFO(0, key, IS_STRING, 0)

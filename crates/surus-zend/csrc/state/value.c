@@ -50,17 +50,14 @@ bool surus_value_store(zval *value, surus_stored *stored, zend_string **serializ
 }
 
 /* What its code throws is not the reader's: the value counts as absent. */
-static bool unserialize(surus_str bytes, zval *value)
+static bool unserialize(zend_string *text, zval *value)
 {
-	/* The code of classes may read the store, too. */
-	zend_string *text = zend_string_init(bytes.ptr, bytes.len, false);
 	const unsigned char *at = (const unsigned char *)ZSTR_VAL(text);
 	php_unserialize_data_t data;
 	PHP_VAR_UNSERIALIZE_INIT(data);
 	ZVAL_NULL(value);
 	bool is_read = php_var_unserialize(value, &at, at + ZSTR_LEN(text), &data);
 	PHP_VAR_UNSERIALIZE_DESTROY(data);
-	zend_string_release(text);
 	zend_object *exception = EG(exception);
 	if (exception && !zend_is_unwind_exit(exception) && !zend_is_graceful_exit(exception)) {
 		zend_clear_exception();
@@ -73,9 +70,10 @@ static bool unserialize(surus_str bytes, zval *value)
 	return true;
 }
 
-bool surus_value_load(const surus_stored *stored, zval *value)
+bool surus_value_load(surus_stored *stored, zval *value, zend_string **text)
 {
 	double number;
+	zend_string *copy;
 	switch (stored->kind) {
 	case SURUS_VALUE_TEXT:
 		ZVAL_STRINGL_FAST(value, stored->bytes.ptr, stored->bytes.len);
@@ -97,6 +95,18 @@ bool surus_value_load(const surus_stored *stored, zval *value)
 		ZVAL_DOUBLE(value, number);
 		return true;
 	default:
-		return unserialize(stored->bytes, value);
+		/* The code of classes may read the store, too. */
+		copy = zend_string_init(stored->bytes.ptr, stored->bytes.len, false);
+		if (unserialize(copy, value)) {
+			zend_string_release(copy);
+			return true;
+		}
+		if (text) {
+			stored->bytes = surus_bytes_of(copy);
+			*text = copy;
+		} else {
+			zend_string_release(copy);
+		}
+		return false;
 	}
 }

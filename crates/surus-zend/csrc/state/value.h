@@ -18,7 +18,7 @@ enum {
 bool surus_value_store(zval *value, surus_stored *stored, zend_string **serialized);
 
 /* The PHP value of what was read. False: another version of the code has written it, and this one cannot read it; or an
- * exception that ends the request was thrown. */
-bool surus_value_load(const surus_stored *stored, zval *value);
+ * exception that ends the request was thrown. Then `text`, if it is not NULL, gets what was read: `stored` points to it; release it. */
+bool surus_value_load(surus_stored *stored, zval *value, zend_string **text);
 
 #endif

@@ -56,6 +56,10 @@ impl<'a> Index<'a> {
         Bucket(&self.0[first..first + WAYS])
     }
 
+    pub(super) fn len(self) -> usize {
+        self.0.len()
+    }
+
     pub(super) fn all(self) -> Bucket<'a> {
         Bucket(self.0)
     }

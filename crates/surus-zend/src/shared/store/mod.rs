@@ -22,7 +22,7 @@ use entry::{Head, WORD};
 use figures::Reads;
 pub use figures::{figures, StoreFigures};
 use shard::Shard;
-use write::{Key, New, Refusal};
+use write::{Key, New, Refusal, CLEARED_AT_ONCE};
 
 /// Several, so that writers seldom wait for each other.
 const SHARDS: usize = 8;
@@ -130,8 +130,14 @@ impl Store {
     fn clear(&self, prefix: &[u8]) -> bool {
         let mut cleared = true;
         for shard in &self.shards {
-            let writer = shard.lock();
-            cleared &= writer.map(|writer| writer.clear(prefix)).is_some();
+            for from in (0..shard.index.len()).step_by(CLEARED_AT_ONCE) {
+                let writer = shard.lock();
+                cleared &= writer
+                    .map(|writer| writer.clear(prefix, from, CLEARED_AT_ONCE))
+                    .is_some();
+                // Who waits for the lock gets it.
+                std::thread::yield_now();
+            }
         }
         cleared
     }

@@ -48,6 +48,8 @@ pub(super) struct Counters {
     /// Words of those among them that are kept.
     pub(super) kept: &'static AtomicU64,
     pub(super) evictions: &'static AtomicU64,
+    /// When expired entries are looked for again, to make room for what is kept.
+    pub(super) sweep: &'static AtomicU64,
 }
 
 /// What a reader has found, beside the bytes.
@@ -64,7 +66,7 @@ impl Shard {
         let slots = rest.len() * WORD / (BYTES_PER_SLOT + WORD) / WAYS * WAYS;
         let (slots, ring) = rest.split_at_checked(slots)?;
         let ring = &ring[..ring.len() / UNIT * UNIT];
-        let [head, tail, entries, words, kept, evictions, ..] = counters else {
+        let [head, tail, entries, words, kept, evictions, sweep, ..] = counters else {
             return None;
         };
         if slots.is_empty() || ring.len() < 1024 {
@@ -81,6 +83,7 @@ impl Shard {
             words,
             kept,
             evictions,
+            sweep,
         };
         Some(Shard {
             lock,

@@ -16,6 +16,11 @@ use super::{
 
 /// Words that are moved at most to make room for one entry, beside those that are kept.
 const MOST_MOVED: usize = 16 * 1024;
+/// Nanoseconds between two searches of a shard for expired entries: each looks at all of its slots, with its lock held, and
+/// who asks for ever new numbers would have one for each.
+const SWEEP_INTERVAL: u64 = 1_000_000_000;
+/// Slots that are cleared at a time: others wait for the lock only so long.
+pub(super) const CLEARED_AT_ONCE: usize = 4096;
 
 /// A shard whose lock is held.
 pub(super) struct Writer<'a> {
@@ -99,6 +104,12 @@ impl<'a> Writer<'a> {
             return Err(Refusal::TooLarge);
         }
         if new.is_kept {
+            // Its own place, if it has expired, is for it.
+            if let Some((place, _, old)) = self.find(key.text, key.hash) {
+                if old.until <= now {
+                    self.release(place);
+                }
+            }
             self.check_kept(size, now)?;
         }
         self.make_room(size, now);
@@ -123,10 +134,10 @@ impl<'a> Writer<'a> {
         found.is_some()
     }
 
-    /// Removes all keys with this prefix.
-    pub(super) fn clear(&self, prefix: &[u8]) {
+    /// Removes the keys with this prefix from so many slots.
+    pub(super) fn clear(&self, prefix: &[u8], from: usize, count: usize) {
         let mut key = Vec::new();
-        for (place, slot) in self.shard.index.all().slots() {
+        for (place, slot) in self.shard.index.all().slots().skip(from).take(count) {
             if slot.is_empty() {
                 continue;
             }
@@ -161,7 +172,9 @@ impl<'a> Writer<'a> {
         if size > self.shard.largest_moved() {
             return Err(Refusal::TooLarge);
         }
-        if !fits() {
+        let sweep = self.shard.counters.sweep;
+        if !fits() && sweep.load(Relaxed) <= now {
+            sweep.store(now.saturating_add(SWEEP_INTERVAL), Relaxed);
             for (place, slot) in self.shard.index.all().slots() {
                 if self.head(slot).is_some_and(|head| head.until <= now) {
                     self.release(place);
@@ -283,7 +296,7 @@ impl<'a> Writer<'a> {
             }
             // Impossible: the ring would be walked from nowhere. All that is in it goes.
             None => {
-                self.clear(b"");
+                self.clear(b"", 0, usize::MAX);
                 (counters.head.load(Relaxed) - position) as usize * UNIT
             }
         };
