@@ -44,14 +44,21 @@ const CLIENTS: [&str; 14] = [
 
 /// What must not be sent: the first word, if it is such a statement. `alone`: nobody else uses the connection.
 pub(crate) fn refused(sql: &str, alone: bool) -> Option<&'static str> {
-    let word = first_word(sql);
+    let (word, rest) = first_word(sql);
     let list: &[&'static str] = if alone { &CLIENTS } else { &OWN };
     let found = list.iter().find(|known| known.eq_ignore_ascii_case(word))?;
+    let is_one_of = |word: &str, list: &[&str]| list.iter().any(|it| it.eq_ignore_ascii_case(word));
+    let (next, behind) = first_word(rest);
     let ends_with_it = match *found {
-        "ROLLBACK" => has_word(sql, "TO"),
-        "SET" => ["LOCAL", "TRANSACTION", "CONSTRAINTS"]
-            .iter()
-            .any(|it| has_word(sql, it)),
+        "ROLLBACK" if is_one_of(next, &["WORK", "TRANSACTION"]) => {
+            is_one_of(first_word(behind).0, &["TO"])
+        }
+        "ROLLBACK" => is_one_of(next, &["TO"]),
+        // "local.x" is a setting's name.
+        "SET" => {
+            is_one_of(next, &["LOCAL", "TRANSACTION", "CONSTRAINTS"])
+                && !behind_space(behind).starts_with('.')
+        }
         _ => false,
     };
     (!alone || !ends_with_it).then_some(*found)
@@ -59,7 +66,7 @@ pub(crate) fn refused(sql: &str, alone: bool) -> Option<&'static str> {
 
 /// Whether it waits for no row's lock and writes nothing, as far as its text says.
 pub(crate) fn only_reads(sql: &str) -> bool {
-    let word = first_word(sql);
+    let (word, _) = first_word(sql);
     let reads = ["SELECT", "VALUES", "TABLE", "SHOW"];
     reads.iter().any(|it| it.eq_ignore_ascii_case(word)) && !has_word(sql, "FOR")
 }
@@ -69,9 +76,16 @@ fn has_word(sql: &str, wanted: &str) -> bool {
         .any(|word| word.eq_ignore_ascii_case(wanted))
 }
 
-/// The first word after space and comments. Several statements in one text the server refuses by itself.
-fn first_word(sql: &str) -> &str {
-    let mut rest = sql;
+/// The first word after space and comments, and what follows it. Several statements in one text the server refuses by itself.
+fn first_word(sql: &str) -> (&str, &str) {
+    let rest = behind_space(sql);
+    let end =
+        rest.find(|c: char| c.is_ascii() && !c.is_ascii_alphanumeric() && c != '_' && c != '$');
+    rest.split_at(end.unwrap_or(rest.len()))
+}
+
+fn behind_space(text: &str) -> &str {
+    let mut rest = text;
     loop {
         rest = rest.trim_start_matches(|c: char| c.is_whitespace() || c == ';' || c == '\u{b}');
         if let Some(comment) = rest.strip_prefix("--") {
@@ -79,11 +93,9 @@ fn first_word(sql: &str) -> &str {
         } else if rest.starts_with("/*") {
             rest = after_comment(rest);
         } else {
-            break;
+            return rest;
         }
     }
-    let end = rest.find(|c: char| !c.is_ascii_alphabetic());
-    &rest[..end.unwrap_or(rest.len())]
 }
 
 /// Comments may be nested.
@@ -157,5 +169,18 @@ mod tests {
         assert_eq!(refused("SET search_path = x", true), Some("SET"));
         assert_eq!(refused("ROLLBACK", true), Some("ROLLBACK"));
         assert_eq!(refused("commit", true), Some("COMMIT"));
+        assert_eq!(refused("ROLLBACK WORK TO SAVEPOINT a", true), None);
+        assert_eq!(refused("SET /* x */ TRANSACTION READ ONLY", true), None);
+        for sql in [
+            "SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY",
+            "SET search_path TO local",
+            "SET a.b = 'x' -- LOCAL",
+            "SET transaction_timeout = 1",
+            "SET local.x = 1",
+            "SET local /**/ . x = 1",
+        ] {
+            assert_eq!(refused(sql, true), Some("SET"), "{sql}");
+        }
+        assert_eq!(refused("ROLLBACK /* TO */", true), Some("ROLLBACK"));
     }
 }

@@ -135,4 +135,16 @@ final class Postgres implements Queries
             }
         }
     }
+
+    /** @internal Its number is this process's: elsewhere it would be that of another client, with another user's rights */
+    public function __serialize(): never
+    {
+        throw new \LogicException(self::class . ' cannot be serialized: it belongs to its process');
+    }
+
+    /** @internal */
+    public function __unserialize(array $data): never
+    {
+        throw new \LogicException(self::class . ' cannot be unserialized: it belongs to its process');
+    }
 }

@@ -38,6 +38,8 @@ pub(super) enum What {
         count: usize,
         affected: u64,
         rolled_back: bool,
+        /// The server has taken it: what fails from here on may have done something.
+        has_begun: bool,
     },
     Prepare {
         name: String,
@@ -147,13 +149,13 @@ impl Driver {
         match message {
             Message::ErrorResponse(body) => {
                 let failure = Failure::from_server(&body);
-                match self.sent.front_mut() {
-                    // The end of the connection says more than what it does to a statement.
-                    Some(sent) if sent.failure.is_none() && !is_of_connection(&failure) => {
-                        sent.failure = Some(failure);
-                    }
-                    Some(_) if !is_of_connection(&failure) => {}
-                    _ => self.last_words = Some(failure.as_lost()),
+                // The end of the connection says more than what it does to a statement. But it need not follow: errors of
+                // foreign servers and of parallel workers have these states, too, and are the statement's.
+                if self.sent.is_empty() || is_of_connection(&failure) {
+                    self.last_words = Some(failure.as_lost());
+                }
+                if let Some(sent) = self.sent.front_mut() {
+                    sent.failure.get_or_insert(failure);
                 }
             }
             Message::ReadyForQuery(body) => return self.finish(body.status()),
@@ -176,6 +178,7 @@ impl Driver {
     /// The statement at the front is answered.
     fn finish(&mut self, status: u8) -> Result<(), End> {
         let Sent { what, failure } = self.sent.pop_front().ok_or_else(unexpected)?;
+        self.last_words = None;
         let now = Instant::now();
         let time = now - self.lane.since.replace(now);
         self.lane.in_transaction.set(status != b'I');
@@ -227,6 +230,7 @@ impl Driver {
                 count,
                 affected,
                 rolled_back,
+                has_begun,
             } => {
                 job.known.note(time);
                 let Some(failure) = failure else {
@@ -240,7 +244,7 @@ impl Driver {
                     self.answer(&job, Ok(rows));
                     return Ok(());
                 };
-                if !is_stale(&failure) {
+                if has_begun || !is_stale(&failure) {
                     self.answer(&job, Err(failure));
                     return Ok(());
                 }
@@ -262,6 +266,7 @@ impl Driver {
 /// A message that belongs to the statement at the front.
 fn note(sent: &mut Sent, message: &Message) -> Result<(), End> {
     match (message, &mut sent.what) {
+        (Message::BindComplete, What::Query { has_begun, .. }) => *has_begun = true,
         (Message::ParseComplete | Message::BindComplete | Message::CloseComplete, _)
         | (Message::NoData | Message::EmptyQueryResponse, _) => {}
         (Message::ParameterDescription(body), What::Prepare { parameters, .. }) => {
@@ -312,7 +317,7 @@ fn is_of_connection(failure: &Failure) -> bool {
     )
 }
 
-/// The statement was prepared for tables that have changed since, or is gone.
+/// The statement was prepared for tables that have changed since, or is gone: if the server says so before it has begun.
 fn is_stale(failure: &Failure) -> bool {
     matches!(failure.state.as_str(), "0A000" | "26000")
 }

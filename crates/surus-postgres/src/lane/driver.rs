@@ -187,6 +187,9 @@ impl Driver {
 
     fn take_jobs(&mut self) {
         while self.sent.len() < DEPTH {
+            if self.is_next_too_early() {
+                return;
+            }
             let given = self.lane.inbox.borrow_mut().pop_front();
             let Some(job) = given else { return };
             self.is_used = true;
@@ -196,6 +199,16 @@ impl Driver {
                 self.send(job);
             }
         }
+    }
+
+    /// Statements of a transaction run in their order: its end must not overtake one that is still being prepared, which
+    /// would then run outside of it.
+    fn is_next_too_early(&self) -> bool {
+        let inbox = self.lane.inbox.borrow();
+        let is_of_another = |sent: &Sent, job: &Job| matches!(&sent.what, What::Prepare { sql, .. } if *sql != job.known.sql);
+        inbox.front().is_some_and(|job| {
+            job.is_bound && self.sent.iter().any(|sent| is_of_another(sent, job))
+        })
     }
 
     /// A statement that this connection was given is answered.

@@ -60,6 +60,7 @@ impl Driver {
                     count: 0,
                     affected: 0,
                     rolled_back: false,
+                    has_begun: false,
                 },
                 failure: None,
             }),

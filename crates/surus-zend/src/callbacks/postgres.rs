@@ -7,7 +7,7 @@ use std::{
     io,
     net::{SocketAddr, ToSocketAddrs},
     pin::Pin,
-    rc::Rc,
+    rc::{Rc, Weak},
     time::Duration,
 };
 
@@ -202,7 +202,8 @@ unsafe extern "C" fn surus_rs_postgres_query(
 /// A statement for several lists of parameters.
 struct Batch {
     client: Option<Rc<Client>>,
-    transaction: Option<Rc<Bound>>,
+    /// Not the batch's: the code that makes its lists may be given up, and what it has on its stack with it.
+    transaction: Option<Weak<Bound>>,
     is_in_transaction: bool,
     /// None: no UTF-8.
     sql: Option<String>,
@@ -222,7 +223,7 @@ impl Batch {
             return Err(Failure::usage(NOT_HERE));
         }
         if self.is_in_transaction {
-            let bound = self.transaction.as_ref();
+            let bound = self.transaction.as_ref().and_then(Weak::upgrade);
             let bound = bound.ok_or_else(|| Failure::usage(OVER))?;
             let each = lists.into_iter();
             return each
@@ -247,7 +248,9 @@ unsafe extern "C" fn surus_rs_postgres_batch(
     let (exchange, sql) = unsafe { (exchange_or_none(raw), std::str::from_utf8(sql.bytes())) };
     let batch = Batch {
         client: client(number),
-        transaction: exchange.and_then(|exchange| transaction(exchange, transaction_number)),
+        transaction: exchange
+            .and_then(|exchange| transaction(exchange, transaction_number))
+            .map(|bound| Rc::downgrade(&bound)),
         is_in_transaction: transaction_number != 0,
         sql: sql.ok().map(str::to_owned),
         limit,

@@ -44,4 +44,16 @@ final class Transaction implements Queries
     {
         return \array_sum(postgres_each(0, $this->number, $sql, $lists, 2));
     }
+
+    /** @internal Its number is this process's: elsewhere it would be that of another client, with another user's rights */
+    public function __serialize(): never
+    {
+        throw new \LogicException(self::class . ' cannot be serialized: it belongs to its process');
+    }
+
+    /** @internal */
+    public function __unserialize(array $data): never
+    {
+        throw new \LogicException(self::class . ' cannot be unserialized: it belongs to its process');
+    }
 }
