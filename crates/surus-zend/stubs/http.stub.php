@@ -781,19 +781,22 @@ namespace Surus\Internal {
      *
      * @param int $initial to what is added if there is none
      * @param bool $kept it is never removed to make room
+     * @param-out int $result the sum
      *
      * @return int as of store_set(), and 5: not a number, 6: the sum is too large
      */
-    function store_step(string $key, int $by, int $initial, ?float $seconds, bool $kept, int &$result): int
+    function store_step(string $key, int $by, int $initial, ?float $seconds, bool $kept, &$result): int
     {
     }
 
     /**
      * Takes a lock that all requests of the server share.
      *
+     * @param-out int $number the taken one's
+     *
      * @return int 0: taken, 1: others hold it, 2: the request must end, 3: nothing can wait here, 4: too many, 5: there are none
      */
-    function lock_take(string $name, float $seconds, int &$number): int
+    function lock_take(string $name, float $seconds, &$number): int
     {
     }
 

@@ -14,7 +14,7 @@ use crate::{
     interruption::Interruption,
     operation::Operation,
     plan::Scene,
-    server::Server,
+    server::{Server, PROCESSES},
     storm::{Limit, Offence, Storm},
     tally::Tally,
     verdict::Fault,
@@ -23,6 +23,9 @@ use crate::{
 
 /// How much larger the workers may be at the end, in bytes: what isolates, caches and pools have grown to.
 const GROWTH: u64 = 128 << 20;
+
+/// Of Surus\Postgres in each process: php/operations/postgres.php.
+const NATIVE_CONNECTIONS: usize = 16;
 
 pub(crate) struct Campaign<'a> {
     options: &'a Options,
@@ -148,6 +151,10 @@ impl<'a> Campaign<'a> {
             .count();
         let kept = match mode {
             Mode::Coroutine => persistent * self.options.concurrency as usize,
+            // Where nobody had time before, clients of Surus\Postgres open the rest of their connections in the storm.
+            Mode::Process if matches!(interruptions, [Interruption::Deadline]) => {
+                PROCESSES * NATIVE_CONNECTIONS
+            }
             Mode::Classic | Mode::Process | Mode::Snapshot => 0,
         };
         offences.extend(calm.descriptors(descriptors, kept).await);

@@ -22,7 +22,7 @@ use crate::{backends::Backends, interruption::Interruption};
 
 /// Isolates of a classic site: fewer than requests, so that persistent connections go from one to the next.
 const ISOLATES: usize = 16;
-const PROCESSES: usize = 6;
+pub(crate) const PROCESSES: usize = 6;
 
 pub(crate) struct Server {
     surus: RefCell<Surus>,
