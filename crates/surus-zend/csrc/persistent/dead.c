@@ -10,6 +10,8 @@ typedef struct dead {
 	struct dead *next;
 	surus_isolate *isolate;
 	pdo_dbh_t *handle;
+	unsigned references; /* before PDO has dropped it */
+	bool is_seen;
 } dead;
 
 static dead *first_dead;
@@ -34,13 +36,13 @@ static methods *methods_of(const pdo_driver_t *driver)
 	return NULL;
 }
 
-/* If it is dead, PDO drops it as soon as this returns. */
+/* If it is dead, PDO drops it as soon as this returns, and gives the new object another one. */
 static zend_result ask(pdo_dbh_t *handle)
 {
 	zend_result result = methods_of(handle->driver)->check(handle);
 	dead *one = result == FAILURE ? malloc(sizeof *one) : NULL;
 	if (one) {
-		*one = (dead){first_dead, surus_entered, handle};
+		*one = (dead){first_dead, surus_entered, handle, handle->refcount, false};
 		first_dead = one;
 	}
 	return result;
@@ -64,13 +66,21 @@ void surus_pdo_close_dead(int type)
 {
 	for (dead **at = &first_dead; *at;) {
 		dead *one = *at;
-		if (one->isolate != surus_entered) {
+		/* Other objects of the request may have it, too. Point releases of PDO differ: where it gives up the list's reference
+		 * itself, the last object frees it; else that one leaves it with one reference. */
+		pdo_dbh_t *handle = one->isolate == surus_entered ? one->handle : NULL;
+		bool is_given_up = handle && !one->is_seen && handle->refcount < one->references;
+		if (!handle || (!is_given_up && handle->refcount > 1)) {
+			one->is_seen = one->is_seen || handle;
 			at = &one->next;
 			continue;
 		}
 		*at = one->next;
-		pdo_dbh_t *handle = one->handle;
 		free(one);
+		if (is_given_up && handle->refcount > 0) {
+			at = &first_dead;
+			continue;
+		}
 		/* The destructor of the list closes it. */
 		zval entry;
 		ZVAL_NEW_PERSISTENT_RES(&entry, -1, handle, type);

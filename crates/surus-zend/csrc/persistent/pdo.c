@@ -97,7 +97,6 @@ static void check_idle(void)
 static void note_use(zend_object *object)
 {
 	pdo_dbh_t *dbh = php_pdo_dbh_fetch_inner(object);
-	surus_pdo_close_dead(kind.type);
 	/* Until this is true, connections are closed after their use. */
 	pgsql_proven = pgsql_proven || (dbh && is_driver(dbh, "pgsql") && surus_libpq_was_seen(first_of(dbh)));
 	if (dbh && dbh->is_persistent) {
@@ -117,6 +116,7 @@ static void open_persistent(INTERNAL_FUNCTION_PARAMETERS, zif_handler real, cons
 	}
 	check_idle();
 	real(INTERNAL_FUNCTION_PARAM_PASSTHRU);
+	surus_pdo_close_dead(kind.type);
 	if (Z_TYPE_P(object) != IS_OBJECT) {
 		return;
 	}
