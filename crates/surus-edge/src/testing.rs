@@ -64,15 +64,6 @@ impl Transport for Memory {
         Poll::Ready(Ok(taken.len()))
     }
 
-    fn poll_read_long(
-        &self,
-        cx: &mut Context<'_>,
-        buffer: &mut BytesMut,
-        most: usize,
-    ) -> Poll<io::Result<usize>> {
-        self.poll_read(cx, buffer, most)
-    }
-
     fn poll_arrival(&self, _: &mut Context<'_>) -> Poll<io::Result<bool>> {
         Poll::Ready(Ok(!self.pieces.borrow().is_empty()))
     }

@@ -20,11 +20,11 @@ def _free_port():
         return probe.getsockname()[1]
 
 
-def _as_user(name):
+def as_user(name):
     """What makes a command run as `name`, and end when this process does. Nobody but root can become somebody else."""
     words = ["setpriv", "--pdeathsig", "KILL"]
     if os.geteuid() == 0:
-        words += ["--reuid", name, "--regid", name, "--clear-groups"]
+        words += ["--reuid", name, "--regid", str(pwd.getpwnam(name).pw_gid), "--clear-groups"]
     return words
 
 
@@ -73,7 +73,7 @@ def _postgres():
         raise SystemExit("phpt: PostgreSQL is not installed")
     with _folder("postgres") as folder:
         data, port = folder / "data", _free_port()
-        user = _as_user("postgres")
+        user = as_user("postgres")
         subprocess.run(
             [*user, programs[-1] / "initdb", "--no-sync", "--auth=trust", "--username=postgres", "--encoding=UTF8",
              "--locale=C", "-D", data],
@@ -96,7 +96,7 @@ def _mariadb():
         raise SystemExit("phpt: MariaDB is not installed")
     with _folder("mysql") as folder:
         data, port, address = folder / "data", _free_port(), folder / "socket"
-        user = _as_user("mysql")
+        user = as_user("mysql")
         subprocess.run(
             [*user, "mariadb-install-db", "--no-defaults", "--auth-root-authentication-method=normal",
              "--skip-test-db", f"--datadir={data}"],

@@ -14,6 +14,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from . import suite
+from .databases import as_user
 from .source import ROOT, tree
 
 FIXTURE = ROOT / "tests" / "fixtures" / "snapshot"
@@ -49,13 +50,6 @@ def _script(file, sections):
     if "FILEEOF" in sections:
         return re.sub(rb"[\r\n]+$", b"", sections["FILEEOF"])
     return sections.get("FILE")
-
-
-def _as_nobody():
-    words = ["setpriv", "--pdeathsig", "KILL"]
-    if os.geteuid() == 0:
-        words += ["--reuid", NOBODY, "--regid", "nogroup", "--clear-groups"]
-    return words
 
 
 @contextmanager
@@ -102,7 +96,7 @@ class Server:
     def _start(self):
         self._log = Path(self._folder.name) / "log"
         address = Path(self._folder.name) / "control"
-        command = [*_as_nobody(), self._binary, "serve", self._root, "--listen", "127.0.0.1:0", "--mode", "snapshot", "--workers", "1"]
+        command = [*as_user(NOBODY), self._binary, "serve", self._root, "--listen", "127.0.0.1:0", "--mode", "snapshot", "--workers", "1"]
         for setting in (
             f"app.boot={self._folder.name}/app.php", "isolates.min=1", "isolates.max=1", f"request_timeout={TIMEOUT}s",
             "cancel_on_disconnect=true", f"control={address}", "clear_env=false",
@@ -140,7 +134,7 @@ class Server:
 
     def get(self, path):
         """Status and body; status 0 if there was none."""
-        for attempt in range(2):
+        for _ in range(2):
             if self._connection is None:
                 self._connection = http.client.HTTPConnection("127.0.0.1", self._address, timeout=2 * TIMEOUT)
             try:
@@ -190,7 +184,7 @@ def _cleaned(file, sections, env):
         if "CLEAN" in sections:
             script = file.with_suffix(".clean.php")
             script.write_bytes(sections["CLEAN"])
-            command = [*_as_nobody(), suite.STOCK, script]
+            command = [*as_user(NOBODY), suite.STOCK, script]
             subprocess.run(command, cwd=file.parent, env=env, timeout=60, capture_output=True, check=False)
             script.unlink()
 

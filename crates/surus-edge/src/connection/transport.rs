@@ -36,7 +36,9 @@ pub(crate) trait Transport: Debug {
         cx: &mut Context<'_>,
         buffer: &mut BytesMut,
         most: usize,
-    ) -> Poll<io::Result<usize>>;
+    ) -> Poll<io::Result<usize>> {
+        self.poll_read(cx, buffer, most)
+    }
 
     /// Ready with whether there is something to read, also where others have read from the same socket; false at the
     /// end.

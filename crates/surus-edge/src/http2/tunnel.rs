@@ -88,15 +88,6 @@ impl Transport for Data {
         Poll::Ready(Ok(count))
     }
 
-    fn poll_read_long(
-        &self,
-        cx: &mut Context<'_>,
-        buffer: &mut BytesMut,
-        most: usize,
-    ) -> Poll<io::Result<usize>> {
-        self.poll_read(cx, buffer, most)
-    }
-
     fn poll_arrival(&self, cx: &mut Context<'_>) -> Poll<io::Result<bool>> {
         let mut rest = self.rest.borrow_mut();
         let mut receive = self.receive.borrow_mut();

@@ -90,6 +90,12 @@ impl Kept {
         self.drained.get()
     }
 
+    /// What was known does not count any more.
+    fn is_unknown(&self) {
+        self.drained.set(false);
+        self.told.set(false);
+    }
+
     /// Reading would wait at this moment: events of before are over.
     fn is_empty_now(&self) {
         self.told.set(false);
@@ -183,8 +189,7 @@ pub(super) fn is_empty_now(fd: RawFd) {
 /// What was known of the descriptor does not count any more.
 pub(super) fn is_unknown(fd: RawFd) {
     if let Some(kept) = find(fd) {
-        kept.drained.set(false);
-        kept.told.set(false);
+        kept.is_unknown();
     }
 }
 
@@ -199,10 +204,7 @@ pub(super) fn has_received(fd: RawFd, size: usize, flags: c_int, result: isize) 
         // A stream that returns less than it could has no more.
         Ok(count) if count > 0 && count < size => kept.is_empty_now(),
         Err(_) if before == libc::EAGAIN => kept.is_empty_now(),
-        _ => {
-            kept.drained.set(false);
-            kept.told.set(false);
-        }
+        _ => kept.is_unknown(),
     }
     drop(kept);
     set_errno(before);
