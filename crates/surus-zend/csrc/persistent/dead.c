@@ -10,8 +10,7 @@ typedef struct dead {
 	struct dead *next;
 	surus_isolate *isolate;
 	pdo_dbh_t *handle;
-	unsigned references; /* before PDO has dropped it */
-	bool is_seen;
+	unsigned references; /* before PDO has dropped it; 0: PDO has kept the list's */
 } dead;
 
 static dead *first_dead;
@@ -42,7 +41,7 @@ static zend_result ask(pdo_dbh_t *handle)
 	zend_result result = methods_of(handle->driver)->check(handle);
 	dead *one = result == FAILURE ? malloc(sizeof *one) : NULL;
 	if (one) {
-		*one = (dead){first_dead, surus_entered, handle, handle->refcount, false};
+		*one = (dead){first_dead, surus_entered, handle, handle->refcount};
 		first_dead = one;
 	}
 	return result;
@@ -66,19 +65,22 @@ void surus_pdo_close_dead(int type)
 {
 	for (dead **at = &first_dead; *at;) {
 		dead *one = *at;
+		if (one->isolate != surus_entered) {
+			at = &one->next;
+			continue;
+		}
 		/* Other objects of the request may have it, too. Point releases of PDO differ: where it gives up the list's reference
 		 * itself, the last object frees it; else that one leaves it with one reference. */
-		pdo_dbh_t *handle = one->isolate == surus_entered ? one->handle : NULL;
-		bool is_given_up = handle && !one->is_seen && handle->refcount < one->references;
-		if (!handle || (!is_given_up && handle->refcount > 1)) {
-			one->is_seen = one->is_seen || handle;
+		pdo_dbh_t *handle = one->handle;
+		bool is_given_up = handle->refcount < one->references;
+		if (!is_given_up && handle->refcount > 1) {
+			one->references = 0;
 			at = &one->next;
 			continue;
 		}
 		*at = one->next;
 		free(one);
 		if (is_given_up && handle->refcount > 0) {
-			at = &first_dead;
 			continue;
 		}
 		/* The destructor of the list closes it. */
