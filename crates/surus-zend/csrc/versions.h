@@ -71,6 +71,20 @@
 #define SURUS_RANDOM_SIZE (php_random_algo_mt19937.state_size)
 #endif
 
+/* The descriptor of /dev/urandom, which the process keeps: since 8.4 no other file sees it. */
+#if PHP_VERSION_ID >= 80400
+#define SURUS_RANDOM_DESCRIPTOR(X)
+#else
+#define SURUS_RANDOM_DESCRIPTOR(X) X(RANDOM_G(random_fd));
+#endif
+
+/* What is left of numbers that were converted, to be used for the next one: static up to some 8.3, then the executor's. */
+#ifdef ZEND_STRTOD_K_MAX
+#define SURUS_STRTOD_STATE(X) X(EG(strtod_state));
+#else
+#define SURUS_STRTOD_STATE(X)
+#endif
+
 /* Properties with hooks must not be written directly into their slot. */
 #if PHP_VERSION_ID >= 80400
 #define SURUS_IS_PLAIN_PROPERTY(property) ((property)->hooks == NULL)

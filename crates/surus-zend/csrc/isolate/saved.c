@@ -94,7 +94,8 @@ static void find_pieces(void)
 	KEEP(BG(syslog_device));
 	KEEP(surus_gc->buf);
 	KEEP(surus_gc->buf_size);
-	KEEP(RANDOM_G(random_fd));
+	SURUS_RANDOM_DESCRIPTOR(KEEP)
+	SURUS_STRTOD_STATE(KEEP)
 	/* lcg_value() and uniqid() go on with their sequence. */
 	KEEP(RANDOM_G(combined_lcg));
 	KEEP(RANDOM_G(combined_lcg_seeded));

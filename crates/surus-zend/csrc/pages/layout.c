@@ -74,8 +74,9 @@ const char *surus_layout_find(zend_mm_heap *heap, surus_chunk *chunk)
 	if (!storage_at) {
 		return "where it tells its storage is unknown";
 	}
-	size_t first = list_of(heap, end, 8), second = list_of(heap, end, 16);
-	if (!first || second != first + sizeof(void *) || first + BINS * sizeof(void *) > end || first <= storage_at) {
+	/* The first list is that of 8 bytes, which 8.4 and newer leave empty: they need room for a second pointer in each block. */
+	size_t second = list_of(heap, end, 16), third = list_of(heap, end, 24), first = second - sizeof(void *);
+	if (!second || third != second + sizeof(void *) || first + BINS * sizeof(void *) > end || first <= storage_at) {
 		return "where its lists of free blocks are is unknown";
 	}
 	free_blocks_at = first;
