@@ -9,8 +9,7 @@
 typedef struct dead {
 	struct dead *next;
 	surus_isolate *isolate;
-	pdo_dbh_t *handle;
-	unsigned references; /* before PDO has dropped it; 0: PDO has kept the list's */
+	pdo_dbh_t *handle; /* with a reference of this entry */
 } dead;
 
 static dead *first_dead;
@@ -35,13 +34,15 @@ static methods *methods_of(const pdo_driver_t *driver)
 	return NULL;
 }
 
-/* If it is dead, PDO drops it as soon as this returns, and gives the new object another one. */
+/* If it is dead, PDO drops it as soon as this returns, and gives the new object another one. With a reference more it stays
+ * until it is looked at, whichever way PDO drops it: see `references_of_objects`. */
 static zend_result ask(pdo_dbh_t *handle)
 {
 	zend_result result = methods_of(handle->driver)->check(handle);
 	dead *one = result == FAILURE ? malloc(sizeof *one) : NULL;
 	if (one) {
-		*one = (dead){first_dead, surus_entered, handle, handle->refcount};
+		handle->refcount++;
+		*one = (dead){first_dead, surus_entered, handle};
 		first_dead = one;
 	}
 	return result;
@@ -61,6 +62,21 @@ void surus_pdo_ask_through_us(pdo_dbh_t *handle)
 	handle->methods = &known->asking;
 }
 
+/* Point releases of PDO differ in what becomes of the list's reference: it stays, or is given up, or the handle is freed if
+ * it was the only one. So those that count are counted, of objects that still have it. */
+static unsigned references_of_objects(const pdo_dbh_t *handle)
+{
+	const zend_class_entry *class = zend_hash_str_find_ptr(CG(class_table), ZEND_STRL("pdo"));
+	unsigned count = 0;
+	for (uint32_t i = 1; class && i < EG(objects_store).top; i++) {
+		zend_object *object = EG(objects_store).object_buckets[i];
+		if (IS_OBJ_VALID(object) && !(OBJ_FLAGS(object) & IS_OBJ_FREE_CALLED) && instanceof_function(object->ce, class)) {
+			count += php_pdo_dbh_fetch_inner(object) == handle;
+		}
+	}
+	return count;
+}
+
 void surus_pdo_close_dead(int type)
 {
 	for (dead **at = &first_dead; *at;) {
@@ -69,18 +85,12 @@ void surus_pdo_close_dead(int type)
 			at = &one->next;
 			continue;
 		}
-		/* Other objects of the request may have it, too. Point releases of PDO differ: where it gives up the list's reference
-		 * itself, the last object frees it; else that one leaves it with one reference. */
 		pdo_dbh_t *handle = one->handle;
-		bool is_given_up = handle->refcount < one->references;
-		if (!is_given_up && handle->refcount > 1) {
-			one->references = 0;
-			at = &one->next;
-			continue;
-		}
 		*at = one->next;
 		free(one);
-		if (is_given_up && handle->refcount > 0) {
+		unsigned references = references_of_objects(handle);
+		if (references) {
+			handle->refcount = references; /* the last object frees it */
 			continue;
 		}
 		/* The destructor of the list closes it. */
