@@ -161,3 +161,23 @@ fn a_waiting_request_takes_little_memory() {
     finish(&folder, connections);
     assert!(each < 22_000, "{each} bytes");
 }
+
+/// In classic mode: half of it is PHP's heap and stack, the rest what it has written of its isolate's tables, which begin as
+/// the same pages for all.
+#[test]
+fn a_waiting_classic_request_has_memory_of_its_own_only_for_what_it_writes() {
+    const COUNT: u64 = 200;
+    let folder = TempDir::new("many");
+    let mut server = serve(&folder, "classic").start();
+    folder.file("go", "");
+    for mut connection in open(&server, 2) {
+        connection.response("GET").expect("a response").expect(200);
+    }
+    fs::remove_file(folder.path().join("go")).expect("the file is there");
+    let before = server.process().memory();
+    let connections = open(&server, COUNT as usize);
+    server.wait_for_in_flight(COUNT);
+    let each = server.process().memory().saturating_sub(before) / COUNT;
+    finish(&folder, connections);
+    assert!(each < 300_000, "{each} bytes");
+}

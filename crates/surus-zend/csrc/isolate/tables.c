@@ -1,6 +1,7 @@
 /* What each isolate has besides its heap: tables with entries that belong to the process, settings and superglobals, a
  * list of persistent connections, and the area of mapped pointers. */
 #include "isolate/tables.h"
+#include "isolate/original.h"
 #include "pages/pages.h"
 #include "task/state.h"
 
@@ -20,6 +21,37 @@ static HashTable *copy_table(const HashTable *source, bool on_heap)
 		_zend_hash_append(copy, key, value);
 	} ZEND_HASH_FOREACH_END();
 	return copy;
+}
+
+/* As each isolate begins with: the table, and what it leads to in one block. */
+typedef struct {
+	surus_original data;
+	HashTable table;
+} original_table;
+
+static HashTable *copy_of_original(const HashTable *source, original_table *original)
+{
+	if (!original->data.size) {
+		HashTable *first = copy_table(source, false);
+		if (surus_original_keep(&original->data, HT_GET_DATA_ADDR(first), HT_SIZE(first))) {
+			original->table = *first;
+		}
+		return first;
+	}
+	bool is_same = original->table.nNumOfElements == source->nNumOfElements;
+	void *data = is_same ? surus_original_copy(&original->data) : NULL;
+	if (!data) {
+		return copy_table(source, false);
+	}
+	HashTable *copy = pemalloc(sizeof *copy, 1);
+	*copy = original->table;
+	HT_SET_DATA_ADDR(copy, data);
+	return copy;
+}
+
+static HashTable *copy_large_table(const HashTable *source, bool on_heap, original_table *original)
+{
+	return on_heap ? copy_table(source, true) : copy_of_original(source, original);
 }
 
 static void free_table(HashTable *table)
@@ -64,20 +96,31 @@ static void copy_ini_directives(surus_isolate *isolate)
 	HashTable *copy = pemalloc(sizeof *copy, persistent);
 	zend_hash_init(copy, zend_hash_num_elements(source), NULL, NULL, persistent);
 	zend_hash_real_init_mixed(copy);
-	isolate->ini_entries = pemalloc(zend_hash_num_elements(source) * sizeof(zend_ini_entry), persistent);
+	static surus_original entries;
+	size_t size = zend_hash_num_elements(source) * sizeof(zend_ini_entry);
+	bool is_copied = persistent && entries.size == size && (isolate->ini_entries = surus_original_copy(&entries));
+	if (!is_copied) {
+		isolate->ini_entries = pemalloc(size, persistent);
+	}
 	zend_ini_entry *own = isolate->ini_entries;
 	zend_string *key;
 	zend_ini_entry *entry;
 	ZEND_HASH_FOREACH_STR_KEY_PTR(source, key, entry) {
-		*own = *entry;
+		if (!is_copied) {
+			*own = *entry;
+		}
 		zval value;
 		ZVAL_PTR(&value, own);
 		_zend_hash_append(copy, key, &value);
-		if (isolate->memory_limit && zend_string_equals_literal(key, "memory_limit")) {
-			own->value = isolate->memory_limit;
-		}
 		own++;
 	} ZEND_HASH_FOREACH_END();
+	if (persistent && !is_copied) {
+		surus_original_keep(&entries, isolate->ini_entries, size);
+	}
+	zend_ini_entry *limit = isolate->memory_limit ? zend_hash_str_find_ptr(copy, ZEND_STRL("memory_limit")) : NULL;
+	if (limit) {
+		limit->value = isolate->memory_limit;
+	}
 	EG(ini_directives) = copy;
 	EG(modified_ini_directives) = NULL;
 	EG(error_reporting_ini_entry) = NULL;
@@ -118,10 +161,11 @@ void surus_tables_make(surus_isolate *isolate)
 {
 	/* What requests add to them goes back with the heap. */
 	bool on_heap = isolate->tables_on_heap = isolate->pages;
-	CG(function_table) = EG(function_table) = copy_table(CG(function_table), on_heap);
-	CG(class_table) = EG(class_table) = copy_table(CG(class_table), on_heap);
+	static original_table functions, classes, constants;
+	CG(function_table) = EG(function_table) = copy_large_table(CG(function_table), on_heap, &functions);
+	CG(class_table) = EG(class_table) = copy_large_table(CG(class_table), on_heap, &classes);
 	CG(auto_globals) = copy_auto_globals(CG(auto_globals), on_heap);
-	EG(zend_constants) = copy_table(EG(zend_constants), on_heap);
+	EG(zend_constants) = copy_large_table(EG(zend_constants), on_heap, &constants);
 
 	dtor_func_t close_persistent = EG(persistent_list).pDestructor;
 	zend_hash_init(&EG(persistent_list), 8, NULL, close_persistent, 1);
@@ -142,7 +186,10 @@ void surus_tables_make(surus_isolate *isolate)
 		map = surus_pages_map_area(isolate->pages, &slots);
 		CG(map_ptr_size) = slots;
 	} else {
-		map = pecalloc(CG(map_ptr_size), sizeof(void *), 1);
+		map = surus_original_zeros(CG(map_ptr_size) * sizeof(void *));
+		if (!map) {
+			map = pecalloc(CG(map_ptr_size), sizeof(void *), 1);
+		}
 	}
 	CG(map_ptr_real_base) = map;
 	CG(map_ptr_base) = ZEND_MAP_PTR_BIASED_BASE(map);
