@@ -218,29 +218,29 @@ fn what_cannot_be_put_back_is_refused_by_its_path() {
         (
             "static",
             "class Db { static $instance; public $pdo; } Db::$instance = new Db(); Db::$instance->pdo = new PDO('sqlite::memory:');",
-            "object of PDO in Db::$instance->pdo.",
+            "object of PDO in Db::$instance->pdo, made in ",
         ),
         (
             "global",
             "$services = ['db' => ['main' => new PDO('sqlite::memory:')]];",
-            "object of PDO in $services['db']['main'].",
+            "object of PDO in $services['db']['main'], made in ",
         ),
         (
             "function",
             "function db() { static $db; return $db ??= new PDO('sqlite::memory:'); } db();",
-            "object of PDO in static $db of db().",
+            "object of PDO in static $db of db(), made in ",
         ),
         (
             "method",
             "class Db { static function get() { static $db; return $db ??= new PDO('sqlite::memory:'); } } Db::get();",
-            "object of PDO in static $db of Db::get().",
+            "object of PDO in static $db of Db::get(), made in ",
         ),
         (
             "document",
             "$page = new DOMDocument(); $page->loadXML('<a/>');",
-            "object of DOMDocument in $page.",
+            "object of DOMDocument in $page, made in ",
         ),
-        ("curl", "$curl = curl_init();", "object of CurlHandle in $curl."),
+        ("curl", "$curl = curl_init();", "object of CurlHandle in $curl, made in "),
         (
             "file",
             "$file = fopen(__FILE__, 'r');",
@@ -251,6 +251,9 @@ fn what_cannot_be_put_back_is_refused_by_its_path() {
         let error = snapshot(&script).boot_error();
         assert!(error.contains(expected), "{name}: {error}");
         assert!(error.contains("did not boot"), "{name}: {error}");
+        let place = format!("/{name}.php:1.");
+        let is_object = expected.starts_with("object");
+        assert!(!is_object || error.contains(&place), "{name}: {error}");
     }
     let script = folder.file(
         "returned.php",

@@ -9,6 +9,7 @@
 #include "http/hydrate.h"
 #include "http/request_info.h"
 #include "isolate/tables.h"
+#include "snapshot/origins.h"
 #include "snapshot/snapshot.h"
 #include "task/fiber_stacks.h"
 #include "task/log.h"
@@ -290,6 +291,9 @@ surus_outcome surus_run_boot(surus_task *task)
 	SG(request_info).no_headers = 1;
 	isolate->scanned_functions = isolate->scanned_classes = 0;
 	hide_errors(isolate);
+	if (isolate->pages) {
+		surus_origins_start();
+	}
 
 	bool good = false;
 	zval value;

@@ -1,6 +1,7 @@
 #include "snapshot/refusals.h"
 #include "snapshot/holders.h"
 #include "snapshot/objects.h"
+#include "snapshot/origins.h"
 #include "task/log.h"
 
 #include "main/php_streams.h"
@@ -18,8 +19,10 @@ static unsigned check_objects(void)
 		}
 		if (++wrong <= MOST_LINES) {
 			zend_string *path = surus_path_to(object);
-			surus_logf(3, "The boot leaves an object of %s in %s. It has something outside of PHP's memory, which no request could put back: "
-				"make it in the request", ZSTR_VAL(object->ce->name), path ? ZSTR_VAL(path) : "a place that is not known");
+			const char *origin = surus_origin_of(object);
+			surus_logf(3, "The boot leaves an object of %s in %s%s%s. It has something outside of PHP's memory, which no request could put back: "
+				"make it in the request", ZSTR_VAL(object->ce->name), path ? ZSTR_VAL(path) : "a place that is not known",
+				origin ? ", made in " : "", origin ? origin : "");
 			if (path) {
 				zend_string_release(path);
 			}
@@ -55,5 +58,7 @@ static unsigned check_resources(void)
 
 bool surus_can_be_kept(void)
 {
-	return check_objects() + check_resources() == 0;
+	bool can = check_objects() + check_resources() == 0;
+	surus_origins_forget();
+	return can;
 }
