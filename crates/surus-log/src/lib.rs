@@ -191,6 +191,11 @@ pub fn reopen() -> Vec<(Log, OwnedFd)> {
     opened
 }
 
+/// Whether it is a file.
+pub fn is_file(log: Log) -> bool {
+    log.sink().is_file()
+}
+
 /// Where its lines go, for a program that this process becomes.
 pub fn copy(log: Log) -> Option<OwnedFd> {
     log.sink().copy()

@@ -1,12 +1,16 @@
 //! Which jobs there are, and whose turn it is. Decides, and does nothing: what is to be written down is returned as a [`Record`].
 
+mod keys;
+mod lives;
 mod queue;
 mod recent;
 mod restore;
 mod shown;
+mod time;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use crate::clock::Clock;
 use crate::holder::Holder;
 use crate::job::{Ending, Failure, Id, Job, Push, Pushed};
 use crate::millis;
@@ -50,6 +54,8 @@ pub(crate) struct Book {
     /// Jobs in doubt.
     doubted: BTreeSet<Id>,
     unique: HashMap<(String, String), Id>,
+    /// What the times in the log mean.
+    clock: Option<Clock>,
     /// Jobs that are gone: one that is pushed again was not heard of by its sender.
     gone: Recent,
     bytes: u64,
@@ -107,15 +113,15 @@ impl Book {
         self.sequence += 1;
         self.bytes += job.size();
         let id = job.id;
-        if let Some(key) = &job.unique {
-            self.unique.insert((job.queue.clone(), key.clone()), id);
-        }
         let entry = Entry {
             job,
             sequence: self.sequence,
             place: Place::Unsaved,
         };
         self.jobs.insert(id, entry);
+        if place != Place::Failed {
+            self.take_key(id);
+        }
         self.put(id, place);
     }
 
@@ -165,6 +171,7 @@ impl Book {
 
     /// Forgets a job: it is done, or could not be saved.
     pub(crate) fn remove(&mut self, id: Id) -> Option<Job> {
+        self.leave_key(id);
         let (sequence, place) = self
             .jobs
             .get(&id)
@@ -176,12 +183,6 @@ impl Book {
         }
         self.due.remove(&(job.due, id));
         self.doubted.remove(&id);
-        if let Some(key) = &job.unique {
-            let key = (job.queue.clone(), key.clone());
-            if self.unique.get(&key) == Some(&id) {
-                self.unique.remove(&key);
-            }
-        }
         self.bytes -= job.size();
         Some(job)
     }
@@ -266,112 +267,7 @@ impl Book {
     /// It is among the failed ones: another job may have its key.
     fn fail(&mut self, id: Id) {
         self.put(id, Place::Failed);
-        if let Some(job) = self.jobs.get(&id).map(|entry| &entry.job) {
-            if let Some(key) = &job.unique {
-                self.unique.remove(&(job.queue.clone(), key.clone()));
-            }
-        }
-    }
-
-    /// A connection has ended. Its process may be alive, and come again.
-    pub(crate) fn leave(&mut self, peer: Peer, holder: Holder) {
-        let mut held = Vec::new();
-        for queue in self.queues.values_mut() {
-            queue.subscribe(peer, 0, None);
-            held.extend(queue.held_by(peer));
-        }
-        for id in held {
-            self.put(id, Place::Doubted(holder));
-        }
-    }
-
-    /// A process has come with a new connection, and runs these jobs. What else it was sent has not arrived.
-    pub(crate) fn claim(
-        &mut self,
-        peer: Peer,
-        holder: Holder,
-        ids: &[Id],
-        now: u64,
-    ) -> Vec<Record> {
-        let its = |place: Option<Place>| place == Some(Place::Doubted(holder));
-        for &id in ids {
-            if its(self.place(id)) {
-                self.put(id, Place::Held(peer));
-            }
-        }
-        let lost: Vec<Id> = self
-            .doubted
-            .iter()
-            .copied()
-            .filter(|&id| its(self.place(id)))
-            .collect();
-        let again = Ending::Again {
-            delay: std::time::Duration::ZERO,
-            error: None,
-            counts: false,
-        };
-        lost.into_iter()
-            .map(|id| self.ended(id, again.clone(), now))
-            .collect()
-    }
-
-    /// Jobs whose processes have died run again, if they have tries left.
-    pub(crate) fn bury(&mut self, is_alive: impl Fn(&Holder) -> bool, now: u64) -> Vec<Record> {
-        let mut known: HashMap<Holder, bool> = HashMap::new();
-        let mut lost = Vec::new();
-        for &id in &self.doubted {
-            if !self.can_judge(id) {
-                continue;
-            }
-            if let Some(Place::Doubted(holder)) = self.place(id) {
-                if !*known.entry(holder).or_insert_with(|| is_alive(&holder)) {
-                    lost.push((id, holder));
-                }
-            }
-        }
-        let bury = |(id, holder): (Id, Holder)| {
-            let error = format!("its process, {}, has died", holder.pid());
-            let job = self.jobs.get(&id).map(|entry| &entry.job);
-            let tries = job.and_then(|job| self.queues.get(&job.queue)?.tries);
-            let is_over = tries.is_some_and(|tries| job.is_some_and(|job| job.attempts >= tries));
-            let ending = match is_over {
-                true => Ending::Failed { error },
-                false => Ending::Again {
-                    delay: std::time::Duration::ZERO,
-                    error: Some(error),
-                    counts: true,
-                },
-            };
-            self.ended(id, ending, now)
-        };
-        lost.into_iter().map(bury).collect()
-    }
-
-    /// A new owner learns how often a job may run from those who take it. Until then nobody would run it anyway.
-    fn can_judge(&self, id: Id) -> bool {
-        let job = self.jobs.get(&id).map(|entry| &entry.job);
-        let queue = job.and_then(|job| self.queues.get(&job.queue));
-        queue.is_some_and(|queue| queue.tries.is_some() || queue.places() > 0)
-    }
-
-    /// Whether there are jobs whose process may be dead.
-    pub(crate) fn has_doubts(&self) -> bool {
-        self.doubted.iter().any(|&id| self.can_judge(id))
-    }
-
-    /// Jobs whose time has come are ready.
-    pub(crate) fn wake(&mut self, now: u64) {
-        while let Some(&(due, id)) = self.due.first() {
-            if due > now {
-                return;
-            }
-            self.put(id, Place::Ready);
-        }
-    }
-
-    /// When the next job becomes ready.
-    pub(crate) fn next_due(&self) -> Option<u64> {
-        self.due.first().map(|&(due, _)| due)
+        self.leave_key(id);
     }
 
     /// Bytes that its jobs take.
@@ -384,9 +280,15 @@ impl Book {
         let mut entries: Vec<&Entry> = self.jobs.values().collect();
         entries.retain(|entry| entry.place != Place::Unsaved);
         entries.sort_unstable_by_key(|entry| entry.sequence);
-        entries
+        let clock = self.clock.map(|Clock { boot, offset }| Record::Clock {
+            boot,
+            offset,
+            set_by: 0,
+        });
+        let jobs = entries
             .into_iter()
-            .map(|entry| Record::Job(entry.job.clone()))
+            .map(|entry| Record::Job(entry.job.clone()));
+        clock.into_iter().chain(jobs)
     }
 }
 

@@ -40,7 +40,8 @@ impl Holder {
     }
 }
 
-fn boot() -> Option<u64> {
+/// Which run of the machine this is.
+pub(crate) fn boot() -> Option<u64> {
     let id = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
     let digits: String = id
         .chars()

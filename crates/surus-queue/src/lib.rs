@@ -12,7 +12,7 @@
 //!
 //! Bottom to top: `job.rs` has a job, `record.rs` what the log has of it, `log.rs` the file; `book.rs` decides which job is whose turn,
 //! without doing anything; `message.rs` is what goes over the socket, `peer.rs` one connection of the owner, `owner.rs` its loop;
-//! `client.rs` and `client/` are the other side, which survive the death of the owner. `holder.rs` tells whether a process still lives.
+//! `client.rs` and `client/` are the other side, which survive the death of the owner. `holder.rs` tells whether a process still lives, `clock.rs` what time it is.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
@@ -20,6 +20,7 @@
 
 mod book;
 mod client;
+mod clock;
 mod holder;
 mod job;
 mod log;

@@ -34,26 +34,14 @@ impl Log {
         file.read_to_end(&mut bytes)?;
         let contents = Contents::read(&bytes);
         let shown = path.display();
-        if contents.damaged > 0 {
-            let copy = folder.join(format!("{NAME}.damaged-{}", crate::now() / 1000));
-            fs::write(&copy, &bytes)?;
-            surus_log::say!(
-                "{shown}: {} bytes are damaged; the jobs in them are lost, all others are here. The file as it was: {}",
-                contents.damaged,
-                copy.display()
-            );
-        }
         if contents.torn > 0 {
             surus_log::say!(
                 "{shown}: the last {} bytes were not written to their end, and are left out",
                 contents.torn
             );
-            file.set_len(contents.length as u64)?;
         }
-        file.sync_all()?;
-        File::open(folder)?.sync_all()?;
         let length = contents.length as u64;
-        let log = Log {
+        let mut log = Log {
             folder: folder.to_owned(),
             file,
             length,
@@ -61,7 +49,38 @@ impl Log {
             owed: Vec::new(),
             is_named: true,
         };
+        if !log.leave_damage_behind(&path, &contents, &bytes) && contents.torn > 0 {
+            log.file.set_len(length)?;
+        }
+        log.file.sync_all()?;
+        File::open(folder)?.sync_all()?;
         Ok((log, contents.records))
+    }
+
+    /// Keeps a damaged file under another name, and writes it anew: otherwise each owner would find the damage again. Returns whether the
+    /// file is a new one.
+    fn leave_damage_behind(&mut self, path: &Path, contents: &Contents, bytes: &[u8]) -> bool {
+        if contents.damaged == 0 {
+            return false;
+        }
+        let copy = self
+            .folder
+            .join(format!("{NAME}.damaged-{}", crate::now() / 1000));
+        let done = set_aside(path, &copy, bytes)
+            .and_then(|()| self.rewrite(contents.records.iter().cloned()));
+        let kept = match &done {
+            Ok(()) => format!("The file as it was: {}", copy.display()),
+            Err(error) => {
+                let _ = fs::remove_file(&copy);
+                format!("They stay in the file, which cannot be written anew: {error}")
+            }
+        };
+        surus_log::say!(
+            "{}: {} bytes are damaged; the jobs in them are lost, all others are here. {kept}",
+            path.display(),
+            contents.damaged
+        );
+        done.is_ok()
     }
 
     /// A record that is written with the next ones; if that fails, with those after them.
@@ -160,6 +179,19 @@ impl Log {
     }
 }
 
+/// Keeps the file as it is under another name, also after the log is written anew. Without a copy if possible: the disk may be full.
+fn set_aside(path: &Path, copy: &Path, bytes: &[u8]) -> io::Result<()> {
+    match fs::hard_link(path, copy) {
+        // A file system that has none.
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+            let mut file = open(copy)?;
+            file.write_all(bytes)?;
+            file.sync_all()
+        }
+        done => done,
+    }
+}
+
 fn open(path: &Path) -> io::Result<File> {
     OpenOptions::new()
         .read(true)
@@ -197,5 +229,33 @@ mod tests {
         log.rewrite(records.into_iter().skip(1)).expect("room");
         let (_, records) = Log::open(folder.path()).expect("a log");
         assert!(records.len() == 1 && found(&records[0]), "{records:?}");
+    }
+
+    #[test]
+    fn a_damaged_file_is_kept_once_and_read_by_its_owner_only() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().expect("a folder");
+        let (mut log, _) = Log::open(folder.path()).expect("a log");
+        for _ in 0..3 {
+            log.owe(&Record::Done { id: Id::new() });
+            log.write_owed().expect("room");
+        }
+        let path = folder.path().join(NAME);
+        let mut bytes = fs::read(&path).expect("a log");
+        bytes[15] ^= 1;
+        // Half a record.
+        bytes.extend_from_within(..20);
+        fs::write(&path, &bytes).expect("room");
+        for _ in 0..3 {
+            let (_, records) = Log::open(folder.path()).expect("a log");
+            assert_eq!(records.len(), 2);
+            let entries = fs::read_dir(folder.path()).expect("a folder");
+            let paths = entries.map(|entry| entry.expect("an entry").path());
+            let copies: Vec<PathBuf> = paths.filter(|other| *other != path).collect();
+            assert_eq!(copies.len(), 1, "{copies:?}");
+            assert_eq!(fs::read(&copies[0]).expect("a copy"), bytes);
+            let mode = copies[0].metadata().expect("a file").permissions().mode();
+            assert_eq!(mode & 0o777, 0o600);
+        }
     }
 }

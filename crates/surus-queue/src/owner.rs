@@ -1,6 +1,7 @@
 //! The process that owns the jobs: one thread, one `poll`. All that has arrived by then is one batch: written at once, synced at
 //! once, answered after that. So a thousand pushes at the same time cost one visit to the disk.
 
+mod asked;
 mod door;
 
 use std::collections::HashMap;
@@ -12,14 +13,13 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
-use serde_json::{json, Value};
 
 use crate::book::{Book, Peer};
+use crate::clock::Clock;
 use crate::holder::Holder;
 use crate::job::{Id, Pushed};
 use crate::log::Log;
-use crate::message::{Delivery, Question, ToClient, ToOwner, LONGEST};
-use crate::now;
+use crate::message::{Delivery, ToClient, ToOwner, LONGEST};
 use crate::peer::Socket;
 use crate::record::Record;
 use door::Door;
@@ -28,6 +28,8 @@ use door::Door;
 const LOOK: Duration = Duration::from_millis(20);
 /// Ends of jobs are on disk after this time at the latest: a loss of power lets those run again that have ended since.
 const SYNC: Duration = Duration::from_secs(1);
+/// How often the clock is looked at while jobs are delayed: the machine may sleep.
+const GLANCE: Duration = Duration::from_secs(60);
 /// Between two attempts to write the log anew.
 const REWRITE: Duration = Duration::from_secs(10);
 
@@ -63,7 +65,9 @@ pub fn own(folder: &Path, most: u64, observe: &dyn Fn([u64; 6])) -> io::Result<O
     let (log, records) = Log::open(folder)?;
     let mut owner = Owner {
         most,
-        book: Book::restored(records, now()),
+        // Nothing is due before the clock is known.
+        book: Book::restored(records, 0),
+        clock: Clock::new(),
         log,
         door,
         sockets: HashMap::new(),
@@ -75,12 +79,14 @@ pub fn own(folder: &Path, most: u64, observe: &dyn Fn([u64; 6])) -> io::Result<O
         yielded: false,
         rewrite_not_before: None,
     };
+    owner.keep_time();
     owner.run(&signals, observe)
 }
 
 struct Owner {
     most: u64,
     book: Book,
+    clock: Clock,
     log: Log,
     door: Door,
     sockets: HashMap<Peer, Socket>,
@@ -116,9 +122,13 @@ impl Owner {
                 };
                 return Ok(ended);
             }
+            if let Some((clock, _)) = self.clock.look() {
+                self.clock = clock;
+                self.keep_time();
+            }
             self.accept();
             self.receive();
-            let time = now();
+            let time = self.clock.now();
             self.book.wake(time);
             if self.book.has_doubts() {
                 for record in self.book.bury(Holder::is_alive, time) {
@@ -130,6 +140,15 @@ impl Owner {
             self.write_owed();
             self.flush();
             self.tidy()?;
+        }
+    }
+
+    /// Delays are as long as was said, whatever the clock was set to.
+    fn keep_time(&mut self) {
+        let (clock, record) = self.book.follow_clock(self.clock);
+        self.clock = clock;
+        if let Some(record) = record {
+            self.log.owe(&record);
         }
     }
 
@@ -146,7 +165,7 @@ impl Owner {
         let due = self
             .book
             .next_due()
-            .map(|due| Duration::from_millis(due.saturating_sub(now())));
+            .map(|due| Duration::from_millis(due.saturating_sub(self.clock.now())).min(GLANCE));
         let look = self.book.has_doubts().then_some(LOOK);
         let sync = self
             .unsynced_since
@@ -208,7 +227,7 @@ impl Owner {
     }
 
     fn obey(&mut self, peer: Peer, message: ToOwner) {
-        let time = now();
+        let time = self.clock.now();
         match message {
             ToOwner::Hello { holds } => {
                 let Some(socket) = self.sockets.get_mut(&peer) else {
@@ -260,17 +279,6 @@ impl Owner {
         }
     }
 
-    fn answer(&mut self, question: Question, time: u64) -> Value {
-        let records = match question {
-            Question::Counts => return self.book.counts(),
-            Question::List { queue, failed } => return self.book.list(queue.as_deref(), failed),
-            Question::Retry { id, queue } => self.book.revive(id, queue.as_deref(), time),
-            Question::Forget { id, queue } => self.book.forget(id, queue.as_deref()),
-        };
-        records.iter().for_each(|record| self.log.owe(record));
-        json!(records.len())
-    }
-
     fn send(&mut self, peer: Peer, message: &ToClient) {
         if let Some(socket) = self.sockets.get_mut(&peer) {
             socket.send(message);
@@ -290,7 +298,7 @@ impl Owner {
                 .write_owed()
                 .and_then(|()| self.log.write(&batch.records)),
         };
-        let time = now();
+        let time = self.clock.now();
         match &written {
             Ok(()) => {
                 // If this fails nobody knows what is on disk. The next owner reads it, and clients send their pushes again.

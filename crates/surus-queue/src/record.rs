@@ -44,6 +44,13 @@ pub(crate) enum Record {
     Forgotten {
         id: Id,
     },
+    /// How the calendar is related to the time since the start of the machine. The clock was set by so many milliseconds: delayed jobs
+    /// have waited no longer or shorter for that.
+    Clock {
+        boot: u64,
+        offset: i64,
+        set_by: i64,
+    },
 }
 
 impl Record {

@@ -12,6 +12,7 @@ use serde_json::Value;
 use surus_master::{ask, Address, Door, Request};
 
 use crate::cli::{ControlArgs, StatusArgs, TopArgs};
+use crate::environment::path_in as variable;
 use crate::{failed, misconfigured, print, table};
 
 /// Timeout of an upgrade, which takes as long as the application needs to boot. A reload is bounded by the server's
@@ -23,11 +24,6 @@ const PROMPT: Duration = Duration::from_secs(5);
 
 /// The folder for the control sockets of this user's servers.
 pub(crate) fn folder() -> PathBuf {
-    let variable = |name| {
-        std::env::var_os(name)
-            .filter(|value| !value.is_empty())
-            .map(PathBuf::from)
-    };
     if let Some(folder) = variable("RUNTIME_DIRECTORY") {
         return folder;
     }

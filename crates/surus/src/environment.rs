@@ -4,10 +4,17 @@
 use std::env;
 use std::ffi::{CString, OsString};
 use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
 
 use nix::unistd::{Uid, User};
 
 use crate::config::{has_symfony_runtime, Config, Entry, Variable};
+
+/// The path that a variable of this process has; none if it is empty.
+pub(crate) fn path_in(name: &str) -> Option<PathBuf> {
+    let value = env::var_os(name).filter(|value| !value.is_empty())?;
+    Some(value.into())
+}
 
 /// The variables, each as `NAME=value`.
 pub(crate) fn of(config: &Config) -> Vec<CString> {

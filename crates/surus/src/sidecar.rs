@@ -29,6 +29,7 @@ pub(crate) fn companions(config: &Config) -> impl Iterator<Item = Companion<'_>>
             on_demand: false,
             outlives_workers: false,
             reloads: sidecar.reloads,
+            always: sidecar.always,
             run: Box::new(move || become_program(config, sidecar)),
         })
     })

@@ -89,7 +89,10 @@ fn a_torn_or_damaged_log_keeps_all_other_jobs() {
     drop(server);
     let whole = fs::read(&log).expect("the log");
     let mut file = OpenOptions::new().append(true).open(&log).expect("the log");
-    file.write_all(&whole[..whole.len() / 5 - 3]).expect("room");
+    // The first record is about the clock.
+    let head = 10 + usize::from(whole[2]);
+    let job = (whole.len() - head) / 5;
+    file.write_all(&whole[head..head + job - 3]).expect("room");
     drop(file);
     let mut server = site.options().start();
     assert_eq!(site.counts("nobody")["waiting"], 5);
@@ -98,7 +101,7 @@ fn a_torn_or_damaged_log_keeps_all_other_jobs() {
     drop(server);
     let mut damaged = fs::read(&log).expect("the log");
     assert_eq!(damaged, whole);
-    damaged[whole.len() / 5 + 30] ^= 1;
+    damaged[head + job + 30] ^= 1;
     fs::write(&log, &damaged).expect("room");
     let server = site.options().start();
     assert_eq!(site.counts("nobody")["waiting"], 4);
@@ -109,4 +112,30 @@ fn a_torn_or_damaged_log_keeps_all_other_jobs() {
     let is_copy = |name: &str| name.starts_with("jobs.log.damaged-");
     let mut names = copies.map(|entry| entry.expect("an entry").file_name());
     assert!(names.any(|name| is_copy(&name.to_string_lossy())));
+}
+
+/// The largest job comes back as it was pushed, and a byte more is refused where it was pushed.
+#[test]
+fn a_job_has_a_size_at_most() {
+    const MOST: usize = 64 << 20;
+    let site = Site::new();
+    let server = site
+        .options()
+        .argument("--set")
+        .argument("memory_limit=512M")
+        .start();
+    // What serialize() adds to a string of this length.
+    let around = "s:67108000:\"\";".len();
+    let size = |bytes: usize| format!("size/{}", bytes - around);
+    push(&server, &size(MOST));
+    site.wait_for(&format!("size {}", MOST - around), 1);
+    let refused = try_push(&server, &size(MOST + 1)).expect("an answer");
+    let error = refused.expect(503).text();
+    assert!(
+        error.contains("the payload has 67108865 bytes, of 67108864 at most"),
+        "{error}"
+    );
+    // Neither has kept others from their jobs.
+    push(&server, "note/after");
+    site.wait_for("note after 1", 1);
 }

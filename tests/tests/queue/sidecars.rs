@@ -1,9 +1,12 @@
 //! Programs that run beside the workers: `[process.NAME]`.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
 
 use nix::sys::signal::{kill, Signal};
 use nix::unistd::Pid;
+use surus_tests::http::Request;
 use surus_tests::surus::{Mode, Surus};
 use surus_tests::temp::TempDir;
 use surus_tests::waiting::wait_for;
@@ -85,5 +88,111 @@ fn they_die_with_the_master() {
         let is_there =
             |pid: &Option<i32>| pid.is_some_and(|pid| kill(Pid::from_raw(pid), None).is_ok());
         !pids.iter().any(is_there)
+    });
+}
+
+/// A program that had the file of the log open itself would write to the old one for ever. Nor would the process with the jobs.
+#[test]
+fn what_they_print_follows_a_log_that_is_rotated() {
+    let folder = TempDir::new("sidecar");
+    folder.file("index.php", "<?php echo 'ok';");
+    let log = folder.path().join("error.log");
+    let config = format!(
+        "[server]\nerror_log = {log:?}\n[app.app]\nqueue_folder = \"{folder}/jobs\"\n\
+         [process.beside]\ncommand = [\"sh\", \"-c\", \"echo begun; while ! [ -e go ]; do sleep 0.02; done; printf 'last words'\"]\n\
+         restart = \"on-failure\"\nfolder = \"{folder}\"\n\
+         [process.again]\ncommand = [\"sh\", \"-c\", \"[ -e go ] || exit 0; echo again >> told; sleep 1000\"]\nfolder = \"{folder}\"\n",
+        folder = folder.path().display()
+    );
+    let server = Surus::serve(folder.path())
+        .mode(Mode::Classic)
+        .config(&config)
+        .start();
+    let text = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap_or_default();
+    wait_for("it has printed nothing", || {
+        text("error.log").contains("begun\n")
+    });
+    let beside = pid(&server, "beside").expect("a process");
+    let queue = pid(&server, "queue").expect("a process");
+    fs::rename(&log, folder.path().join("old.log")).expect("a log");
+    let master = server.status()["pid"].as_i64().expect("a process");
+    kill(Pid::from_raw(master as i32), Signal::SIGUSR1).expect("a server");
+    wait_for("there is no new log", || log.exists());
+    folder.file("go", "");
+    wait_for(
+        "its last line, which has no end, is not in the new log",
+        || text("error.log").contains("last words\n"),
+    );
+    // One with 0 has ended, and the other one starts again.
+    wait_for("it has not ended", || pid(&server, "beside").is_none());
+    assert!(text("error.log").contains("process beside has ended"));
+    wait_for("it does not run again", || text("told") == "again\n");
+    for process in [beside, queue] {
+        let files = fs::read_dir(format!("/proc/{process}/fd"));
+        let open = files.into_iter().flatten().flatten();
+        let mut paths = open.filter_map(|entry| fs::read_link(entry.path()).ok());
+        assert!(!paths.any(|path| path.ends_with("old.log")));
+    }
+}
+
+/// Whoever may not have so many processes has the server still, and what it lacks as soon as it may.
+#[test]
+fn what_cannot_be_started_is_tried_again() {
+    const USER: [&str; 3] = ["--reuid=61357", "--regid=61357", "--clear-groups"];
+    // A user that nothing else runs as.
+    let wrapper = format!(
+        "chmod 777 \"$TMPDIR\"; exec setpriv {} \"$@\"",
+        USER.join(" ")
+    );
+    let folder = TempDir::new("sidecar");
+    let open = fs::Permissions::from_mode(0o755);
+    fs::set_permissions(folder.path(), open).expect("a folder");
+    folder.file("app.php", "<?php return fn () => 'ok';");
+    let config = format!(
+        "[process.beside]\ncommand = [\"sleep\", \"1000\"]\nfolder = {:?}\n",
+        folder.path()
+    );
+    let server = Surus::serve(folder.path())
+        .under(&["sh", "-c", &wrapper, "sh"])
+        .workers(2)
+        .config(&config)
+        .start();
+    wait_for("they do not run", || {
+        pid(&server, "beside").is_some() && pid(&server, "queue").is_some()
+    });
+    let status = server.status();
+    let master = status["pid"].as_i64().expect("a process");
+    let limit = |most: &str| {
+        let most = format!("--nproc={most}:");
+        let done = Command::new("setpriv")
+            .args(USER)
+            .args(["prlimit", "--pid", &master.to_string(), &most])
+            .status();
+        assert!(done.expect("prlimit").success());
+    };
+    limit("1");
+    let workers = server.workers();
+    for process in [pid(&server, "queue"), pid(&server, "beside")] {
+        let process = process.expect("a process");
+        kill(Pid::from_raw(process), Signal::SIGKILL).expect("a process");
+    }
+    kill(Pid::from_raw(workers[0]), Signal::SIGKILL).expect("a process");
+    wait_for("it is not said", || {
+        let log = server.log();
+        let all = ["process queue", "process beside", "worker "];
+        let said = |what: &&str| {
+            let mut lines = log.lines().filter(|line| line.contains(*what));
+            lines.any(|line| line.contains("could not be started: Try again"))
+        };
+        all.iter().all(said)
+    });
+    assert_eq!(
+        Request::get("/").send(server.address()).expect(200).text(),
+        "ok"
+    );
+    limit("1000");
+    wait_for("they do not run again", || {
+        let all = [pid(&server, "beside"), pid(&server, "queue")];
+        all.iter().all(Option::is_some) && server.workers().len() == 2
     });
 }

@@ -18,7 +18,7 @@ impl Master<'_> {
     /// Carries out one action. Returns an event if it has a result at once.
     pub(super) fn act(&mut self, action: Action) -> io::Result<Option<Event>> {
         match action {
-            Action::Spawn { seat, id } => self.spawn(seat, id)?,
+            Action::Spawn { seat, id } => return Ok(self.spawn(seat, id)),
             Action::CloseListeners => {
                 let leaving = self.companions.leave();
                 Self::terminate(&leaving);

@@ -1,6 +1,6 @@
 //! Starts and ends the processes that serve no requests.
 
-use std::io;
+use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
@@ -8,7 +8,10 @@ use nix::sys::signal::{kill, Signal};
 use nix::sys::wait::{waitpid, WaitPidFlag, WaitStatus};
 use nix::unistd::{getpid, ForkResult, Pid};
 
+use surus_log::Log;
+
 use super::Master;
+use crate::companions::Printed;
 use crate::fork::fork;
 use crate::state::Death;
 
@@ -16,28 +19,63 @@ use crate::state::Death;
 const GRACE: Duration = Duration::from_secs(10);
 
 impl Master<'_> {
-    /// Starts those that are due.
-    pub(super) fn start_companions(&mut self) -> io::Result<()> {
+    /// Starts those that are due. One that the system cannot start is tried again later.
+    pub(super) fn start_companions(&mut self) {
         loop {
             let now = self.started.elapsed();
             let Some(index) = self.companions.next(now) else {
-                return Ok(());
+                return;
             };
-            let master = getpid();
-            match fork()? {
-                ForkResult::Parent { child } => self.companions.started(index, child, now),
-                ForkResult::Child => std::process::exit(self.live_as_companion(index, master)),
+            if let Err(error) = self.start_companion(index) {
+                let said = self
+                    .companions
+                    .refused(index, Death::NotStarted(error), now);
+                if let Some(message) = said {
+                    surus_log::say!("{message}");
+                }
             }
         }
     }
 
-    fn live_as_companion(&mut self, index: usize, master: Pid) -> i32 {
+    fn start_companion(&mut self, index: usize) -> nix::Result<()> {
+        let pipe = match surus_log::is_file(Log::Error) {
+            true => Some(Printed::new()?),
+            false => None,
+        };
+        let (ours, theirs) = pipe.unzip();
+        let master = getpid();
+        match fork()? {
+            ForkResult::Parent { child } => {
+                self.companions
+                    .started(index, child, self.started.elapsed());
+                if let Some(ours) = ours {
+                    self.printed.add(ours);
+                }
+                Ok(())
+            }
+            ForkResult::Child => {
+                drop(ours);
+                std::process::exit(self.live_as_companion(index, theirs, master))
+            }
+        }
+    }
+
+    fn live_as_companion(&mut self, index: usize, log: Option<OwnedFd>, master: Pid) -> i32 {
         if let Err(error) = self.become_child(master) {
             surus_log::say!("{error}");
             return super::spawn::PANICKED;
         }
+        if let Some(log) = log {
+            surus_log::adopt(Log::Error, log);
+        }
         self.listeners.close();
         super::spawn::guarded(|| self.companions.run(index))
+    }
+
+    /// What companions have printed goes to the error log.
+    pub(super) fn pass_printed(&mut self) {
+        self.printed
+            .pass(|lines| surus_log::write(Log::Error, lines));
     }
 
     /// Whether it was one of them that has ended.
@@ -67,6 +105,7 @@ impl Master<'_> {
         let deadline = Instant::now() + GRACE;
         let mut is_killed = false;
         while !self.companions.is_empty() {
+            self.pass_printed();
             match waitpid(None, Some(WaitPidFlag::WNOHANG)) {
                 Ok(WaitStatus::Exited(pid, code)) => {
                     _ = self.companion_exited(pid, Death::Exit(code))
@@ -74,7 +113,7 @@ impl Master<'_> {
                 Ok(WaitStatus::Signaled(pid, signal, _)) => {
                     self.companion_exited(pid, Death::Signal(signal.as_str()));
                 }
-                Err(Errno::ECHILD) => return,
+                Err(Errno::ECHILD) => break,
                 _ => std::thread::sleep(Duration::from_millis(2)),
             }
             if Instant::now() >= deadline && !is_killed {
@@ -84,5 +123,6 @@ impl Master<'_> {
                 }
             }
         }
+        self.pass_printed();
     }
 }

@@ -22,7 +22,7 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::unistd::Pid;
 
 use crate::admin::Admin;
-use crate::companions::{Companion, Companions};
+use crate::companions::{Companion, Companions, Outputs};
 use crate::config::Config;
 use crate::control::{Control, Door};
 use crate::listen::BindError;
@@ -137,6 +137,8 @@ pub(crate) struct Master<'a> {
     pub(crate) next_look: Option<Now>,
     pub(crate) reloads: Reloads,
     pub(crate) companions: Companions<'a>,
+    /// What they print.
+    pub(crate) printed: Outputs,
 }
 
 impl<'a> Master<'a> {
@@ -204,6 +206,7 @@ impl<'a> Master<'a> {
             next_look: Some(Duration::ZERO),
             reloads: Reloads::new(unix_time()),
             companions: Companions::new(Vec::new()),
+            printed: Outputs::default(),
         })
     }
 
@@ -233,7 +236,7 @@ impl<'a> Master<'a> {
                 }
             }
             if events.is_empty() {
-                self.start_companions()?;
+                self.start_companions();
                 events = self.wait()?;
             }
             actions = Vec::new();

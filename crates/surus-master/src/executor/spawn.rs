@@ -10,19 +10,26 @@ use nix::unistd::{getpid, getppid, ForkResult, Pid};
 use surus_log::{Writer, LAST_LINES};
 
 use super::Master;
+use crate::companions::errno;
 use crate::fork::fork;
 use crate::identity::Identity;
 use crate::process::Process;
 use crate::protocol::Report;
 use crate::seat::Channel;
-use crate::state::Id;
+use crate::state::{Death, Event, Id};
 use crate::Seat;
 
 /// Exit code of a worker that panicked outside of a request, the same as that of Rust's runtime.
 pub(super) const PANICKED: i32 = 101;
 
 impl Master<'_> {
-    pub(super) fn spawn(&mut self, seat: usize, id: Id) -> io::Result<()> {
+    /// Returns the end of a process that the system could not start.
+    pub(super) fn spawn(&mut self, seat: usize, id: Id) -> Option<Event> {
+        let error = self.try_spawn(seat, id).err()?;
+        Some(Event::Exited(id, Death::NotStarted(errno(&error))))
+    }
+
+    fn try_spawn(&mut self, seat: usize, id: Id) -> io::Result<()> {
         let (ours, theirs) = UnixStream::pair()?;
         ours.set_nonblocking(true)?;
         let master = getpid();
@@ -75,6 +82,7 @@ impl Master<'_> {
         }
         // Close the other workers' channels: if they stayed open here, they would never end.
         self.processes.clear();
+        self.printed.clear();
         if let Some(control) = self.control.take() {
             control.forget();
         }

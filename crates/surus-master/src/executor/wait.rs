@@ -42,6 +42,8 @@ impl Master<'_> {
         let admin = self.admin.iter().flat_map(Admin::descriptors);
         fds.extend(control);
         fds.extend(admin);
+        let printed = self.printed.descriptors();
+        fds.extend(printed.map(|fd| PollFd::new(fd, PollFlags::POLLIN)));
         let stuck = surus_log::stuck();
         fds.extend(
             stuck
@@ -53,6 +55,7 @@ impl Master<'_> {
             Err(error) => return Err(error.into()),
         }
         drop(fds);
+        self.pass_printed();
         if !stuck.is_empty() {
             surus_log::flush();
         }

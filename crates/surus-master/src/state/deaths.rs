@@ -62,7 +62,9 @@ impl State {
         let deaths = seat.early_deaths;
         let is_served = self.announced && self.serving(process.seat).next().is_some();
         let is_served = is_served || (self.on_demand && self.seats[process.seat].plain);
-        if deaths >= EARLY_DEATHS && !is_served {
+        let is_refused = matches!(death, Death::NotStarted(_));
+        // Of a server that has served, processes or memory may be there again soon.
+        if deaths >= EARLY_DEATHS && !is_served && !(is_refused && self.announced) {
             actions.push(Action::Log(format!(
                 "worker {number} {death}, for the {deaths}th time in a row right after its start; giving up"
             )));
@@ -71,8 +73,13 @@ impl State {
         }
         let pause = (BACK_OFF * 2u32.pow((deaths - 1).min(10))).min(LONGEST_BACK_OFF);
         self.seats[process.seat].waiting = Some(now + pause);
+        let when = if is_refused {
+            ""
+        } else {
+            " right after its start"
+        };
         actions.push(Action::Log(format!(
-            "worker {number} {death} right after its start; starting another in {} ms",
+            "worker {number} {death}{when}; starting another in {} ms",
             pause.as_millis()
         )));
         actions

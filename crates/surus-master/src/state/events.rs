@@ -3,6 +3,8 @@
 use std::fmt;
 use std::time::Duration;
 
+use nix::errno::Errno;
+
 use super::Id;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,6 +44,8 @@ pub(crate) enum Event {
 pub(crate) enum Death {
     Exit(i32),
     Signal(&'static str),
+    /// The system could not start it.
+    NotStarted(Errno),
 }
 
 impl fmt::Display for Death {
@@ -49,6 +53,7 @@ impl fmt::Display for Death {
         match self {
             Death::Exit(code) => write!(f, "exited with {code}"),
             Death::Signal(name) => write!(f, "was killed by {name}"),
+            Death::NotStarted(why) => write!(f, "could not be started: {}", why.desc()),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The book, as the log says that it was.
 
 use super::{Book, Place};
+use crate::clock::Clock;
 use crate::record::{detach, Record};
 
 impl Book {
@@ -50,6 +51,7 @@ impl Book {
                     job.holder = None;
                     job.failure = None;
                 }
+                self.take_key(id);
                 self.put(id, Place::Delayed);
             }
             Record::Failed { id, failure } => {
@@ -58,6 +60,14 @@ impl Book {
                     entry.job.holder = None;
                 }
                 self.fail(id);
+            }
+            Record::Clock {
+                boot,
+                offset,
+                set_by,
+            } => {
+                self.shift(set_by);
+                self.clock = Some(Clock { boot, offset });
             }
             Record::Done { id } | Record::Forgotten { id } => {
                 self.remove(id);

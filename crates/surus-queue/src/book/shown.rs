@@ -58,21 +58,27 @@ impl Book {
         entries.into_iter().take(LISTED).map(shown).collect()
     }
 
-    /// Failed jobs run again: one, or all of a queue, or all.
-    pub(crate) fn revive(&mut self, id: Option<Id>, queue: Option<&str>, now: u64) -> Vec<Record> {
+    /// Failed jobs run again: one, or all of a queue, or all. Those stay failed whose unique key another job has that waits or runs;
+    /// their number comes second.
+    pub(crate) fn revive(
+        &mut self,
+        id: Option<Id>,
+        queue: Option<&str>,
+        now: u64,
+    ) -> (Vec<Record>, usize) {
         let ids = self.failed(id, queue);
-        let mut records = Vec::new();
+        let (mut records, mut blocked) = (Vec::new(), 0);
         for id in ids {
+            if !self.take_key(id) {
+                blocked += 1;
+                continue;
+            }
             let Some(entry) = self.jobs.get_mut(&id) else {
                 continue;
             };
             let job = &mut entry.job;
             job.error = job.failure.take().map(|failure| failure.error);
             (job.due, job.attempts) = (now, 0);
-            if let Some(key) = &job.unique {
-                let key = (job.queue.clone(), key.clone());
-                self.unique.entry(key).or_insert(id);
-            }
             records.push(Record::Again {
                 id,
                 due: now,
@@ -81,7 +87,7 @@ impl Book {
             });
             self.wait(id, now);
         }
-        records
+        (records, blocked)
     }
 
     /// Failed jobs are forgotten: one, or all of a queue, or all.
@@ -93,16 +99,19 @@ impl Book {
         ids.into_iter().map(|id| Record::Forgotten { id }).collect()
     }
 
+    /// In the order in which they came.
     fn failed(&self, id: Option<Id>, queue: Option<&str>) -> Vec<Id> {
         let failed = self
             .jobs
             .iter()
             .filter(|(_, entry)| entry.place == Place::Failed);
-        failed
+        let mut meant: Vec<(u64, Id)> = failed
             .filter(|(own, _)| id.is_none_or(|id| id == **own))
             .filter(|(_, entry)| queue.is_none_or(|name| name == entry.job.queue))
-            .map(|(id, _)| *id)
-            .collect()
+            .map(|(id, entry)| (entry.sequence, *id))
+            .collect();
+        meant.sort_unstable();
+        meant.into_iter().map(|(_, id)| id).collect()
     }
 }
 

@@ -4,6 +4,7 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use super::{Book, Peer};
+use crate::clock::Clock;
 use crate::holder::Holder;
 use crate::job::{Ending, Id, Push};
 use crate::record::Record;
@@ -141,9 +142,72 @@ fn jobs_of_the_dead_run_again_as_often_as_they_may() {
     logged.book.leave(1, this());
     let records = logged.book.bury(|_| false, 0);
     assert!(matches!(records[..], [Record::Failed { .. }]));
-    assert_eq!(logged.book.revive(Some(id), None, 0).len(), 1);
+    assert_eq!(logged.book.revive(Some(id), None, 0).0.len(), 1);
     logged.book.subscribe(1, "a", 10, None);
     assert_eq!(logged.next(), Some(id));
+}
+
+fn fail(logged: &mut Logged, now: u64) {
+    let id = logged.next().expect("a job");
+    let error = "no".to_owned();
+    logged.end(id, Ending::Failed { error }, now);
+}
+
+#[test]
+fn a_failed_job_is_not_retried_beside_another_one_with_its_key() {
+    let mut logged = Logged::with_taker("a", 10);
+    let with_key = || Push {
+        unique: Some("key".to_owned()),
+        ..push("a")
+    };
+    let first = logged.push(with_key(), 0);
+    fail(&mut logged, 0);
+    let second = logged.push(with_key(), 0);
+    assert!(matches!(logged.book.revive(Some(first), None, 0), (records, 1) if records.is_empty()));
+    assert_eq!(number(&logged.book, "a", "failed"), 1);
+    fail(&mut logged, 0);
+    // Both have failed: the older one runs, the other one stays.
+    let (records, blocked) = logged.book.revive(None, Some("a"), 0);
+    assert_eq!((records.len(), blocked), (1, 1));
+    logged.log.extend(records);
+    for book in [&mut logged.restored(0), &mut logged.book] {
+        assert_eq!(number(book, "a", "waiting"), 1);
+        let (pushed, job) = book.push(Id::new(), with_key(), 0, MOST).expect("room");
+        assert!(pushed.id == first && !pushed.is_new && job.is_none());
+        assert_eq!(book.revive(Some(second), None, 0).1, 1);
+        book.forget(Some(second), None);
+        let (pushed, _) = book.push(Id::new(), with_key(), 0, MOST).expect("room");
+        assert_eq!(pushed.id, first);
+    }
+}
+
+#[test]
+fn delays_are_as_long_as_was_said_whatever_the_clock_is_set_to() {
+    const HOUR: i64 = 3_600_000;
+    let clock = |offset| Clock { boot: 1, offset };
+    let begin = 10 * HOUR as u64;
+    for by in [-HOUR, HOUR] {
+        let mut logged = Logged::with_taker("a", 10);
+        logged.log.extend(logged.book.follow_clock(clock(0)).1);
+        let delay = Duration::from_secs(10);
+        logged.push(Push { delay, ..push("a") }, begin);
+        let set = begin.saturating_add_signed(by);
+        // By this owner, or while there was none.
+        let mut next = logged.restored(begin);
+        next.follow_clock(clock(by));
+        logged.log.extend(logged.book.follow_clock(clock(by)).1);
+        assert!(
+            matches!(logged.book.follow_clock(clock(by + 5)), (same, None) if same == clock(by))
+        );
+        let rewritten = Book::restored(logged.book.records().collect(), set);
+        for mut book in [next, logged.restored(set), rewritten, logged.book] {
+            assert_eq!(book.next_due(), Some(set + 10_000));
+            book.wake(set + 9_999);
+            assert_eq!(number(&book, "a", "delayed"), 1);
+            book.wake(set + 10_000);
+            assert_eq!(number(&book, "a", "waiting"), 1);
+        }
+    }
 }
 
 /// Whatever has happened, the log has the same jobs in the same places.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::paths::named;
-use super::tables::Process;
+use super::tables::{Process, Restart};
 use super::wrong::Wrong;
 use super::{fill, positive};
 use crate::cli::ServeArgs;
@@ -17,6 +17,8 @@ pub(crate) struct Sidecar {
     pub(crate) command: Vec<String>,
     pub(crate) instances: usize,
     pub(crate) reloads: bool,
+    /// Also after it has exited with 0.
+    pub(crate) always: bool,
     pub(crate) folder: PathBuf,
 }
 
@@ -62,6 +64,7 @@ pub(super) fn of(
             command,
             instances,
             reloads: fill(&mut table.reload, true),
+            always: fill(&mut table.restart, Restart::Always) == Restart::Always,
             folder,
         });
     }

@@ -246,9 +246,20 @@ table! {
         instances: usize,
         /// End it and start it anew when the server reloads: it has code of the application.
         reload: bool,
+        /// When it starts again: `"always"`, or `"on-failure"`, so that one that exits with 0 has ended until the next reload or start.
+        restart: Restart,
         /// Where it runs. Without it, the folder that is served, or that of the script.
         folder: PathBuf,
     }
+}
+
+/// When a program beside the workers starts again after it has ended.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Restart {
+    #[default]
+    Always,
+    OnFailure,
 }
 
 /// The words of a command.

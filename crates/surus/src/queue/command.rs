@@ -122,7 +122,15 @@ fn shown(what: &Option<QueueCommand>, answer: &Value) -> String {
             };
             jobs.map(line).collect()
         }
-        Some(QueueCommand::Retry { .. }) => format!("{answer} jobs run again\n"),
+        Some(QueueCommand::Retry { .. }) => {
+            let again = format!("{} jobs run again\n", answer["again"]);
+            match answer["blocked"].as_u64().unwrap_or(0) {
+                0 => again,
+                blocked => format!(
+                    "{again}{blocked} stay failed, since another job with the same unique key waits or runs\n"
+                ),
+            }
+        }
         Some(QueueCommand::Forget { .. }) => format!("{answer} jobs were forgotten\n"),
     }
 }

@@ -9,6 +9,7 @@ use std::sync::OnceLock;
 use surus_master::{Companion, JobCounts};
 
 use crate::config::{App, Config};
+use crate::environment::path_in as variable;
 use crate::BOOT_FAILED;
 
 /// The name of that process.
@@ -27,11 +28,6 @@ fn find(app: &App) -> Result<PathBuf, String> {
     if let Some(folder) = &app.queue_folder {
         return Ok(folder.clone());
     }
-    let variable = |name| {
-        std::env::var_os(name)
-            .filter(|value| !value.is_empty())
-            .map(PathBuf::from)
-    };
     // systemd separates several by colons.
     let given = variable("STATE_DIRECTORY").and_then(|all| {
         let all = all.to_str()?.to_owned();
@@ -90,6 +86,8 @@ pub(crate) fn companion(config: &Config, counts: JobCounts) -> Companion<'_> {
         on_demand: config.app.queue_folder.is_none() && config.processes.is_empty(),
         outlives_workers: true,
         reloads: false,
+        // Another owner has taken over, or it was told to end.
+        always: false,
         run: Box::new(move || own(&config.app, counts)),
     }
 }

@@ -1,6 +1,8 @@
 //! Processes of the server that serve no requests: the one that has the jobs of queues, and those that `[process]` names.
 //!
-//! Decides when one starts and ends; `executor/companions.rs` carries it out.
+//! Decides when one starts and ends; `executor/companions.rs` carries it out. [`output`] is what they print.
+
+mod output;
 
 use std::fmt;
 use std::time::Duration;
@@ -9,6 +11,7 @@ use nix::unistd::Pid;
 use serde_json::{json, Value};
 
 use crate::state::{Death, Now};
+pub(crate) use output::{errno, Outputs, Printed};
 
 /// One that dies sooner than this has not really started.
 const EARLY: Duration = Duration::from_secs(1);
@@ -17,6 +20,13 @@ const BACK_OFF: Duration = Duration::from_millis(100);
 const LONGEST_BACK_OFF: Duration = Duration::from_secs(10);
 /// Of one that was killed: that is not its own fault, and others wait for it.
 const LONGEST_AFTER_KILL: Duration = Duration::from_millis(400);
+
+/// Of one that the system could not start: processes or memory may be there again soon.
+const LONGEST_AFTER_REFUSAL: Duration = Duration::from_secs(2);
+
+fn pause(deaths: u32) -> Duration {
+    BACK_OFF * 2u32.pow(deaths.saturating_sub(1).min(10))
+}
 
 /// A process beside the workers.
 pub struct Companion<'a> {
@@ -28,7 +38,9 @@ pub struct Companion<'a> {
     pub outlives_workers: bool,
     /// It has code of the application: a reload starts it anew.
     pub reloads: bool,
-    /// All that it does, in the child; returns the exit code. With 0 it has ended for good, until it is asked for.
+    /// Whether it starts again after it has exited with 0. After any other end it does.
+    pub always: bool,
+    /// All that it does, in the child; returns the exit code.
     pub run: Box<dyn Fn() -> i32 + 'a>,
 }
 
@@ -57,6 +69,8 @@ struct Kept<'a> {
     early_deaths: u32,
     restarts: u64,
     last: Option<String>,
+    /// One could not be started; said once, until one is.
+    refused: bool,
 }
 
 impl<'a> Companions<'a> {
@@ -70,6 +84,7 @@ impl<'a> Companions<'a> {
             early_deaths: 0,
             restarts: 0,
             last: None,
+            refused: false,
         };
         Companions {
             all: all.into_iter().map(kept).collect(),
@@ -112,6 +127,17 @@ impl<'a> Companions<'a> {
         kept.pid = Some(pid);
         kept.since = now;
         kept.start = None;
+        kept.refused = false;
+    }
+
+    /// The system could not start it: it is tried again after a pause. Returns what is to be logged.
+    pub(crate) fn refused(&mut self, index: usize, why: Death, now: Now) -> Option<String> {
+        let kept = &mut self.all[index];
+        kept.early_deaths += 1;
+        kept.last = Some(why.to_string());
+        kept.start = Some(now + pause(kept.early_deaths).min(LONGEST_AFTER_REFUSAL));
+        let is_news = !std::mem::replace(&mut kept.refused, true);
+        is_news.then(|| format!("process {} {why}; trying again", kept.companion.name))
     }
 
     pub(crate) fn run(&self, index: usize) -> i32 {
@@ -130,7 +156,7 @@ impl<'a> Companions<'a> {
             kept.start = Some(now);
             return Some(String::new());
         }
-        if death == Death::Exit(0) {
+        if death == Death::Exit(0) && !kept.companion.always {
             return Some(format!("process {name} has ended"));
         }
         kept.restarts += 1;
@@ -141,9 +167,8 @@ impl<'a> Companions<'a> {
             kept.start = Some(now);
             return Some(format!("process {name} {death}; starting another"));
         }
-        let pause = BACK_OFF * 2u32.pow((kept.early_deaths - 1).min(10));
-        let pause = pause.min(match death {
-            Death::Exit(_) => LONGEST_BACK_OFF,
+        let pause = pause(kept.early_deaths).min(match death {
+            Death::Exit(_) | Death::NotStarted(_) => LONGEST_BACK_OFF,
             Death::Signal(_) => LONGEST_AFTER_KILL,
         });
         kept.start = Some(now + pause);
@@ -207,73 +232,4 @@ impl<'a> Companions<'a> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn companions() -> Companions<'static> {
-        let companion = |name: &str, on_demand| Companion {
-            name: name.to_owned(),
-            on_demand,
-            outlives_workers: on_demand,
-            reloads: !on_demand,
-            run: Box::new(|| 0),
-        };
-        Companions::new(vec![companion("jobs", true), companion("mail", false)])
-    }
-
-    const SECOND: Duration = Duration::from_secs(1);
-
-    #[test]
-    fn one_starts_when_it_is_asked_for_and_again_after_its_death() {
-        let mut all = companions();
-        all.begin(Now::ZERO);
-        assert_eq!(all.next(Now::ZERO), Some(1));
-        all.started(1, Pid::from_raw(11), Now::ZERO);
-        assert_eq!(all.next(Now::ZERO), None);
-        all.summon("jobs", SECOND);
-        assert_eq!(all.next(SECOND), Some(0));
-        all.started(0, Pid::from_raw(10), SECOND);
-        let death = Death::Signal("SIGKILL");
-        let said = all.exited(Pid::from_raw(10), death, 3 * SECOND);
-        assert!(said.is_some_and(|said| said.ends_with("starting another")));
-        assert_eq!(all.next(3 * SECOND), Some(0));
-        // One that has ended for good.
-        all.started(0, Pid::from_raw(12), 3 * SECOND);
-        all.exited(Pid::from_raw(12), Death::Exit(0), 4 * SECOND);
-        assert_eq!(all.next(100 * SECOND), None);
-        assert!(all.exited(Pid::from_raw(99), death, SECOND).is_none());
-    }
-
-    #[test]
-    fn early_deaths_make_pauses_that_grow() {
-        let mut all = companions();
-        let (mut now, mut pauses) = (Now::ZERO, Vec::new());
-        all.begin(now);
-        for pid in 1..=9 {
-            now = all.due().expect("another one");
-            all.started(1, Pid::from_raw(pid), now);
-            all.exited(Pid::from_raw(pid), Death::Exit(1), now);
-            let due = all.due().expect("another one");
-            pauses.push((due - now).as_millis());
-        }
-        assert_eq!(pauses, [100, 200, 400, 800, 1600, 3200, 6400, 10000, 10000]);
-    }
-
-    #[test]
-    fn a_reload_starts_those_with_code_anew_and_none_starts_at_the_end() {
-        let mut all = companions();
-        all.begin(Now::ZERO);
-        all.started(1, Pid::from_raw(1), Now::ZERO);
-        all.summon("jobs", Now::ZERO);
-        all.started(0, Pid::from_raw(2), Now::ZERO);
-        assert_eq!(all.reload(), [Pid::from_raw(1)]);
-        all.exited(Pid::from_raw(1), Death::Signal("SIGTERM"), SECOND);
-        assert_eq!(all.next(SECOND), Some(1));
-        all.started(1, Pid::from_raw(3), SECOND);
-        assert_eq!(all.leave(), [Pid::from_raw(3)]);
-        assert_eq!(all.end(), [Pid::from_raw(2), Pid::from_raw(3)]);
-        all.exited(Pid::from_raw(2), Death::Exit(1), SECOND);
-        all.exited(Pid::from_raw(3), Death::Exit(1), SECOND);
-        assert!(all.is_empty() && all.due().is_none());
-    }
-}
+mod tests;
