@@ -192,13 +192,15 @@ namespace Surus {
     }
 
     /**
-     * Runs the callable once, so many seconds after the application has booted and after each reload: in one worker of the
-     * server. See {@see every()}.
+     * Runs the callable once in each version of the application: so many seconds after the server has started, and after each reload,
+     * in one worker of the server. A worker that is replaced does not run it again. See {@see every()}.
+     *
+     * @param bool $reloads false: once, so many seconds after the server has started; a version that is loaded later does not run it
      *
      * @throws BootError if the time is none
      * @throws \Error elsewhere than in the script of an application in coroutine mode
      */
-    function after(float $seconds, callable $job): void
+    function after(float $seconds, callable $job, bool $reloads = true): void
     {
     }
 

@@ -218,3 +218,57 @@ fn the_end_of_the_server_waits_for_a_run() {
     });
     assert!(noted("ends"));
 }
+
+#[test]
+fn what_runs_once_runs_once_and_every_run_has_a_time_limit() {
+    let folder = TempDir::new("timers");
+    let notes = Notes::new(&folder);
+    let script = folder.file(
+        "app.php",
+        "<?php
+        function noted(string $what): void {
+            file_put_contents((string) getenv('NOTES'), getmypid() . \" $what\\n\", FILE_APPEND);
+        }
+        function endless(string $what): void {
+            try { sleep(1000); } finally { noted($what); }
+        }
+        Surus\\after(0.05, fn () => noted('version'));
+        Surus\\after(0.05, fn () => noted('version'));
+        Surus\\after(0.05, fn () => noted('server'), reloads: false);
+        Surus\\after(0.05, reloads: false, job: fn () => noted('server'));
+        Surus\\after(0.3, fn () => noted('later'));
+        Surus\\every(0.05, fn () => endless('cut'));
+        return function (): string { Surus\\background(fn () => endless('background')); return 'ok'; };",
+    );
+    let server = Surus::serve(&script)
+        .env("NOTES", &notes.0.display().to_string())
+        .config("[app.app]\ntimer_timeout = \"100ms\"\nbackground_timeout = \"100ms\"\n")
+        .start();
+    let counts = |names: [&str; 3]| names.map(|name| notes.count(name));
+    let all = ["version", "server", "later"];
+    wait_for("they do not run", || counts(all) == [2, 2, 1]);
+    notes.wait_for("cut", 1);
+    Request::get("/").send(server.address()).expect(200);
+    notes.wait_for("background", 1);
+    wait_for("it is not logged", || {
+        let log = server.log();
+        log.matches("endless()").count() >= 2
+    });
+    // Neither the next worker nor a reload runs again what has run.
+    let pid = notes.last_process();
+    kill(Pid::from_raw(pid), Signal::SIGKILL).expect("a process");
+    wait_for("no other worker runs the timers", || {
+        notes.last_process() != pid
+    });
+    notes.wait_for("cut", 3);
+    assert_eq!(counts(all), [2, 2, 1]);
+    let (code, text) = server.command(&["reload"]);
+    assert_eq!(code, Some(0), "{text}");
+    wait_for("they do not run in the new version", || {
+        counts(all) == [4, 2, 2]
+    });
+    let status = server.status();
+    let shown = status["workers"][0]["timers"].as_array().expect("timers");
+    let over = shown.iter().filter(|timer| timer["next_s"].is_null());
+    assert_eq!(over.count(), 5, "{shown:?}");
+}

@@ -134,6 +134,10 @@ pub struct AppLimits {
     pub heartbeat: Option<Duration>,
     /// From the end of the response to the end of what the request has deferred; then that is cancelled.
     pub defer_timeout: Option<Duration>,
+    /// For one run of a timer; then it is cancelled.
+    pub timer_timeout: Option<Duration>,
+    /// The same for what runs in the background.
+    pub background_timeout: Option<Duration>,
     /// Cancel a request as soon as its client disconnects. Otherwise it continues until it sends output, which is PHP's own
     /// behaviour.
     pub cancel_on_disconnect: bool,
@@ -171,6 +175,8 @@ impl Default for AppLimits {
             stream_timeout: Some(Duration::from_secs(60)),
             heartbeat: Some(Duration::from_secs(15)),
             defer_timeout: Some(Duration::from_secs(30)),
+            timer_timeout: Some(Duration::from_secs(3600)),
+            background_timeout: None,
             cancel_on_disconnect: true,
             boot_timeout: None,
             slow_log: None,

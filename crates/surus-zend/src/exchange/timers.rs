@@ -9,8 +9,10 @@ use bytes::Bytes;
 /// When a timer runs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum When {
-    /// Once, after these seconds.
+    /// Once in each version of the application, these seconds after it has begun to serve.
     After(f64),
+    /// Once, these seconds after the start of the server.
+    Once(f64),
     /// At multiples of these seconds since 1970, so that a reload moves none.
     Every(f64),
     /// When PHP says: it has the application's time zone.
@@ -39,6 +41,7 @@ impl Timer {
         let when = match kind {
             0 => When::After(seconds),
             1 => When::Every(seconds),
+            3 => When::Once(seconds),
             _ => When::Cron,
         };
         Timer {

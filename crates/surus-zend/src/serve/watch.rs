@@ -20,6 +20,7 @@ use crate::{
     exchange::{
         answers::plain_answer,
         request::{AppLimits, Request},
+        timers::Run,
         Exchange, Stream,
     },
     ffi,
@@ -269,7 +270,16 @@ impl<'a> Watch<'a> {
         self.timed_out = true;
         self.grace = Some(now + UNWIND_TIME);
         let request = &self.exchange.request;
-        if request.is_nobodys() {
+        let without_client = match self.exchange.timers.running.get() {
+            Some((_, Run::Asked | Run::Due)) => Some("a timer".to_owned()),
+            Some((_, Run::Background)) => Some("what runs in the background".to_owned()),
+            Some((_, Run::Queued)) => Some(format!("job of {}", request.uri)),
+            None => None,
+        };
+        if let Some(what) = without_client {
+            let so_far = self.exchange.started().elapsed();
+            task.backtrace(&format!("{what} timed out after {so_far:?}"));
+        } else if request.is_nobodys() {
             tracing::warn!(timeout = ?self.timeout, "a boot takes too long: it is ended");
         } else {
             let is_stream = self.exchange.stream() != Stream::Bounded;
@@ -277,15 +287,7 @@ impl<'a> Watch<'a> {
                 true => ("a silent stream", self.stream_timeout),
                 false => ("request", self.timeout),
             };
-            if self.exchange.timers.job.borrow().is_some() {
-                task.backtrace(&format!(
-                    "job of {} timed out after {:?}",
-                    request.uri,
-                    self.exchange.started().elapsed()
-                ));
-            } else {
-                tracing::warn!(method = %request.method, uri = %request.uri, ?timeout, "{name} timed out");
-            }
+            tracing::warn!(method = %request.method, uri = %request.uri, ?timeout, "{name} timed out");
         }
         task.cancel(ffi::CANCEL_TIMEOUT);
         self.exchange.answer_instead(|| plain_answer(504));

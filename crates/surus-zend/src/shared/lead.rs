@@ -4,8 +4,11 @@
 use std::{
     cell::{Cell, OnceCell},
     ffi::CStr,
-    fs::File,
-    os::fd::{AsRawFd, FromRawFd},
+    fs::{File, OpenOptions},
+    os::{
+        fd::{AsRawFd, FromRawFd},
+        unix::fs::FileExt,
+    },
     sync::OnceLock,
 };
 
@@ -14,6 +17,77 @@ use crate::high::lifted;
 static SHARED: OnceLock<File> = OnceLock::new();
 
 const NAME: &CStr = c"surus-lead";
+
+/// What runs once, and has begun. It is in the file, so that it outlives the worker that leads, which alone changes it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Begun {
+    /// When the server began to serve, in seconds since 1970; 0: it has not.
+    pub(crate) server: f64,
+    /// When the version of the application did that serves.
+    pub(crate) version: f64,
+    /// What was due by then is over for versions that are loaded later, in seconds since 1970.
+    pub(crate) passed: f64,
+    /// A bit for each timer of this version that has begun.
+    timers: [u8; TIMERS],
+}
+
+/// Timers of an application that are not known to have begun when another worker leads: those beyond 2,048.
+const TIMERS: usize = 256;
+const NUMBERS: usize = 3;
+const LENGTH: usize = NUMBERS * 8 + TIMERS;
+
+impl Begun {
+    /// A version begins to serve.
+    pub(crate) fn clear(&mut self) {
+        self.timers = [0; TIMERS];
+    }
+
+    pub(crate) fn has(&self, timer: usize) -> bool {
+        let byte = self.timers.get(timer / 8);
+        byte.is_some_and(|byte| byte & (1 << (timer % 8)) != 0)
+    }
+
+    pub(crate) fn add(&mut self, timer: usize) {
+        if let Some(byte) = self.timers.get_mut(timer / 8) {
+            *byte |= 1 << (timer % 8);
+        }
+    }
+}
+
+/// As the file has it.
+pub(crate) fn begun() -> Begun {
+    let mut bytes = [0; LENGTH];
+    if let Some(file) = SHARED.get() {
+        // Nothing has begun before there is something to read.
+        let _ = file.read_exact_at(&mut bytes, 0);
+    }
+    let number = |at: usize| {
+        let mut own = [0; 8];
+        own.copy_from_slice(&bytes[at * 8..at * 8 + 8]);
+        f64::from_le_bytes(own)
+    };
+    let mut timers = [0; TIMERS];
+    timers.copy_from_slice(&bytes[NUMBERS * 8..]);
+    Begun {
+        server: number(0),
+        version: number(1),
+        passed: number(2),
+        timers,
+    }
+}
+
+/// For the worker that leads.
+pub(crate) fn set_begun(begun: Begun) {
+    let mut bytes = [begun.server, begun.version, begun.passed]
+        .map(f64::to_le_bytes)
+        .concat();
+    bytes.extend(begun.timers);
+    if let Some(file) = SHARED.get() {
+        if let Err(error) = file.write_all_at(&bytes, 0) {
+            tracing::error!(%error, "what runs once may run again when a worker is replaced");
+        }
+    }
+}
 
 thread_local! {
     /// Opened by this process: a lock is one of an opening, and those of the master's are shared.
@@ -45,7 +119,7 @@ pub(crate) fn take() -> bool {
         let file = own.get_or_init(|| {
             let shared = SHARED.get()?;
             let path = format!("/proc/self/fd/{}", shared.as_raw_fd());
-            let file = File::open(path);
+            let file = OpenOptions::new().read(true).write(true).open(path);
             if let Err(error) = &file {
                 tracing::error!(%error, "no worker can lead: timers do not run");
             }

@@ -93,6 +93,8 @@ pub(crate) fn limits(app: &App) -> AppLimits {
         stream_timeout: app.stream_timeout,
         heartbeat: app.heartbeat,
         defer_timeout: app.defer_timeout,
+        timer_timeout: app.timer_timeout,
+        background_timeout: app.background_timeout,
         cancel_on_disconnect: app.cancel_on_disconnect,
         boot_timeout: Some(app.boot_timeout),
         slow_log: app.slow_log,

@@ -103,6 +103,8 @@ pub(crate) struct App {
     pub(crate) websocket_ping: Option<Duration>,
     pub(crate) websocket_compression: bool,
     pub(crate) defer_timeout: Option<Duration>,
+    pub(crate) timer_timeout: Option<Duration>,
+    pub(crate) background_timeout: Option<Duration>,
     /// The number of processes for `Surus\offload()`; 0: it is refused.
     pub(crate) offload_processes: usize,
     pub(crate) offload_timeout: Option<Duration>,
@@ -316,6 +318,8 @@ fn finish(
     let heartbeat = fill(&mut app.heartbeat, Span(Duration::from_secs(15))).limit();
     let websocket_ping = fill(&mut app.websocket_ping, Span(Duration::from_secs(25))).limit();
     let websocket_compression = fill(&mut app.websocket_compression, true);
+    let timer_timeout = fill(&mut app.timer_timeout, Span(Duration::from_secs(3600))).limit();
+    let background_timeout = fill(&mut app.background_timeout, Span(Duration::ZERO)).limit();
     let defer_timeout = fill(&mut app.defer_timeout, Span(Duration::from_secs(30))).limit();
     let offload_processes = fill(&mut app.offload_processes, 4);
     let offload_timeout = fill(&mut app.offload_timeout, Span(Duration::from_secs(60))).limit();
@@ -371,6 +375,8 @@ fn finish(
             websocket_ping,
             websocket_compression,
             defer_timeout,
+            timer_timeout,
+            background_timeout,
             offload_processes,
             offload_timeout,
             queue_folder: app.queue_folder.clone(),

@@ -162,6 +162,10 @@ table! {
         websocket_compression: bool,
         /// Time for what a request has given to `Surus\defer()`, from the end of its response. Then it is cancelled. 0 is no limit.
         defer_timeout: Span,
+        /// Time for a run of a timer (`Surus\every()`, `cron()`, `after()`). Then it is cancelled, and its PHP backtrace is logged. 0 is no limit.
+        timer_timeout: Span,
+        /// Time for what `Surus\background()` runs, which may be meant to run for ever. 0 is no limit.
+        background_timeout: Span,
         /// Processes for `Surus\offload()`, for all workers. They start with the first job. With 0 it is refused, and in process
         /// mode there are none.
         offload_processes: usize,

@@ -183,9 +183,9 @@ final class Tasks
         }
     }
 
-    public static function after(float $seconds, callable $job): void
+    public static function after(float $seconds, callable $job, bool $reloads = true): void
     {
-        Timers::after($seconds, $job);
+        Timers::after($seconds, $job, $reloads);
     }
 
     public static function every(float $seconds, callable $job): void

@@ -17,16 +17,17 @@ final class Timers
     private const TIMER_AFTER = 0;
     private const TIMER_EVERY = 1;
     private const TIMER_CRON = 2;
+    private const TIMER_ONCE = 3;
 
     /** The shortest time between two runs; the server's clock for this is not finer. */
     private const SHORTEST = 0.01;
 
-    public static function after(float $seconds, callable $job): void
+    public static function after(float $seconds, callable $job, bool $reloads = true): void
     {
         if (!($seconds >= 0 && $seconds < 1e9)) {
             throw at_caller(new BootError("Surus\\after(): Argument #1 (\$seconds) must be a time from 0 on, $seconds given"));
         }
-        self::add("after $seconds s", self::TIMER_AFTER, $seconds, $job, null);
+        self::add("after $seconds s", $reloads ? self::TIMER_AFTER : self::TIMER_ONCE, $seconds, $job, null);
     }
 
     public static function every(float $seconds, callable $job): void

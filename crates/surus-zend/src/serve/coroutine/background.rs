@@ -60,7 +60,8 @@ extern "C" fn surus_rs_background(number: u64) -> bool {
     let exchange = Exchange::for_nobody(app.engine.dev);
     version.background.borrow_mut().push(exchange.clone());
     tokio::task::spawn_local(async move {
-        app.run_clientless(&version, &exchange, number, Run::Background, None)
+        let limit = app.limits.background_timeout;
+        app.run_clientless(&version, &exchange, number, Run::Background, limit)
             .await;
         let mut running = version.background.borrow_mut();
         running.retain(|other| !Rc::ptr_eq(other, &exchange));

@@ -89,7 +89,7 @@ impl App {
                         let old = app.version.replace(version.clone());
                         app.allow_background(&version);
                         App::keep_over(&old, &version);
-                        app.follow_timers(&version);
+                        app.follow_timers(&version, false);
                     }
                 }
                 Err(error) => {

@@ -42,7 +42,7 @@ impl Coroutine {
         old.end_background();
         old.end_websockets();
         self.app.allow_background(&prepared.version);
-        self.app.follow_timers(&prepared.version);
+        self.app.follow_timers(&prepared.version, true);
         old.idle.borrow_mut().clear();
         self.app.rebooted.notify_waiters();
     }

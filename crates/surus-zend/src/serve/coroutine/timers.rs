@@ -17,15 +17,16 @@ use crate::{
     },
     ffi,
     serve::task::Outcome,
-    shared::{lead, post},
+    shared::{
+        lead::{self, Begun},
+        post,
+    },
 };
 
 /// The clock may be set, and the worker that leads may end: each timer looks again after this time.
 const LOOK: f64 = 1.0;
 /// A timer of the calendar that is later than this, because the machine slept, is left out.
 const TOO_LATE: f64 = 90.0;
-/// How long one that runs once waits for a worker that leads, when it is another one, and may end.
-const HANDED_OVER: f64 = 5.0;
 
 /// A timer, for `surus status`.
 #[derive(Debug, Clone)]
@@ -56,18 +57,50 @@ fn multiple(period: f64, after: f64) -> f64 {
 }
 
 impl Timer {
+    fn runs_once(&self) -> bool {
+        matches!(self.when, When::After(_) | When::Once(_))
+    }
+
+    /// When it is due for the first time.
+    fn begin(&self, index: usize, begun: &Begun, now: f64) {
+        match self.when {
+            When::After(seconds) => self.next.set(begun.version + seconds),
+            When::Once(seconds) => {
+                self.next.set(begun.server + seconds);
+                self.is_over.set(self.next.get() <= begun.passed);
+            }
+            When::Every(period) => self.next.set(multiple(period, now)),
+            When::Cron => {}
+        }
+        if self.runs_once() && begun.has(index) {
+            self.is_over.set(true);
+        }
+    }
+
+    /// It begins, in the worker that leads. Returns whether it may: another worker may have begun it.
+    fn note_begin(&self, index: usize) -> bool {
+        if !self.runs_once() {
+            return true;
+        }
+        let mut begun = lead::begun();
+        let may = !begun.has(index);
+        begun.add(index);
+        lead::set_begun(begun);
+        may
+    }
+
     fn schedule(&self, after: f64) {
         match self.when {
-            When::After(_) => self.is_over.set(true),
+            When::After(_) | When::Once(_) => self.is_over.set(true),
             When::Every(period) => self.next.set(multiple(period, after)),
             When::Cron => {}
         }
     }
 
     /// It is another worker's.
-    fn pass(&self, now: f64) {
+    fn pass(&self, index: usize, now: f64) {
         match self.when {
-            When::After(_) => self.is_over.set(now - self.next.get() > HANDED_OVER),
+            When::After(_) | When::Once(_) => self.is_over.set(lead::begun().has(index)),
             When::Every(period) => self.next.set(multiple(period, now)),
             When::Cron => self.is_stale.set(true),
         }
@@ -81,7 +114,7 @@ impl Coroutine {
         post::enter(topics::receive);
         self.app.runs_timers.set(true);
         let version = self.app.version.borrow().clone();
-        self.app.follow_timers(&version);
+        self.app.follow_timers(&version, false);
     }
 
     /// No timer begins any more; one that runs counts as a request in flight. What runs in the background is cancelled.
@@ -116,19 +149,29 @@ impl Coroutine {
 }
 
 impl App {
-    /// A version begins to serve.
-    pub(super) fn follow_timers(self: &Rc<Self>, version: &Rc<Version>) {
-        if !self.runs_timers.get() || version.timers.is_empty() {
+    /// A version begins to serve. `is_new`: in place of another one, in a reload. Otherwise it may be the one that another worker has
+    /// served, or this one before a fatal error.
+    pub(super) fn follow_timers(self: &Rc<Self>, version: &Rc<Version>, is_new: bool) {
+        if !self.runs_timers.get() || (version.timers.is_empty() && !is_new) {
             return;
         }
-        lead::take();
         let now = now();
+        let mut begun = lead::begun();
+        if begun.server == 0.0 {
+            begun.server = now;
+        }
+        if is_new || begun.version == 0.0 {
+            begun.version = now;
+            begun.clear();
+        }
+        if is_new {
+            begun.passed = now;
+        }
+        if lead::take() {
+            lead::set_begun(begun);
+        }
         for (index, timer) in version.timers.iter().enumerate() {
-            match timer.when {
-                When::After(seconds) => timer.next.set(now + seconds),
-                When::Every(period) => timer.next.set(multiple(period, now)),
-                When::Cron => {}
-            }
+            timer.begin(index, &begun, now);
             let (app, version) = (Rc::downgrade(self), Rc::downgrade(version));
             tokio::task::spawn_local(async move {
                 while let Some(pause) = turn(&app, &version, index).await {
@@ -157,7 +200,8 @@ impl App {
         self.timer_runs.set(self.timer_runs.get() + 1);
         version.timer_runs.set(version.timer_runs.get() + 1);
         let run = if due { Run::Due } else { Run::Asked };
-        self.run_clientless(version, &exchange, index, run, None)
+        let limit = self.limits.timer_timeout;
+        self.run_clientless(version, &exchange, index, run, limit)
             .await;
         version.timer_runs.set(version.timer_runs.get() - 1);
         self.timer_runs.set(self.timer_runs.get() - 1);
@@ -216,7 +260,7 @@ async fn turn(app: &Weak<App>, version: &Weak<Version>, index: usize) -> Option<
         return Some(-late);
     }
     if !lead::take() {
-        timer.pass(now());
+        timer.pass(index, now());
         return Some(LOOK);
     }
     // One of the version before that runs still may be this one.
@@ -228,9 +272,13 @@ async fn turn(app: &Weak<App>, version: &Weak<Version>, index: usize) -> Option<
         app.run_timer(&version, index, false).await;
         return Some(0.0);
     }
+    if !timer.note_begin(index) {
+        timer.is_over.set(true);
+        return None;
+    }
     timer.is_running.set(true);
     timer.runs.set(timer.runs.get() + 1);
-    if matches!(timer.when, When::After(_)) {
+    if timer.runs_once() {
         timer.is_over.set(true);
     }
     app.run_timer(&version, index, true).await;
