@@ -11,6 +11,8 @@ mod jobs;
 mod kills;
 #[path = "queue/laravel.rs"]
 mod laravel;
+#[path = "queue/messenger.rs"]
+mod messenger;
 #[path = "queue/reloads.rs"]
 mod reloads;
 #[path = "queue/sidecars.rs"]

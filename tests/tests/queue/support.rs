@@ -35,7 +35,12 @@ impl Site {
     }
 
     pub(super) fn options(&self) -> Options {
-        Surus::serve(&fixture("queue").join("app.php"))
+        self.options_of("app.php")
+    }
+
+    /// Of another application of the fixture.
+    pub(super) fn options_of(&self, script: &str) -> Options {
+        Surus::serve(&fixture("queue").join(script))
             .env("NOTES", &self.notes_file().display().to_string())
             .argument("--set")
             .argument(format!("queue_folder={}", self.queue().display()))

@@ -23,7 +23,7 @@ trait DeclaresQueues
      * error, `exit`, the end of its time or the death of its process it runs again, with a delay that doubles, until it has had its
      * tries; then it is among the failed jobs (`surus queue failed`).
      *
-     * @param callable|class-string|array{class-string, string} $handler a class has the method `handle` or `__invoke`
+     * @param callable|object|class-string|array{class-string, string} $handler a class, or an object, has the method `handle` or `__invoke`
      * @param int $concurrency jobs that run at the same time, in each worker
      * @param int $tries runs of a job at most
      * @param float $timeout seconds that a run may take; 0: as long as it likes

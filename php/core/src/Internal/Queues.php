@@ -124,12 +124,15 @@ final class Queues
         if (\is_string($handler) && \class_exists($handler)) {
             $handler = [$handler, \method_exists($handler, 'handle') ? 'handle' : '__invoke'];
         }
+        if (\is_object($handler) && !\is_callable($handler) && \method_exists($handler, 'handle')) {
+            $handler = $handler->handle(...);
+        }
         $named = \is_array($handler) && \is_string($handler[0] ?? null) && \is_string($handler[1] ?? null)
             && \method_exists($handler[0], $handler[1]) && !(new \ReflectionMethod($handler[0], $handler[1]))->isStatic();
         if (!$named) {
             return \is_callable($handler)
                 ? static fn (): callable => $handler
-                : throw new BootError("$origin: the handler of a queue is a callable, or a class with the method handle or __invoke");
+                : throw new BootError("$origin: the handler of a queue is a callable, or a class or an object with the method handle or __invoke");
         }
         [$class, $method] = $handler;
         if ($container->isScoped($class)) {
