@@ -1,6 +1,8 @@
 //! Queues: jobs that outlive requests, processes and the server.
 #![forbid(unsafe_code)]
 
+#[path = "queue/batches.rs"]
+mod batches;
 #[path = "queue/disk.rs"]
 mod disk;
 #[path = "queue/example.rs"]

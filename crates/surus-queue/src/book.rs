@@ -1,5 +1,6 @@
 //! Which jobs there are, and whose turn it is. Decides, and does nothing: what is to be written down is returned as a [`Record`].
 
+mod batches;
 mod keys;
 mod lives;
 mod queue;
@@ -13,8 +14,11 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use crate::clock::Clock;
 use crate::holder::Holder;
 use crate::job::{Ending, Failure, Id, Job, Push, Pushed};
+use crate::message::Subscription;
 use crate::millis;
 use crate::record::Record;
+pub(crate) use batches::Batch;
+use batches::Turn;
 use queue::Queue;
 use recent::Recent;
 
@@ -43,6 +47,8 @@ struct Entry {
     /// Jobs of the same priority run in this order.
     sequence: u64,
     place: Place,
+    /// How much of it is done, while it runs: from 0 to 1.
+    progress: Option<f32>,
 }
 
 #[derive(Debug, Default)]
@@ -58,6 +64,9 @@ pub(crate) struct Book {
     clock: Option<Clock>,
     /// Jobs that are gone: one that is pushed again was not heard of by its sender.
     gone: Recent,
+    batches: HashMap<Id, Batch>,
+    /// From jobs to their batches.
+    batch_of: HashMap<Id, Id>,
     bytes: u64,
     sequence: u64,
 }
@@ -83,19 +92,7 @@ impl Book {
             };
             return Ok((pushed, None));
         }
-        let job = Job {
-            id,
-            queue: push.queue,
-            payload: push.payload,
-            priority: push.priority,
-            unique: push.unique,
-            pushed: now,
-            due: now.saturating_add(millis(push.delay)),
-            attempts: 0,
-            holder: None,
-            failure: None,
-            error: None,
-        };
+        let job = Job::pushed(id, push, now);
         if self.bytes + job.size() > most {
             return Err(format!(
                 "the queue is full: its jobs take {} of {most} bytes (`queue_size`)",
@@ -117,6 +114,7 @@ impl Book {
             job,
             sequence: self.sequence,
             place: Place::Unsaved,
+            progress: None,
         };
         self.jobs.insert(id, entry);
         if place != Place::Failed {
@@ -188,7 +186,8 @@ impl Book {
     }
 
     /// From now on this connection takes so many jobs of a queue at a time.
-    pub(crate) fn subscribe(&mut self, peer: Peer, queue: &str, places: u32, tries: Option<u32>) {
+    pub(crate) fn subscribe(&mut self, peer: Peer, wanted: &Subscription) {
+        let (queue, places) = (wanted.queue.as_str(), wanted.places);
         if !self.queues.contains_key(queue) {
             if places == 0 || self.queues.len() >= QUEUES {
                 return;
@@ -196,20 +195,37 @@ impl Book {
             self.queues.insert(queue.to_owned(), Queue::default());
         }
         if let Some(queue) = self.queues.get_mut(queue) {
-            queue.subscribe(peer, places, tries);
+            queue.subscribe(peer, wanted);
         }
     }
 
     /// The next job and who gets it; it is held from now on.
-    pub(crate) fn next(&mut self, holders: &HashMap<Peer, Holder>) -> Option<(Peer, &Job, Record)> {
-        let mut queues = self.queues.values();
-        let (peer, id) = queues.find_map(Queue::next)?;
+    pub(crate) fn next(
+        &mut self,
+        holders: &HashMap<Peer, Holder>,
+        now: u64,
+    ) -> Option<(Peer, &Job, Record)> {
+        let mut queues = self.queues.values_mut();
+        let (queue, peer, id) = queues.find_map(|queue| {
+            let (peer, id) = queue.next(now)?;
+            Some((queue, peer, id))
+        })?;
         let holder = *holders.get(&peer)?;
+        queue.begin(now);
         self.put(id, Place::Held(peer));
         let entry = self.jobs.get_mut(&id)?;
         entry.job.attempts += 1;
         entry.job.holder = Some(holder);
         Some((peer, &entry.job, Record::Begun { id, holder }))
+    }
+
+    /// What a running job says of itself.
+    pub(crate) fn note_progress(&mut self, peer: Peer, id: Id, done: f32) {
+        if let Some(entry) = self.jobs.get_mut(&id) {
+            if entry.place == Place::Held(peer) {
+                entry.progress = Some(done.clamp(0.0, 1.0));
+            }
+        }
     }
 
     /// A run has ended. `None`: it is not this connection's.
@@ -227,6 +243,7 @@ impl Book {
             return Record::Done { id };
         };
         entry.job.holder = None;
+        entry.progress = None;
         match ending {
             Ending::Done => {
                 if let Some(job) = self.remove(id) {
@@ -235,6 +252,7 @@ impl Book {
                     }
                 }
                 self.gone.add(id);
+                self.turn(id, Turn::Done, now);
                 Record::Done { id }
             }
             Ending::Again {
@@ -259,6 +277,7 @@ impl Book {
                 let failure = Failure { at: now, error };
                 entry.job.failure = Some(failure.clone());
                 self.fail(id);
+                self.turn(id, Turn::Failed, now);
                 Record::Failed { id, failure }
             }
         }
@@ -288,7 +307,7 @@ impl Book {
         let jobs = entries
             .into_iter()
             .map(|entry| Record::Job(entry.job.clone()));
-        clock.into_iter().chain(jobs)
+        clock.into_iter().chain(self.batch_records()).chain(jobs)
     }
 }
 

@@ -12,7 +12,7 @@ use std::time::Duration;
 use tokio::sync::{oneshot, Notify};
 use tokio::time::timeout;
 
-use crate::job::{Ending, Id, Push, Pushed};
+use crate::job::{Ending, Id, NewBatch, Push, Pushed};
 use crate::message::{write, Delivery, Question, Subscription, ToOwner, LONGEST};
 
 /// For an answer. The owner answers when the job is on disk; it may die and be replaced meanwhile.
@@ -24,7 +24,22 @@ const LONGEST_ERROR: usize = 16 << 10;
 type Handler = dyn Fn(Delivery);
 
 /// A push, under the name of its job, and who waits for the answer.
-type Unanswered = (Id, Push, oneshot::Sender<Result<Pushed, String>>);
+type Unanswered = (Id, Pushing, oneshot::Sender<Result<Pushed, String>>);
+
+#[derive(Clone)]
+enum Pushing {
+    Job(Push),
+    Batch(NewBatch),
+}
+
+impl Pushing {
+    fn message(self, request: u64, id: Id) -> ToOwner {
+        match self {
+            Pushing::Job(push) => ToOwner::Push { request, id, push },
+            Pushing::Batch(batch) => ToOwner::Batch { request, id, batch },
+        }
+    }
+}
 
 /// A connection to the owner of the jobs in a folder. On a thread with a `LocalSet`.
 #[derive(Clone)]
@@ -60,6 +75,8 @@ struct State {
     /// Jobs that this process has, until the owner has noted their end.
     held: HashSet<Id>,
     ended: BTreeMap<Id, Ending>,
+    /// What running jobs have said of themselves, and nobody has been told yet.
+    progress: BTreeMap<Id, f32>,
     handler: Option<Rc<Handler>>,
     takers: HashMap<String, VecDeque<oneshot::Sender<Delivery>>>,
     /// Jobs that were taken, and their queues.
@@ -113,17 +130,35 @@ impl Client {
                 "the payload has {length} bytes, of {LONGEST} at most"
             ));
         }
+        self.push_any(Pushing::Job(push)).await
+    }
+
+    /// The same for jobs that belong together: all of them are kept, or none. The id is that of the batch.
+    ///
+    /// # Errors
+    /// As for one.
+    pub async fn push_batch(&self, batch: NewBatch) -> Result<Pushed, String> {
+        let length = batch.length();
+        if length > LONGEST {
+            return Err(format!(
+                "the batch has {length} bytes, of {LONGEST} at most: make several of it"
+            ));
+        }
+        self.push_any(Pushing::Batch(batch)).await
+    }
+
+    async fn push_any(&self, pushing: Pushing) -> Result<Pushed, String> {
         let (id, (sender, answer)) = (Id::new(), oneshot::channel());
         let request = {
             let mut state = self.shared.state.borrow_mut();
             state.last_request += 1;
             let request = state.last_request;
-            state.pushes.insert(request, (id, push.clone(), sender));
+            state.pushes.insert(request, (id, pushing.clone(), sender));
             request
         };
         let shared = Rc::clone(&self.shared);
         let _forget = Forget(move || _ = shared.state.borrow_mut().pushes.remove(&request));
-        self.send(&ToOwner::Push { request, id, push });
+        self.send(&pushing.message(request, id));
         match timeout(PATIENCE, answer).await {
             Ok(Ok(result)) => result,
             Ok(Err(_)) | Err(_) => Err(self.silence("whether the job is kept is not known")),
@@ -210,10 +245,12 @@ impl Client {
             queue: queue.to_owned(),
             places: taken,
             tries: None,
+            rate: None,
         };
         if let Some(declared) = state.declared.get(queue) {
             wanted.places = declared.places.saturating_add(taken);
             wanted.tries = declared.tries;
+            wanted.rate = declared.rate;
         }
         let before = match wanted.places {
             0 => state.subscriptions.remove(queue),
@@ -229,6 +266,15 @@ impl Client {
         }
     }
 
+    /// How much of a running job is done, from 0 to 1. What is said meanwhile counts, if the owner is slow.
+    pub fn progress(&self, id: Id, done: f32) {
+        let mut state = self.shared.state.borrow_mut();
+        if state.held.contains(&id) && !state.ended.contains_key(&id) {
+            state.progress.insert(id, done);
+            self.shared.wake.notify_one();
+        }
+    }
+
     /// A run of a job has ended.
     pub fn end(&self, id: Id, ending: Ending) {
         let mut state = self.shared.state.borrow_mut();
@@ -236,6 +282,7 @@ impl Client {
             return;
         }
         let ending = shortened(ending);
+        state.progress.remove(&id);
         state.ended.insert(id, ending.clone());
         let queue = state.taken.remove(&id);
         drop(state);

@@ -15,7 +15,9 @@ pub struct Id(u128);
 
 impl Id {
     /// A new one. Its first part is the time, so that names sort by it.
-    pub(crate) fn new() -> Id {
+    #[must_use]
+    #[allow(clippy::new_without_default)]
+    pub fn new() -> Id {
         let mut random = [0; 10];
         // Without the kernel's randomness the process id and the time have to do.
         if getrandom(&mut random).is_err() {
@@ -57,7 +59,7 @@ impl FromStr for Id {
 }
 
 /// What is pushed.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Push {
     /// Which queue.
     pub queue: String,
@@ -69,6 +71,29 @@ pub struct Push {
     pub delay: Duration,
     /// While a job with this key waits or runs in the queue, there is no other one with it.
     pub unique: Option<String>,
+}
+
+/// Jobs that belong together, and jobs that follow them.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct NewBatch {
+    /// They have no unique keys.
+    pub jobs: Vec<(Id, Push)>,
+    /// Pushed when the last one is done.
+    pub then: Option<(Id, Push)>,
+    /// Pushed when the first one has failed for good.
+    pub catch: Option<(Id, Push)>,
+    /// Pushed when all are done or have failed for good.
+    pub finally: Option<(Id, Push)>,
+}
+
+impl NewBatch {
+    /// Bytes of payloads.
+    pub(crate) fn length(&self) -> usize {
+        let after = [&self.then, &self.catch, &self.finally];
+        let all = self.jobs.iter().chain(after.into_iter().flatten());
+        all.map(|(_, push)| push.payload.len() + push.queue.len() + 64)
+            .sum()
+    }
 }
 
 /// What has become of a push.
@@ -102,6 +127,23 @@ pub(crate) struct Job {
 }
 
 impl Job {
+    /// One that was pushed at this time.
+    pub(crate) fn pushed(id: Id, push: Push, now: u64) -> Job {
+        Job {
+            id,
+            queue: push.queue,
+            payload: push.payload,
+            priority: push.priority,
+            unique: push.unique,
+            pushed: now,
+            due: now.saturating_add(crate::millis(push.delay)),
+            attempts: 0,
+            holder: None,
+            failure: None,
+            error: None,
+        }
+    }
+
     /// Bytes that it takes in memory, roughly.
     pub(crate) fn size(&self) -> u64 {
         const ITSELF: usize = 400;

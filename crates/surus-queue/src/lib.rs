@@ -30,8 +30,8 @@ mod peer;
 mod record;
 
 pub use client::Client;
-pub use job::{Ending, Id, Push, Pushed};
-pub use message::{Delivery, Question, Subscription};
+pub use job::{Ending, Id, NewBatch, Push, Pushed};
+pub use message::{Delivery, Question, Rate, Subscription, LONGEST};
 pub use owner::{own, Outcome};
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};

@@ -5,13 +5,13 @@ use std::io;
 use bytes::Bytes;
 use serde::{de::DeserializeOwned, Deserialize, Serialize};
 
-use crate::job::{Ending, Id, Push, Pushed};
+use crate::job::{Ending, Id, NewBatch, Push, Pushed};
 
 /// The name of the socket in the folder.
 pub(crate) const SOCKET: &str = "socket";
 
-/// Bytes of a payload.
-pub(crate) const LONGEST: usize = 64 << 20;
+/// Bytes of a payload, and of all payloads of a batch.
+pub const LONGEST: usize = 64 << 20;
 
 /// Bytes of a message.
 const MOST: usize = LONGEST + (1 << 20);
@@ -39,6 +39,17 @@ pub(crate) enum ToOwner {
     },
     /// Another owner takes over.
     Yield,
+    /// How much of a running job is done, from 0 to 1.
+    Progress {
+        id: Id,
+        done: f32,
+    },
+    /// Jobs that belong together.
+    Batch {
+        request: u64,
+        id: Id,
+        batch: NewBatch,
+    },
 }
 
 /// How many jobs of a queue a process takes at a time.
@@ -50,6 +61,24 @@ pub struct Subscription {
     pub places: u32,
     /// Runs that a job has whose processes die; `None` leaves it as it is.
     pub tries: Option<u32>,
+    /// How many of its jobs begin in a time, in all processes together; `None` leaves it as it is.
+    pub rate: Option<Rate>,
+}
+
+/// So many in so many milliseconds, evenly. None in none: as many as like.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rate {
+    /// How many.
+    pub count: u32,
+    /// Milliseconds.
+    pub period: u32,
+}
+
+impl Rate {
+    /// Milliseconds between two; `None`: there is no limit.
+    pub(crate) fn pause(self) -> Option<f64> {
+        (self.count > 0 && self.period > 0).then(|| f64::from(self.period) / f64::from(self.count))
+    }
 }
 
 /// Of an operator.
@@ -77,6 +106,11 @@ pub enum Question {
         id: Option<Id>,
         /// Which queue.
         queue: Option<String>,
+    },
+    /// Batches that have not ended.
+    Batches {
+        /// Which one; or all.
+        id: Option<Id>,
     },
 }
 

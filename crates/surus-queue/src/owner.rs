@@ -3,6 +3,7 @@
 
 mod asked;
 mod door;
+mod pushed;
 
 use std::collections::HashMap;
 use std::io;
@@ -19,9 +20,8 @@ use crate::clock::Clock;
 use crate::holder::Holder;
 use crate::job::{Id, Pushed};
 use crate::log::Log;
-use crate::message::{Delivery, ToClient, ToOwner, LONGEST};
+use crate::message::{Delivery, ToClient, ToOwner};
 use crate::peer::Socket;
-use crate::record::Record;
 use door::Door;
 
 /// How often processes are looked at that may be dead.
@@ -105,6 +105,7 @@ struct Owner {
 struct Batch {
     records: Vec<u8>,
     ids: Vec<Id>,
+    batches: Vec<Id>,
     answers: Vec<(Peer, u64, Result<Pushed, String>)>,
 }
 
@@ -164,7 +165,7 @@ impl Owner {
         }
         let due = self
             .book
-            .next_due()
+            .next_due(self.clock.now())
             .map(|due| Duration::from_millis(due.saturating_sub(self.clock.now())).min(GLANCE));
         let look = self.book.has_doubts().then_some(LOOK);
         let sync = self
@@ -241,28 +242,12 @@ impl Owner {
                 }
             }
             ToOwner::Push { request, id, push } => {
-                let result = if push.payload.len() > LONGEST {
-                    Err(format!(
-                        "the payload has {} bytes, of {LONGEST} at most",
-                        push.payload.len()
-                    ))
-                } else {
-                    self.book
-                        .push(id, push, time, self.most)
-                        .map(|(pushed, job)| {
-                            if let Some(job) = job {
-                                Record::Job(job.clone()).write(&mut self.batch.records);
-                                self.batch.ids.push(id);
-                            }
-                            pushed
-                        })
-                };
+                let result = self.push(id, push, time);
                 self.batch.answers.push((peer, request, result));
             }
             ToOwner::Subscribe(wanted) => {
                 if self.holders.contains_key(&peer) {
-                    self.book
-                        .subscribe(peer, &wanted.queue, wanted.places, wanted.tries);
+                    self.book.subscribe(peer, &wanted);
                 }
             }
             ToOwner::Ended { id, ending } => {
@@ -275,6 +260,11 @@ impl Owner {
                 let text = self.answer(question, time).to_string();
                 self.send(peer, &ToClient::Answer { request, text });
             }
+            ToOwner::Progress { id, done } => self.book.note_progress(peer, id, done),
+            ToOwner::Batch { request, id, batch } => {
+                let result = self.push_batch(id, batch, time);
+                self.batch.answers.push((peer, request, result));
+            }
             ToOwner::Yield => self.yielded = true,
         }
     }
@@ -283,51 +273,6 @@ impl Owner {
         if let Some(socket) = self.sockets.get_mut(&peer) {
             socket.send(message);
         }
-    }
-
-    /// Makes the pushes of this batch durable, and answers them. What cannot be written is refused; the rest goes on.
-    fn save(&mut self) -> io::Result<()> {
-        let batch = std::mem::take(&mut self.batch);
-        if batch.answers.is_empty() {
-            return Ok(());
-        }
-        let written = match batch.records.is_empty() {
-            true => Ok(()),
-            false => self
-                .log
-                .write_owed()
-                .and_then(|()| self.log.write(&batch.records)),
-        };
-        let time = self.clock.now();
-        match &written {
-            Ok(()) => {
-                // If this fails nobody knows what is on disk. The next owner reads it, and clients send their pushes again.
-                self.log.sync()?;
-                self.unsynced_since = None;
-                self.note_written(&Ok(()));
-                batch.ids.iter().for_each(|&id| self.book.saved(id, time));
-            }
-            Err(error) => {
-                self.note_written(&Err(error));
-                for id in &batch.ids {
-                    self.book.remove(*id);
-                }
-            }
-        }
-        for (peer, request, result) in batch.answers {
-            let refused = |error: &io::Error| {
-                format!(
-                    "the job cannot be written to {}: {error}",
-                    self.door.folder().display()
-                )
-            };
-            let result = match (&written, result) {
-                (Err(error), Ok(_)) => Err(refused(error)),
-                (_, result) => result,
-            };
-            self.send(peer, &ToClient::Pushed { request, result });
-        }
-        Ok(())
     }
 
     /// Ends and beginnings need not be on disk at once: the kernel has them, whatever happens to processes. If even that fails,
@@ -357,7 +302,8 @@ impl Owner {
     }
 
     fn deliver(&mut self) {
-        while let Some((peer, job, record)) = self.book.next(&self.holders) {
+        let time = self.clock.now();
+        while let Some((peer, job, record)) = self.book.next(&self.holders, time) {
             let delivery = Delivery {
                 id: job.id,
                 queue: job.queue.clone(),

@@ -7,6 +7,7 @@
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
+use crate::book::Batch;
 use crate::holder::Holder;
 use crate::job::{Failure, Id, Job};
 
@@ -50,6 +51,13 @@ pub(crate) enum Record {
         boot: u64,
         offset: i64,
         set_by: i64,
+    },
+    /// Jobs that belong together: with the jobs, when they are pushed, or with their ids.
+    Batch {
+        id: Id,
+        batch: Batch,
+        jobs: Vec<Job>,
+        members: Vec<Id>,
     },
 }
 

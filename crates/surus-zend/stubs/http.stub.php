@@ -231,6 +231,15 @@ namespace Surus {
     }
 
     /**
+     * Jobs of a queue that belong together, one for each payload; others may follow them ({@see Batch}). `push()` adds them.
+     *
+     * @param iterable<mixed> $payloads what the handler gets; each is serialised
+     */
+    function batch(string $queue, iterable $payloads = []): Batch
+    {
+    }
+
+    /**
      * Adds a job to a queue ({@see Queue::push()}). When it returns, the job is on disk.
      *
      * @param mixed $payload what the handler gets ({@see App::queue()}); it is serialised

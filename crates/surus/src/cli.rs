@@ -192,6 +192,8 @@ pub(crate) enum QueueCommand {
         /// Of this queue only
         queue: Option<String>,
     },
+    /// List the batches that have not ended, up to 1000
+    Batches,
     /// Run failed jobs again
     Retry {
         /// The id of a job, the name of a queue, or all

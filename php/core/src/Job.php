@@ -49,6 +49,19 @@ final class Job
         $this->end(['failed' => $why]);
     }
 
+    /**
+     * How much of it is done: `surus queue list` shows it while the job runs. The next run begins anew.
+     *
+     * @param float $done from 0 to 1
+     */
+    public function progress(float $done): void
+    {
+        if (!($done >= 0 && $done <= 1)) {
+            throw Internal\at_caller(new \ValueError("Surus\\Job::progress(): Argument #1 (\$done) must be from 0 to 1, $done given"));
+        }
+        Queues::ask('progress', ['id' => $this->id, 'done' => $done]);
+    }
+
     /** @internal @return array<string, mixed>|null */
     public function ending(): ?array
     {

@@ -41,9 +41,7 @@ final class Queue
     public function pushRaw(string $payload, float $delay = 0.0, int $priority = 0, ?string $unique = null): string
     {
         Queues::needDelay('Surus\\Queue::push(): Argument #2', $delay);
-        if ($priority !== \max(-2_147_483_648, \min(2_147_483_647, $priority))) {
-            throw new \ValueError("Surus\\Queue::push(): Argument #3 (\$priority) must fit in 32 bits, $priority given");
-        }
+        Queues::needPriority('Surus\\Queue::push(): Argument #3', $priority);
         if ($unique !== null && (\strlen($unique) > 1000 || \preg_match('//u', $unique) !== 1)) {
             throw new \ValueError('Surus\\Queue::push(): Argument #4 ($unique) must be UTF-8 of at most 1000 bytes; use bin2hex() or hash()');
         }

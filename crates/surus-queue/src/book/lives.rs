@@ -12,7 +12,7 @@ impl Book {
     pub(crate) fn leave(&mut self, peer: Peer, holder: Holder) {
         let mut held = Vec::new();
         for queue in self.queues.values_mut() {
-            queue.subscribe(peer, 0, None);
+            queue.unsubscribe(peer);
             held.extend(queue.held_by(peer));
         }
         for id in held {

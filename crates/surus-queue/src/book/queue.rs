@@ -5,12 +5,19 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::{Peer, Place};
 use crate::job::{Id, Job};
+use crate::message::{Rate, Subscription};
+
+/// Milliseconds that are made up for.
+const LATE: f64 = 20.0;
 
 #[derive(Debug, Default)]
 pub(crate) struct Queue {
     /// By priority, then in the order in which they came.
     ready: BTreeMap<(Reverse<i32>, u64), Id>,
     takers: Vec<Taker>,
+    rate: Rate,
+    /// When the next one may begin, in milliseconds since 1970.
+    not_before: f64,
     held: HashMap<Peer, HashSet<Id>>,
     /// Runs of a job whose processes die; as its handler has said last.
     pub(crate) tries: Option<u32>,
@@ -61,16 +68,42 @@ impl Queue {
         }
     }
 
-    pub(super) fn subscribe(&mut self, peer: Peer, places: u32, tries: Option<u32>) {
-        self.takers.retain(|taker| taker.peer != peer);
-        if places > 0 {
+    pub(super) fn subscribe(&mut self, peer: Peer, wanted: &Subscription) {
+        self.unsubscribe(peer);
+        if wanted.places > 0 {
+            let places = wanted.places;
             self.takers.push(Taker { peer, places });
-            self.tries = tries.or(self.tries);
+            self.tries = wanted.tries.or(self.tries);
+            self.rate = wanted.rate.unwrap_or(self.rate);
         }
     }
 
+    pub(super) fn unsubscribe(&mut self, peer: Peer) {
+        self.takers.retain(|taker| taker.peer != peer);
+    }
+
+    /// One begins.
+    pub(super) fn begin(&mut self, now: u64) {
+        let Some(pause) = self.rate.pause() else {
+            return;
+        };
+        // What the owner was late by is made up for, but not the time in which there was nothing to do.
+        let now = now as f64;
+        let was_late = self.not_before > now - LATE;
+        self.not_before = pause + if was_late { self.not_before } else { now };
+    }
+
+    /// When a job may begin that has to wait for that.
+    pub(super) fn next_due(&self, now: u64) -> Option<u64> {
+        let due = self.not_before.ceil() as u64;
+        (due > now && !self.ready.is_empty() && self.rate.pause().is_some()).then_some(due)
+    }
+
     /// The first job that is ready, and the connection that takes it: the one with the fewest.
-    pub(super) fn next(&self) -> Option<(Peer, Id)> {
+    pub(super) fn next(&self, now: u64) -> Option<(Peer, Id)> {
+        if self.rate.pause().is_some() && self.not_before > now as f64 {
+            return None;
+        }
         let (_, &id) = self.ready.first_key_value()?;
         let held = |taker: &Taker| self.held.get(&taker.peer).map_or(0, HashSet::len);
         let free = self

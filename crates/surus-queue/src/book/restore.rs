@@ -1,5 +1,6 @@
 //! The book, as the log says that it was.
 
+use super::batches::Turn;
 use super::{Book, Place};
 use crate::clock::Clock;
 use crate::record::{detach, Record};
@@ -45,6 +46,10 @@ impl Book {
                 error,
             } => {
                 self.put(id, Place::Unsaved);
+                let had_failed = self
+                    .jobs
+                    .get(&id)
+                    .is_some_and(|entry| entry.job.failure.is_some());
                 if let Some(entry) = self.jobs.get_mut(&id) {
                     let job = &mut entry.job;
                     (job.due, job.attempts, job.error) = (due, attempts, error);
@@ -53,13 +58,18 @@ impl Book {
                 }
                 self.take_key(id);
                 self.put(id, Place::Delayed);
+                if had_failed {
+                    self.turn(id, Turn::Again, due);
+                }
             }
             Record::Failed { id, failure } => {
+                let at = failure.at;
                 if let Some(entry) = self.jobs.get_mut(&id) {
                     entry.job.failure = Some(failure);
                     entry.job.holder = None;
                 }
                 self.fail(id);
+                self.turn(id, Turn::Failed, at);
             }
             Record::Clock {
                 boot,
@@ -69,9 +79,22 @@ impl Book {
                 self.shift(set_by);
                 self.clock = Some(Clock { boot, offset });
             }
-            Record::Done { id } | Record::Forgotten { id } => {
-                self.remove(id);
+            Record::Batch {
+                id,
+                batch,
+                jobs,
+                members,
+            } => self.restore_batch(id, batch, jobs, &members),
+            Record::Done { id } => {
+                let job = self.remove(id);
                 self.gone.add(id);
+                // When, the log does not say.
+                self.turn(id, Turn::Done, job.map_or(0, |job| job.due));
+            }
+            Record::Forgotten { id } => {
+                let job = self.remove(id);
+                self.gone.add(id);
+                self.turn(id, Turn::Forgotten, job.map_or(0, |job| job.due));
             }
         }
     }

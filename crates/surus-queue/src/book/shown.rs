@@ -2,6 +2,7 @@
 
 use serde_json::{json, Value};
 
+use super::batches::Turn;
 use super::{Book, Entry, Place};
 use crate::job::Id;
 use crate::record::Record;
@@ -86,15 +87,17 @@ impl Book {
                 error: job.error.clone(),
             });
             self.wait(id, now);
+            self.turn(id, Turn::Again, now);
         }
         (records, blocked)
     }
 
     /// Failed jobs are forgotten: one, or all of a queue, or all.
-    pub(crate) fn forget(&mut self, id: Option<Id>, queue: Option<&str>) -> Vec<Record> {
+    pub(crate) fn forget(&mut self, id: Option<Id>, queue: Option<&str>, now: u64) -> Vec<Record> {
         let ids = self.failed(id, queue);
         for &id in &ids {
             self.remove(id);
+            self.turn(id, Turn::Forgotten, now);
         }
         ids.into_iter().map(|id| Record::Forgotten { id }).collect()
     }
@@ -131,6 +134,7 @@ fn shown(entry: &Entry) -> Value {
         "due": job.due / 1000,
         "attempts": job.attempts,
         "priority": job.priority,
+        "progress": entry.progress,
         "unique": job.unique,
         "bytes": job.payload.len(),
         "pid": job.holder.map(|holder| holder.pid()),

@@ -6,7 +6,8 @@ use bytes::Bytes;
 use super::{Book, Peer};
 use crate::clock::Clock;
 use crate::holder::Holder;
-use crate::job::{Ending, Id, Push};
+use crate::job::{Ending, Id, NewBatch, Push};
+use crate::message::{Rate, Subscription};
 use crate::record::Record;
 
 const MOST: u64 = 1 << 20;
@@ -18,6 +19,15 @@ fn push(queue: &str) -> Push {
         priority: 0,
         delay: Duration::ZERO,
         unique: None,
+    }
+}
+
+fn wanted(queue: &str, places: u32, tries: Option<u32>) -> Subscription {
+    Subscription {
+        queue: queue.to_owned(),
+        places,
+        tries,
+        rate: None,
     }
 }
 
@@ -37,7 +47,7 @@ impl Logged {
     fn with_taker(queue: &str, places: u32) -> Logged {
         let mut logged = Logged::default();
         logged.holders.insert(1, this());
-        logged.book.subscribe(1, queue, places, Some(2));
+        logged.book.subscribe(1, &wanted(queue, places, Some(2)));
         logged
     }
 
@@ -50,7 +60,7 @@ impl Logged {
     }
 
     fn next(&mut self) -> Option<Id> {
-        let (_, job, record) = self.book.next(&self.holders)?;
+        let (_, job, record) = self.book.next(&self.holders, 0)?;
         let id = job.id;
         self.log.push(record);
         Some(id)
@@ -137,13 +147,13 @@ fn jobs_of_the_dead_run_again_as_often_as_they_may() {
     assert!(logged.book.bury(|_| true, 0).is_empty());
     assert_eq!(logged.book.bury(|_| false, 0).len(), 1);
     assert_eq!(number(&logged.book, "a", "waiting"), 1);
-    logged.book.subscribe(1, "a", 10, Some(2));
+    logged.book.subscribe(1, &wanted("a", 10, Some(2)));
     assert_eq!(logged.next(), Some(id));
     logged.book.leave(1, this());
     let records = logged.book.bury(|_| false, 0);
     assert!(matches!(records[..], [Record::Failed { .. }]));
     assert_eq!(logged.book.revive(Some(id), None, 0).0.len(), 1);
-    logged.book.subscribe(1, "a", 10, None);
+    logged.book.subscribe(1, &wanted("a", 10, None));
     assert_eq!(logged.next(), Some(id));
 }
 
@@ -175,7 +185,7 @@ fn a_failed_job_is_not_retried_beside_another_one_with_its_key() {
         let (pushed, job) = book.push(Id::new(), with_key(), 0, MOST).expect("room");
         assert!(pushed.id == first && !pushed.is_new && job.is_none());
         assert_eq!(book.revive(Some(second), None, 0).1, 1);
-        book.forget(Some(second), None);
+        book.forget(Some(second), None, 0);
         let (pushed, _) = book.push(Id::new(), with_key(), 0, MOST).expect("room");
         assert_eq!(pushed.id, first);
     }
@@ -201,13 +211,130 @@ fn delays_are_as_long_as_was_said_whatever_the_clock_is_set_to() {
         );
         let rewritten = Book::restored(logged.book.records().collect(), set);
         for mut book in [next, logged.restored(set), rewritten, logged.book] {
-            assert_eq!(book.next_due(), Some(set + 10_000));
+            assert_eq!(book.next_due(0), Some(set + 10_000));
             book.wake(set + 9_999);
             assert_eq!(number(&book, "a", "delayed"), 1);
             book.wake(set + 10_000);
             assert_eq!(number(&book, "a", "waiting"), 1);
         }
     }
+}
+
+#[test]
+fn jobs_begin_evenly_if_their_queue_has_a_rate() {
+    let mut logged = Logged::default();
+    logged.holders.insert(1, this());
+    let rate = Some(Rate {
+        count: 10,
+        period: 1000,
+    });
+    let mut begun = Vec::new();
+    logged.book.subscribe(
+        1,
+        &Subscription {
+            rate,
+            ..wanted("a", 1000, None)
+        },
+    );
+    for _ in 0..100 {
+        logged.push(push("a"), 0);
+    }
+    let mut now = 1_000_000;
+    while begun.len() < 30 {
+        while logged.book.next(&logged.holders, now).is_some() {
+            begun.push(now);
+        }
+        now = logged.book.next_due(now).expect("another one");
+    }
+    assert_eq!(begun[29] - begun[0], 2900);
+    // An idle time is not made up for.
+    now += 60_000;
+    let mut count = 0;
+    while logged.book.next(&logged.holders, now).is_some() {
+        count += 1;
+    }
+    assert_eq!(count, 1);
+}
+
+fn batch(count: usize) -> NewBatch {
+    let after = |queue: &str| Some((Id::new(), push(queue)));
+    NewBatch {
+        jobs: (0..count).map(|_| (Id::new(), push("a"))).collect(),
+        then: after("then"),
+        catch: after("catch"),
+        finally: after("finally"),
+    }
+}
+
+impl Logged {
+    fn push_batch(&mut self, batch: NewBatch, now: u64) -> Id {
+        let id = Id::new();
+        let jobs: Vec<Id> = batch.jobs.iter().map(|(id, _)| *id).collect();
+        let (_, record) = self.book.push_batch(id, batch, now, MOST).expect("room");
+        self.log.push(record.expect("a new batch"));
+        jobs.into_iter().for_each(|id| self.book.saved(id, now));
+        id
+    }
+
+    /// What has followed, here and as a new owner reads it.
+    fn followed(&mut self) -> [u64; 3] {
+        self.book.wake(u64::MAX);
+        let of = |book: &Book| {
+            ["then", "catch", "finally"]
+                .map(|name| number(book, name, "waiting") + number(book, name, "failed"))
+        };
+        let here = of(&self.book);
+        let rewritten = Book::restored(self.book.records().collect(), u64::MAX);
+        for other in [self.restored(u64::MAX), rewritten] {
+            assert_eq!(of(&other), here);
+            assert_eq!(other.bytes(), self.book.bytes());
+            assert_eq!(other.list_batches(None), self.book.list_batches(None));
+        }
+        here
+    }
+}
+
+#[test]
+fn jobs_follow_those_of_a_batch() {
+    let mut logged = Logged::with_taker("a", 10);
+    let error = || Ending::Failed {
+        error: "no".to_owned(),
+    };
+    let id = logged.push_batch(batch(3), 0);
+    let jobs: Vec<Id> = (0..3).filter_map(|_| logged.next()).collect();
+    logged.end(jobs[0], Ending::Done, 0);
+    assert_eq!(logged.followed(), [0, 0, 0]);
+    logged.end(jobs[1], error(), 0);
+    assert_eq!(logged.followed(), [0, 1, 0]);
+    logged.end(jobs[2], error(), 0);
+    assert_eq!(logged.followed(), [0, 1, 1]);
+    let shown = &logged.book.list_batches(Some(id))[0];
+    assert_eq!((&shown["done"], &shown["failed"]), (&1.into(), &2.into()));
+    // Both run again: then all are done.
+    let (records, _) = logged.book.revive(None, Some("a"), 0);
+    logged.log.extend(records);
+    for _ in 0..2 {
+        assert_eq!(logged.followed(), [0, 1, 1]);
+        let id = logged.next().expect("a job");
+        logged.end(id, Ending::Done, 0);
+    }
+    assert_eq!(logged.followed(), [1, 1, 1]);
+    assert_eq!(
+        logged.book.list_batches(None).as_array().map(Vec::len),
+        Some(0)
+    );
+    // One whose job is forgotten is over, and nothing follows its end.
+    logged.push_batch(batch(1), 0);
+    let id = logged.next().expect("a job");
+    logged.end(id, error(), 0);
+    assert_eq!(logged.followed(), [1, 2, 2]);
+    let records = logged.book.forget(Some(id), None, 0);
+    logged.log.extend(records);
+    assert_eq!(logged.followed(), [1, 2, 2]);
+    assert_eq!(
+        logged.book.list_batches(None).as_array().map(Vec::len),
+        Some(0)
+    );
 }
 
 /// Whatever has happened, the log has the same jobs in the same places.
@@ -223,7 +350,8 @@ fn a_log_restores_what_it_was_told() {
     };
     let mut running: Vec<Id> = Vec::new();
     for now in 0..3000 {
-        match random(5) {
+        match random(6) {
+            0 if now % 7 == 0 => _ = logged.push_batch(batch(random(4) as usize + 1), now),
             0 | 1 => {
                 let delay = Duration::from_millis(random(3) * 10);
                 logged.push(Push { delay, ..push("a") }, now);

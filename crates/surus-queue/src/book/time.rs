@@ -49,7 +49,10 @@ impl Book {
     }
 
     /// When the next job becomes ready.
-    pub(crate) fn next_due(&self) -> Option<u64> {
-        self.due.first().map(|&(due, _)| due)
+    pub(crate) fn next_due(&self, now: u64) -> Option<u64> {
+        let delayed = self.due.first().map(|&(due, _)| due);
+        let queues = self.queues.values();
+        let slowed = queues.filter_map(|queue| queue.next_due(now)).min();
+        delayed.into_iter().chain(slowed).min()
     }
 }

@@ -29,6 +29,8 @@ pub(super) async fn run(shared: Weak<Shared>) {
                 client.shared.state.borrow_mut().begin();
                 drop(client);
                 let _ = follow(&shared, &stream).await;
+                // One that ends each connection is not asked as fast as possible.
+                sleep(FIRST_PAUSE).await;
                 if let Some(shared) = shared.upgrade() {
                     let mut state = shared.state.borrow_mut();
                     state.is_connected = false;
@@ -66,9 +68,8 @@ impl State {
         for wanted in self.subscriptions.values() {
             write(&ToOwner::Subscribe(wanted.clone()), out);
         }
-        for (&request, (id, push, _)) in &self.pushes {
-            let (id, push) = (*id, push.clone());
-            write(&ToOwner::Push { request, id, push }, out);
+        for (&request, (id, pushing, _)) in &self.pushes {
+            write(&pushing.clone().message(request, *id), out);
         }
         for (&request, (question, _)) in &self.questions {
             let question = question.clone();
@@ -84,7 +85,7 @@ async fn follow(shared: &Weak<Shared>, stream: &UnixStream) -> io::Result<()> {
         let Some(owner) = shared.upgrade() else {
             return Ok(());
         };
-        let sent = flush(&mut owner.state.borrow_mut().out, stream)?;
+        let sent = owner.state.borrow_mut().flush(stream)?;
         let interest = match sent {
             true => Interest::READABLE,
             false => Interest::READABLE | Interest::WRITABLE,
@@ -122,6 +123,18 @@ fn flush(out: &mut Vec<u8>, stream: &UnixStream) -> io::Result<bool> {
     }
     out.drain(..sent);
     Ok(out.is_empty())
+}
+
+impl State {
+    fn flush(&mut self, stream: &UnixStream) -> io::Result<bool> {
+        // Not in the way of others, and never more than one of a job.
+        if self.out.is_empty() {
+            for (id, done) in std::mem::take(&mut self.progress) {
+                write(&ToOwner::Progress { id, done }, &mut self.out);
+            }
+        }
+        flush(&mut self.out, stream)
+    }
 }
 
 impl Client {

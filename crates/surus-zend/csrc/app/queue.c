@@ -99,12 +99,17 @@ ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_dispatch, 0, 1, IS_STRING, 0)
 	ZEND_ARG_TYPE_INFO_WITH_DEFAULT_VALUE(0, priority, IS_LONG, 0, "0")
 	ZEND_ARG_TYPE_INFO_WITH_DEFAULT_VALUE(0, unique, IS_STRING, 1, "null")
 ZEND_END_ARG_INFO()
+ZEND_BEGIN_ARG_WITH_RETURN_OBJ_INFO_EX(arginfo_batch, 0, 1, Surus\\Batch, 0)
+	ZEND_ARG_TYPE_INFO(0, queue, IS_STRING, 0)
+	ZEND_ARG_OBJ_TYPE_MASK(0, payloads, Traversable, MAY_BE_ARRAY, "[]")
+ZEND_END_ARG_INFO()
 
 const zend_function_entry surus_queue_functions[] = {
 	ZEND_NS_FE("Surus\\Internal", queue, arginfo_queue)
 	ZEND_NS_FE("Surus\\Internal", queue_serve, arginfo_queue_serve)
 	ZEND_NS_FE("Surus\\Internal", queue_job, arginfo_queue_job)
 	ZEND_NS_FE("Surus\\Internal", queue_end, arginfo_queue_end)
+	ZEND_NS_NAMED_FE("Surus", batch, ZEND_FN(surus_tasks), arginfo_batch)
 	ZEND_NS_NAMED_FE("Surus", dispatch, ZEND_FN(surus_tasks), arginfo_dispatch)
 	ZEND_FE_END
 };

@@ -40,6 +40,7 @@ pub(crate) fn run(arguments: &QueueArgs) -> ExitCode {
             queue,
             failed: true,
         },
+        Some(QueueCommand::Batches) => Question::Batches { id: None },
         Some(QueueCommand::Retry { .. }) => Question::Retry { id, queue },
         Some(QueueCommand::Forget { .. }) => Question::Forget { id, queue },
     };
@@ -65,7 +66,7 @@ pub(crate) fn run(arguments: &QueueArgs) -> ExitCode {
 /// One job, or the jobs of one queue.
 fn selected(what: &Option<QueueCommand>) -> Result<(Option<Id>, Option<String>), String> {
     match what {
-        None => Ok((None, None)),
+        None | Some(QueueCommand::Batches) => Ok((None, None)),
         Some(QueueCommand::List { queue } | QueueCommand::Failed { queue }) => {
             Ok((None, queue.clone()))
         }
@@ -111,8 +112,11 @@ fn shown(what: &Option<QueueCommand>, answer: &Value) -> String {
             let jobs = answer.as_array().into_iter().flatten();
             let line = |job: &Value| {
                 let error = job["error"].as_str().unwrap_or_default().lines().next();
+                let progress = job["progress"].as_f64();
+                let progress =
+                    progress.map_or_else(String::new, |done| format!(" {:.0}%", done * 100.0));
                 format!(
-                    "{}  {}  {}  attempts {}  {}\n",
+                    "{}  {}  {}{progress}  attempts {}  {}\n",
                     text(&job["id"]),
                     text(&job["queue"]),
                     text(&job["state"]),
@@ -121,6 +125,20 @@ fn shown(what: &Option<QueueCommand>, answer: &Value) -> String {
                 )
             };
             jobs.map(line).collect()
+        }
+        Some(QueueCommand::Batches) => {
+            let batches = answer.as_array().into_iter().flatten();
+            let line = |batch: &Value| {
+                format!(
+                    "{}  jobs {}  done {}  failed {}  forgotten {}\n",
+                    text(&batch["id"]),
+                    batch["total"],
+                    batch["done"],
+                    batch["failed"],
+                    batch["forgotten"]
+                )
+            };
+            batches.map(line).collect()
         }
         Some(QueueCommand::Retry { .. }) => {
             let again = format!("{} jobs run again\n", answer["again"]);

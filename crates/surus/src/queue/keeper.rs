@@ -10,7 +10,7 @@ use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::json;
 use surus_master::{Channel, Report};
-use surus_queue::{Client, Delivery, Ending, Id, Push, Question};
+use surus_queue::{Client, Delivery, Ending, Id, NewBatch, Push, Question};
 use surus_zend::{queue_with, QueueAnswer};
 
 use super::place::{folder, NAME};
@@ -99,6 +99,62 @@ struct Pushing {
     unique: Option<String>,
 }
 
+/// Payloads come one after another, in the order of these.
+#[derive(Deserialize)]
+struct Batching {
+    jobs: Vec<Member>,
+    then: Option<Member>,
+    catch: Option<Member>,
+    finally: Option<Member>,
+}
+
+#[derive(Deserialize)]
+struct Member {
+    queue: String,
+    #[serde(default)]
+    delay: f64,
+    #[serde(default)]
+    priority: i32,
+    length: usize,
+}
+
+impl Member {
+    fn push(self, payloads: &mut Bytes) -> (Id, Push) {
+        let length = self.length.min(payloads.len());
+        let push = Push {
+            queue: self.queue,
+            payload: payloads.split_to(length),
+            priority: self.priority,
+            delay: seconds(self.delay),
+            unique: None,
+        };
+        (Id::new(), push)
+    }
+}
+
+impl Batching {
+    fn batch(self, mut payloads: Bytes) -> NewBatch {
+        let mut one = |member: Member| member.push(&mut payloads);
+        NewBatch {
+            jobs: self.jobs.into_iter().map(&mut one).collect(),
+            then: self.then.map(&mut one),
+            catch: self.catch.map(&mut one),
+            finally: self.finally.map(&mut one),
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct Progressed {
+    id: String,
+    done: f32,
+}
+
+#[derive(Deserialize)]
+struct Named {
+    id: String,
+}
+
 #[derive(Deserialize)]
 struct Taking {
     queue: String,
@@ -131,6 +187,33 @@ fn ask(client: &Client, verb: &str, head: &str, payload: Bytes) -> Result<QueueA
                 let text = json!({"id": pushed.id.to_string(), "new": pushed.is_new});
                 Ok((text.to_string(), Bytes::new()))
             })),
+            Err(error) => wrong(error),
+        },
+        "batch" => match serde_json::from_str::<Batching>(head) {
+            Ok(wanted) => Err(Box::pin(async move {
+                let pushed = client.push_batch(wanted.batch(payload)).await?;
+                let text = json!({"id": pushed.id.to_string()});
+                Ok((text.to_string(), Bytes::new()))
+            })),
+            Err(error) => wrong(error),
+        },
+        "batches" => match serde_json::from_str::<Named>(head) {
+            Ok(named) => match named.id.parse::<Id>() {
+                Ok(id) => Err(Box::pin(async move {
+                    let text = client.ask(Question::Batches { id: Some(id) }).await?;
+                    Ok((text, Bytes::new()))
+                })),
+                Err(error) => Ok(Err(error)),
+            },
+            Err(error) => wrong(error),
+        },
+        "progress" => match serde_json::from_str::<Progressed>(head) {
+            Ok(said) => {
+                if let Ok(id) = said.id.parse::<Id>() {
+                    client.progress(id, said.done);
+                }
+                Ok(Ok(Default::default()))
+            }
             Err(error) => wrong(error),
         },
         "take" => match serde_json::from_str::<Taking>(head) {

@@ -4,7 +4,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
 
 use serde::Deserialize;
-use surus_queue::{Delivery, Ending, Subscription};
+use surus_queue::{Delivery, Ending, Rate, Subscription};
 use surus_zend::JobEnd;
 
 use super::keeper::{back, seconds};
@@ -23,6 +23,8 @@ pub(super) struct Declared {
     tries: u32,
     timeout: f64,
     backoff: f64,
+    /// So many begin in so many seconds; none: as many as like.
+    rate: Option<(u32, f64)>,
 }
 
 /// How PHP says that a job has ended.
@@ -69,7 +71,14 @@ impl Declared {
             queue: self.queue.clone(),
             places: self.concurrency,
             tries: Some(self.tries),
+            rate: Some(self.rate()),
         }
+    }
+
+    fn rate(&self) -> Rate {
+        let (count, period) = self.rate.unwrap_or_default();
+        let period = u32::try_from(seconds(period).as_millis()).unwrap_or(u32::MAX);
+        Rate { count, period }
     }
 
     pub(super) fn limit(&self) -> Option<Duration> {

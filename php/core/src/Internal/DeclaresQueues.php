@@ -28,6 +28,7 @@ trait DeclaresQueues
      * @param int $tries runs of a job at most
      * @param float $timeout seconds that a run may take; 0: as long as it likes
      * @param float $backoff seconds before the second run; each further one waits twice as long, at most an hour
+     * @param ?string $rate how many begin in a time, in all workers together: `10/s`, `100/m`, `1000/h`, `5/30s`; evenly, not all at once
      */
     public function queue(
         string $name,
@@ -36,6 +37,7 @@ trait DeclaresQueues
         int $tries = 3,
         float $timeout = 60.0,
         float $backoff = 1.0,
+        ?string $rate = null,
     ): static {
         $origin = Origin::caller();
         try {
@@ -53,12 +55,16 @@ trait DeclaresQueues
                 throw new BootError("$origin: $what of a queue is a time from 0 on, $seconds given");
             }
         }
+        $limit = $rate === null ? null : Queues::rate($rate);
+        if ($rate !== null && ($limit === null || $limit[1] > 4e6)) {
+            throw new BootError("$origin: rate of a queue is like 10/s, 100/m or 1000/h, \"$rate\" given");
+        }
         $root = $this->outermost();
         if (isset($root->queues[$name])) {
             throw new BootError("$origin: the queue \"$name\" has a handler already, of {$root->queues[$name][2]}");
         }
         $options = [
-            'queue' => $name, 'concurrency' => $concurrency, 'tries' => $tries, 'timeout' => $timeout, 'backoff' => $backoff,
+            'queue' => $name, 'concurrency' => $concurrency, 'tries' => $tries, 'timeout' => $timeout, 'backoff' => $backoff, 'rate' => $limit,
         ];
         $root->queues[$name] = [$options, $handler, $origin];
 

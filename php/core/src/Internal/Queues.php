@@ -72,6 +72,27 @@ final class Queues
         }
     }
 
+    public static function needPriority(string $argument, int $priority): void
+    {
+        if ($priority !== \max(-2_147_483_648, \min(2_147_483_647, $priority))) {
+            throw at_caller(new \ValueError("$argument (\$priority) must fit in 32 bits, $priority given"));
+        }
+    }
+
+    /**
+     * So many in so many seconds.
+     *
+     * @return array{int, float}|null null: it is no rate
+     */
+    public static function rate(string $text): ?array
+    {
+        if (\preg_match('~^([1-9][0-9]{0,8})/([1-9][0-9]{0,4})?(s|m|h)$~D', $text, $parts) !== 1) {
+            return null;
+        }
+
+        return [(int) $parts[1], (float) ($parts[2] ?: 1) * ['s' => 1, 'm' => 60, 'h' => 3600][$parts[3]]];
+    }
+
     /**
      * At boot.
      *

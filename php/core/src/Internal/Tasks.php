@@ -4,6 +4,7 @@ declare(strict_types=1);
 
 namespace Surus\Internal;
 
+use Surus\Batch;
 use Surus\CompositeException;
 use Surus\Log;
 use Surus\Queue;
@@ -196,6 +197,17 @@ final class Tasks
     public static function cron(string $expression, callable $job): void
     {
         Timers::cron($expression, $job);
+    }
+
+    /** @param iterable<mixed> $payloads */
+    public static function batch(string $queue, iterable $payloads = []): Batch
+    {
+        $batch = new Batch();
+        foreach ($payloads as $payload) {
+            $batch->add($queue, $payload);
+        }
+
+        return $batch;
     }
 
     public static function dispatch(
