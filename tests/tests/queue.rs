@@ -15,6 +15,8 @@ mod kills;
 mod laravel;
 #[path = "queue/messenger.rs"]
 mod messenger;
+#[path = "queue/proof.rs"]
+mod proof;
 #[path = "queue/reloads.rs"]
 mod reloads;
 #[path = "queue/sidecars.rs"]

@@ -29,7 +29,7 @@ type Unanswered = (Id, Pushing, oneshot::Sender<Result<Pushed, String>>);
 #[derive(Clone)]
 enum Pushing {
     Job(Push),
-    Batch(NewBatch),
+    Batch(Box<NewBatch>),
 }
 
 impl Pushing {
@@ -144,7 +144,7 @@ impl Client {
                 "the batch has {length} bytes, of {LONGEST} at most: make several of it"
             ));
         }
-        self.push_any(Pushing::Batch(batch)).await
+        self.push_any(Pushing::Batch(Box::new(batch))).await
     }
 
     async fn push_any(&self, pushing: Pushing) -> Result<Pushed, String> {

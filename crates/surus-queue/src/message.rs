@@ -48,7 +48,7 @@ pub(crate) enum ToOwner {
     Batch {
         request: u64,
         id: Id,
-        batch: NewBatch,
+        batch: Box<NewBatch>,
     },
 }
 

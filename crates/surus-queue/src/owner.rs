@@ -262,7 +262,7 @@ impl Owner {
             }
             ToOwner::Progress { id, done } => self.book.note_progress(peer, id, done),
             ToOwner::Batch { request, id, batch } => {
-                let result = self.push_batch(id, batch, time);
+                let result = self.push_batch(id, *batch, time);
                 self.batch.answers.push((peer, request, result));
             }
             ToOwner::Yield => self.yielded = true,

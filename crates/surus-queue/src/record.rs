@@ -55,7 +55,7 @@ pub(crate) enum Record {
     /// Jobs that belong together: with the jobs, when they are pushed, or with their ids.
     Batch {
         id: Id,
-        batch: Batch,
+        batch: Box<Batch>,
         jobs: Vec<Job>,
         members: Vec<Id>,
     },

@@ -18,13 +18,13 @@ use super::support::{owner, push, try_push, Over, Site};
 const KILLS: usize = 30;
 /// Times that the whole server is killed.
 const RESTARTS: usize = 5;
-const WORKERS: usize = 4;
+pub(super) const WORKERS: usize = 4;
 /// A server gives up whose workers all die in their first second.
 const RIPE: f64 = 1.2;
 const CLIENTS: usize = 4;
 
 /// A worker that may die, if all are there.
-fn ripe(server: &Surus) -> Option<i32> {
+pub(super) fn ripe(server: &Surus) -> Option<i32> {
     let status = server.status();
     let workers = status["workers"].as_array()?;
     let ready = workers.iter().filter(|worker| worker["state"] == "ready");

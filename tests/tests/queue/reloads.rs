@@ -3,6 +3,8 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
+use nix::sys::signal::{kill, Signal};
+use nix::unistd::Pid;
 use surus_tests::surus::Surus;
 use surus_tests::waiting::wait_for;
 
@@ -50,4 +52,28 @@ fn none_is_lost_or_doubled_by_reloads() {
             assert_eq!(code, Some(0), "{said}");
         }
     });
+}
+
+/// Jobs that run in the old server end there; the new one has all others.
+#[test]
+fn none_is_lost_or_doubled_by_an_upgrade() {
+    let site = Site::new();
+    let server = site.options().workers(2).start();
+    push(&server, "half/x");
+    site.wait_for("half", 1);
+    let old = server.status()["pid"].as_i64();
+    each_runs_once_during(&site, &server, || {
+        let (code, said) = server.command(&["upgrade"]);
+        assert_eq!(code, Some(0), "{said}{}", server.log());
+        wait_for("it was not replaced", || {
+            server.status()["pid"].as_i64() != old
+        });
+        push(&server, "note/new");
+        site.wait_for("note new 1", 1);
+        site.sign("go");
+    });
+    wait_for("a job is left", || site.counts("half")["done"] == 1);
+    assert_eq!(site.notes()["half"], 1);
+    let last = server.status()["pid"].as_i64().expect("a process");
+    kill(Pid::from_raw(last as i32), Signal::SIGTERM).expect("a server");
 }

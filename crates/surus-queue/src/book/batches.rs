@@ -125,7 +125,7 @@ impl Book {
         }
         let record = Record::Batch {
             id,
-            batch,
+            batch: Box::new(batch),
             jobs,
             members: Vec::new(),
         };
@@ -197,7 +197,7 @@ impl Book {
         batches.sort_unstable_by_key(|(id, _)| **id);
         batches.into_iter().map(move |(&id, batch)| Record::Batch {
             id,
-            batch: batch.clone(),
+            batch: Box::new(batch.clone()),
             jobs: Vec::new(),
             members: members.remove(&id).unwrap_or_default(),
         })

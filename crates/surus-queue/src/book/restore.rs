@@ -84,7 +84,7 @@ impl Book {
                 batch,
                 jobs,
                 members,
-            } => self.restore_batch(id, batch, jobs, &members),
+            } => self.restore_batch(id, *batch, jobs, &members),
             Record::Done { id } => {
                 let job = self.remove(id);
                 self.gone.add(id);
