@@ -104,7 +104,8 @@ impl MariaDb {
         self.execute(&format!("CREATE DATABASE IF NOT EXISTS {database}"));
     }
 
-    fn execute(&self, statement: &str) {
+    /// Runs statements.
+    pub fn execute(&self, statement: &str) {
         let mut client = Command::new("mariadb");
         client
             .args(["--no-defaults", "--host=127.0.0.1"])

@@ -9,6 +9,8 @@ mod options;
 mod pool;
 #[path = "persistent/reads.rs"]
 mod reads;
+#[path = "persistent/sessions.rs"]
+mod sessions;
 #[path = "persistent/twice.rs"]
 mod twice;
 #[path = "persistent/unread.rs"]

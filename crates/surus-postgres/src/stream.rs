@@ -2,10 +2,12 @@
 
 use std::{
     io,
+    mem::MaybeUninit,
     pin::Pin,
     task::{Context, Poll},
 };
 
+use socket2::SockRef;
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
     net::{TcpStream, UnixStream},
@@ -15,6 +17,18 @@ use tokio::{
 pub(crate) enum Stream {
     Tcp(TcpStream),
     Unix(UnixStream),
+}
+
+impl Stream {
+    /// Nothing has come, as the kernel knows at this moment: what the event loop has told may be older.
+    pub(crate) fn is_quiet(&self) -> bool {
+        let socket = match self {
+            Stream::Tcp(stream) => SockRef::from(stream),
+            Stream::Unix(stream) => SockRef::from(stream),
+        };
+        let found = socket.peek(&mut [MaybeUninit::uninit()]);
+        found.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
+    }
 }
 
 impl AsyncRead for Stream {

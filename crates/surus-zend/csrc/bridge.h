@@ -37,6 +37,8 @@ void surus_engine_enter_worker(uint64_t slice_us);
 /* The maximum number of persistent connections to one database that the requests of an application have open at a time,
  * 0: no limit; and the maximum time that a request waits for a free one. */
 void surus_persistent_limits(unsigned places, double seconds);
+/* Whether a session with PostgreSQL that was asked for nothing but what looks like reading is not reset. */
+void surus_persistent_trust(bool texts);
 /* Sets the environment of this process: "NAME=value" entries, then NULL; they must live as long as the process. Before
  * this process makes its first isolate. */
 void surus_environment_set(char **entries);

@@ -211,6 +211,7 @@ extern "C" {
     ) -> c_int;
     pub(crate) fn surus_engine_enter_worker(slice_us: u64);
     pub(crate) fn surus_persistent_limits(places: c_uint, seconds: f64);
+    pub(crate) fn surus_persistent_trust(texts: bool);
     pub(crate) fn surus_environment_set(entries: *mut *mut c_char);
     pub(crate) fn surus_php_version() -> *const c_char;
     pub(crate) fn surus_setting_name(next: *mut u32) -> *const c_char;

@@ -16,7 +16,7 @@ use crate::alone;
 use crate::backend::{
     self, Classic, Coroutine, Counted, Files, Isolates, Php, Remote, Scripts, Worker,
 };
-use crate::config::{App, Config, Entry};
+use crate::config::{App, Config, Entry, Reset};
 use crate::dev;
 use crate::event_loop;
 use crate::open_files;
@@ -91,6 +91,9 @@ async fn live(config: &Config, engine: &Engine, queue: Option<&Queue>, seat: Sea
     let Some(queue) = queue.filter(|queue| queue.purpose == Purpose::Requests) else {
         engine.enter_worker(app.preempt_after);
         engine.limit_persistent_connections(app.persistent_connections, app.queue_timeout);
+        if app.persistent_reset == Reset::Changed {
+            engine.trust_texts();
+        }
         if let Some(Err(error)) = app.blocking_threshold.map(surus_zend::detect_stalls) {
             surus_log::say!("calls that block the event loop are not detected: {error}");
         }

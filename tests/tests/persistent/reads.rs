@@ -1,5 +1,5 @@
-//! What PDO lets PostgreSQL prepare is kept between requests that only read, and nothing else is. Such a request needs no
-//! reset; any other one does.
+//! What PDO lets PostgreSQL prepare is kept between requests that only read, and nothing else is. Where texts are trusted, such a
+//! request needs no reset; any other one does.
 
 use serde_json::{json, Value};
 use surus_tests::fixture;
@@ -16,10 +16,16 @@ struct Site {
 
 impl Site {
     fn new(how: &'static str) -> Self {
+        Self::with(how, "always")
+    }
+
+    fn with(how: &'static str, reset: &str) -> Self {
         let script = Mode::Coroutine.script(&fixture("reads"));
         let server = Surus::serve(&script)
             .mode(Mode::Coroutine)
-            .config("[app.app]\npersistent_connections = 1\n")
+            .config(&format!(
+                "[app.app]\npersistent_connections = 1\npersistent_reset = \"{reset}\"\n"
+            ))
             .start();
         Self { server, how }
     }
@@ -72,9 +78,13 @@ fn a_statement_is_prepared_once() {
 
 #[test]
 fn what_changes_the_session_is_undone() {
-    for how in WAYS {
-        let site = Site::new(how);
-        let name = format!("undone_{how}");
+    for (how, reset) in [
+        ("persistent", "always"),
+        ("persistent", "changed"),
+        ("pool", "changed"),
+    ] {
+        let site = Site::with(how, reset);
+        let name = format!("undone_{how}_{reset}");
         table(&name);
         let before = site.ask("left", "");
         for sql in [

@@ -31,6 +31,20 @@ fn killed_connections_are_replaced() {
     }
 }
 
+/// The server says goodbye to a connection that nobody uses: nobody gets that for an answer.
+#[test]
+fn idle_connections_that_are_ended_are_not_used() {
+    for mode in [Mode::Coroutine, Mode::Classic] {
+        let server = server(mode);
+        for round in 0..5 {
+            ask(&server, &format!("step=echo&token={round}"));
+            assert_ne!(ask(&server, "step=alone")["count"], 0);
+            let found = ask(&server, &format!("step=safe&token={round}"));
+            assert_eq!(found["returned"]["token"], round.to_string(), "{found}");
+        }
+    }
+}
+
 #[test]
 fn a_result_without_room_is_an_exception_of_its_request() {
     for mode in [Mode::Coroutine, Mode::Classic] {

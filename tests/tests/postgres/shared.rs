@@ -123,3 +123,29 @@ fn each_list_of_parameters_has_its_own_rows() {
         });
     }
 }
+
+#[test]
+fn clients_are_not_serialized() {
+    let server = server(Mode::Coroutine);
+    let found = ask(&server, "step=serialized");
+    for index in 0..4 {
+        let message = found[index]["message"].as_str().unwrap_or_default();
+        let class = found[index]["class"].as_str().unwrap_or_default();
+        assert_eq!(class, "LogicException", "{found}");
+        assert!(message.contains("belongs to its process"), "{found}");
+    }
+    assert_eq!(found[4]["returned"]["seven"], 7, "{found}");
+}
+
+/// Also where few are large.
+#[test]
+fn statements_are_kept_within_bytes() {
+    let server = server(Mode::Coroutine);
+    let found = ask(&server, "step=texts");
+    assert_eq!(
+        found["texts"],
+        serde_json::json!((1..=12).collect::<Vec<_>>())
+    );
+    let kept = found["kept"].as_u64().expect("a number");
+    assert!(kept < 3 << 20, "{found}");
+}

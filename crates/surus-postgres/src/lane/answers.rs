@@ -212,7 +212,7 @@ impl Driver {
                     parameters,
                     columns,
                 });
-                if let Some(old) = self.statements.keep(statement.clone()) {
+                for old in self.statements.keep(statement.clone()) {
                     self.close(&old)?;
                 }
                 for job in jobs {

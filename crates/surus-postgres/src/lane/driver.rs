@@ -190,6 +190,12 @@ impl Driver {
             if self.is_next_too_early() {
                 return;
             }
+            // A server that has ended an idle connection would take nothing more, and nobody would know that. The event loop tells
+            // what has come, and then others send these.
+            let is_idle = self.sent.is_empty() && self.output.is_empty();
+            if is_idle && !self.lane.inbox.borrow().is_empty() && !self.stream.is_quiet() {
+                return;
+            }
             let given = self.lane.inbox.borrow_mut().pop_front();
             let Some(job) = given else { return };
             self.is_used = true;

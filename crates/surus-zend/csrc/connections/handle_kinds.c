@@ -8,6 +8,7 @@
 #include "persistent/libpq.h"
 #include "persistent/memcached.h"
 #include "persistent/mysql.h"
+#include "persistent/session.h"
 
 #include <dlfcn.h>
 
@@ -26,7 +27,7 @@ static const char *libpq_begun(const void *connection)
 	}
 	switch (connection && status_of ? status_of(connection) : 0) {
 		case 1:
-			return "a query";
+			return surus_libpq_is_resetting(connection) ? NULL : "a query";
 		case 2:
 		case 3:
 			return "a transaction";

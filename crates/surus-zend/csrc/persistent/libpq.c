@@ -37,8 +37,15 @@ bool surus_libpq_load(void)
 /* On an idle connection no call of libpq waits. */
 void surus_libpq_sever(PGconn *connection)
 {
+	if (pq.PQtransactionStatus(connection) != TRANSACTION_IDLE) {
+		surus_libpq_break(connection);
+	}
+}
+
+void surus_libpq_break(PGconn *connection)
+{
 	int descriptor = pq.PQsocket(connection);
-	if (descriptor < 0 || pq.PQtransactionStatus(connection) == TRANSACTION_IDLE) {
+	if (descriptor < 0) {
 		return;
 	}
 	shutdown(descriptor, SHUT_RDWR);

@@ -11,7 +11,7 @@ typedef unsigned pg_type;
 typedef void (*notice_processor)(void *, const char *);
 enum { STATUS_OK = 0 };
 enum { TRANSACTION_IDLE = 0, TRANSACTION_ACTIVE = 1, TRANSACTION_UNKNOWN = 4 };
-enum { RESULT_COMMAND_OK = 1, RESULT_COPY_OUT = 3, RESULT_COPY_IN = 4, RESULT_COPY_BOTH = 8 };
+enum { RESULT_COMMAND_OK = 1, RESULT_TUPLES_OK = 2, RESULT_COPY_OUT = 3, RESULT_COPY_IN = 4, RESULT_COPY_BOTH = 8 };
 enum { DEFAULT_VERBOSITY = 1, CONTEXT_OF_ERRORS = 1 };
 
 #define LIBPQ_FUNCTIONS(X)                                                      \
@@ -24,6 +24,8 @@ enum { DEFAULT_VERBOSITY = 1, CONTEXT_OF_ERRORS = 1 };
 	X(int, PQisBusy, (PGconn *))                                                \
 	X(PGresult *, PQgetResult, (PGconn *))                                      \
 	X(int, PQresultStatus, (const PGresult *))                                  \
+	X(int, PQntuples, (const PGresult *))                                       \
+	X(char *, PQgetvalue, (const PGresult *, int, int))                         \
 	X(void, PQclear, (PGresult *))                                              \
 	X(PGnotify *, PQnotifies, (PGconn *))                                       \
 	X(void, PQfreemem, (void *))                                                \
@@ -57,6 +59,8 @@ extern surus_libpq pq;
 
 /* Shuts down a connection that is not idle: libpq then treats it as broken, and no call on it waits. */
 void surus_libpq_sever(PGconn *connection);
+/* The same for any connection. */
+void surus_libpq_break(PGconn *connection);
 /* Reads the rest of an answer, if it ends soon; otherwise shuts the connection down. */
 void surus_libpq_settle(PGconn *connection);
 

@@ -103,6 +103,13 @@ void surus_mysqlnd_settle(void *connection)
 	}
 }
 
+/* MariaDB keeps the role through a reset, unless the user has a default role, which a reset sets. */
+static bool leave_role(MYSQLND_CONN_DATA *data)
+{
+	static const char command[] = "SET ROLE NONE";
+	return !data->server_version || !strstr(data->server_version, "MariaDB") || data->m->query(data, command, sizeof command - 1) == PASS;
+}
+
 /* The password is an argument, because mysqlnd stores another text in its place. */
 bool surus_mysqlnd_reset(void *connection, const char *user, const char *password)
 {
@@ -114,7 +121,7 @@ bool surus_mysqlnd_reset(void *connection, const char *user, const char *passwor
 	surus_patience patience = surus_patience_begin(stream_of(data));
 	const char *own = data->connect_or_select_db.s;
 	char *database = estrdup(own ? own : ""); /* a copy: it is stored in the place of what is there */
-	bool good = data->m->change_user(data, user ? user : "", password ? password : "", database, true, password ? strlen(password) : 0) == PASS
+	bool good = leave_role(data) && data->m->change_user(data, user ? user : "", password ? password : "", database, true, password ? strlen(password) : 0) == PASS
 		&& data->m->execute_init_commands(data) == PASS && is_idle(data);
 	efree(database);
 	surus_patience_end(&patience, stream_of(data));
@@ -131,7 +138,8 @@ static bool reset_session(MYSQLND_CONN_DATA *data)
 	restore_charset(data);
 	surus_patience patience = surus_patience_begin(stream_of(data));
 	MYSQLND_PROTOCOL_PAYLOAD_DECODER_FACTORY *factory = data->payload_decoder_factory;
-	bool good = factory->m.send_command(factory, COM_RESET_CONNECTION, NULL, 0, true, &data->state, data->error_info, data->upsert_status,
+	bool good = leave_role(data)
+		&& factory->m.send_command(factory, COM_RESET_CONNECTION, NULL, 0, true, &data->state, data->error_info, data->upsert_status,
 			data->stats, data->m->send_close, data) == PASS
 		&& factory->m.send_command_handle_response(factory, PROT_OK_PACKET, true, COM_RESET_CONNECTION, true, data->error_info,
 			data->upsert_status, &data->last_message) == PASS;

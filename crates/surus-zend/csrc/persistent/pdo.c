@@ -7,6 +7,7 @@
 #include "persistent/mysql.h"
 #include "persistent/pgsql.h"
 #include "persistent/pool.h"
+#include "persistent/session.h"
 
 #include "ext/pdo/php_pdo.h"
 #include "ext/pdo/php_pdo_driver.h"
@@ -214,12 +215,24 @@ static void collect_users(const surus_task *task)
 	}
 }
 
-/* Begins all resets before it waits for the first one. */
+/* Whether it is clean, or will be before it is used. */
+static bool reset(pdo_dbh_t *dbh)
+{
+	PGconn *connection = libpq_of(dbh);
+	void *mysqlnd = mysqlnd_of(dbh);
+	bool good = connection ? surus_libpq_reset_begin(connection)
+		: mysqlnd ? surus_mysqlnd_reset(mysqlnd, dbh->username, dbh->password)
+		: is_in_memory(dbh);
+	if (good) {
+		forget_attributes(dbh);
+	}
+	return good;
+}
+
 void surus_pdo_clean(surus_task *task)
 {
 	collect_users(task);
 	surus_kept_list kept = surus_kept_of(kind.type);
-	size_t used = 0;
 	surus_kept_sweep(kind.type, is_idle_handle);
 	for (size_t i = 0; i < kept.count; i++) {
 		surus_kept one = kept.entries[i];
@@ -229,25 +242,7 @@ void surus_pdo_clean(surus_task *task)
 		}
 		if (!is_idle(dbh)) {
 			surus_kept_adopt(&one);
-			continue;
-		}
-		PGconn *connection = libpq_of(dbh);
-		one.is_clean = connection ? surus_libpq_reset_begin(connection) : true;
-		kept.entries[used++] = one;
-	}
-	for (size_t i = 0; i < used; i++) {
-		surus_kept one = kept.entries[i];
-		pdo_dbh_t *dbh = one.resource->ptr;
-		PGconn *connection = libpq_of(dbh);
-		void *mysqlnd = mysqlnd_of(dbh);
-		if (connection) {
-			one.is_clean = one.is_clean && surus_libpq_reset_end(connection);
-		} else {
-			one.is_clean = mysqlnd ? surus_mysqlnd_reset(mysqlnd, dbh->username, dbh->password) : is_in_memory(dbh);
-		}
-		if (one.is_clean) {
-			forget_attributes(dbh);
-		} else {
+		} else if (!reset(dbh)) {
 			surus_kept_close(&one);
 		}
 	}
@@ -258,18 +253,7 @@ void surus_pdo_clean(surus_task *task)
 
 int surus_pdo_reset(pdo_dbh_t *dbh)
 {
-	PGconn *connection = libpq_of(dbh);
-	void *mysqlnd = mysqlnd_of(dbh);
-	bool clean;
-	if (connection) {
-		clean = surus_libpq_reset_begin(connection) && surus_libpq_reset_end(connection);
-	} else if (mysqlnd) {
-		clean = surus_mysqlnd_reset(mysqlnd, dbh->username, dbh->password);
-	} else {
-		return -1;
-	}
-	forget_attributes(dbh);
-	return clean;
+	return libpq_of(dbh) || mysqlnd_of(dbh) ? reset(dbh) : -1;
 }
 
 int surus_pdo_is_alive(pdo_dbh_t *dbh)

@@ -7,90 +7,7 @@
 #include "persistent/kept.h"
 #include "persistent/libpq.h"
 #include "persistent/pool.h"
-#include "persistent/prepared.h"
-
-#include <poll.h>
-#include <time.h>
-
-/* ---- resetting ---- */
-
-/* Waits for the answer to one command. */
-static bool is_done(PGconn *connection)
-{
-	struct timespec begun, now;
-	clock_gettime(CLOCK_MONOTONIC, &begun);
-	while (pq.PQisBusy(connection)) {
-		clock_gettime(CLOCK_MONOTONIC, &now);
-		long left = SURUS_PATIENCE_MS - (now.tv_sec - begun.tv_sec) * 1000 - (now.tv_nsec - begun.tv_nsec) / 1000000;
-		struct pollfd state = {.fd = pq.PQsocket(connection), .events = POLLIN};
-		if (left <= 0 || poll(&state, 1, (int)left) <= 0 || !pq.PQconsumeInput(connection)) {
-			return false;
-		}
-	}
-	PGresult *result = pq.PQgetResult(connection);
-	bool good = result && pq.PQresultStatus(result) == RESULT_COMMAND_OK;
-	pq.PQclear(result);
-	/* The end of the answer has arrived with it, or arrives now. */
-	while (good && pq.PQisBusy(connection)) {
-		struct pollfd state = {.fd = pq.PQsocket(connection), .events = POLLIN};
-		good = poll(&state, 1, SURUS_PATIENCE_MS) > 0 && pq.PQconsumeInput(connection);
-	}
-	return good && pq.PQgetResult(connection) == NULL && pq.PQstatus(connection) == STATUS_OK
-		&& pq.PQtransactionStatus(connection) == TRANSACTION_IDLE;
-}
-
-bool surus_libpq_reset_begin(PGconn *connection)
-{
-	if (!surus_libpq_load() || pq.PQstatus(connection) != STATUS_OK
-		|| (pq.PQpipelineStatus && pq.PQpipelineStatus(connection) != 0)) {
-		return false;
-	}
-	pq.PQuntrace(connection);
-	pq.PQsetErrorVerbosity(connection, DEFAULT_VERBOSITY);
-	pq.PQsetErrorContextVisibility(connection, CONTEXT_OF_ERRORS);
-	int transaction = pq.PQtransactionStatus(connection);
-	/* An answer that nobody reads is still to come. */
-	if (transaction == TRANSACTION_ACTIVE || transaction == TRANSACTION_UNKNOWN || pq.PQsetnonblocking(connection, 0) != 0) {
-		return false;
-	}
-	if (transaction != TRANSACTION_IDLE && (!pq.PQsendQuery(connection, "ROLLBACK") || !is_done(connection))) {
-		return false;
-	}
-	if (surus_rs_session_only_reads(pq.PQsocket(connection))) {
-		surus_prepared_release(connection);
-		return true;
-	}
-	surus_prepared_forget(connection);
-	return pq.PQsendQuery(connection, "DISCARD ALL");
-}
-
-bool surus_libpq_reset_end(PGconn *connection)
-{
-	bool done = surus_rs_session_only_reads(pq.PQsocket(connection)) || is_done(connection);
-	/* What is encrypted cannot be followed. */
-	if (done && !pq.PQsslInUse(connection) && !(pq.PQgssEncInUse && pq.PQgssEncInUse(connection))) {
-		surus_rs_session_begins(pq.PQsocket(connection));
-	}
-	/* Drop notifications of channels to which the last user listened. */
-	for (PGnotify *told; (told = pq.PQnotifies(connection)); pq.PQfreemem(told)) {
-	}
-	return done;
-}
-
-bool surus_libpq_is_alive(PGconn *connection)
-{
-	if (!surus_libpq_load()) {
-		return true;
-	}
-	/* An idle server sends changes of its settings, or a last message, after which the connection is closed. */
-	for (unsigned tries = 0; tries < 8 && pq.PQstatus(connection) == STATUS_OK; tries++) {
-		if (!surus_is_readable(pq.PQsocket(connection))) {
-			return true;
-		}
-		pq.PQconsumeInput(connection);
-	}
-	return false;
-}
+#include "persistent/session.h"
 
 /* ---- notices ---- */
 
@@ -281,9 +198,19 @@ void surus_pgsql_before_close(HashTable *list)
 /* At the end of a request pgsql reads what is left on each persistent connection. */
 static zend_result (*real_end)(INIT_FUNC_ARGS);
 
+/* The answer to a reset is not read by pgsql. */
+static void settle(PGconn *connection)
+{
+	if (surus_libpq_reset_end(connection)) {
+		surus_libpq_settle(connection);
+	} else {
+		surus_libpq_break(connection);
+	}
+}
+
 static zend_result around_end(INIT_FUNC_ARGS)
 {
-	for_each_link(&EG(persistent_list), surus_libpq_settle);
+	for_each_link(&EG(persistent_list), settle);
 	return real_end(INIT_FUNC_ARGS_PASSTHRU);
 }
 
@@ -311,7 +238,6 @@ static bool has_no_object(void *connection)
 void surus_pgsql_clean(surus_task *task)
 {
 	surus_kept_list kept = surus_kept_of(kind.type);
-	size_t used = 0;
 	surus_kept_sweep(kind.type, has_no_object);
 	for (size_t i = 0; i < kept.count; i++) {
 		surus_kept one = kept.entries[i];
@@ -320,14 +246,7 @@ void surus_pgsql_clean(surus_task *task)
 		}
 		if (!has_no_object(one.resource->ptr)) {
 			surus_kept_adopt(&one);
-			continue;
-		}
-		one.is_clean = surus_libpq_reset_begin(one.resource->ptr);
-		kept.entries[used++] = one;
-	}
-	for (size_t i = 0; i < used; i++) {
-		surus_kept one = kept.entries[i];
-		if (!one.is_clean || !surus_libpq_reset_end(one.resource->ptr)) {
+		} else if (!surus_libpq_reset_begin(one.resource->ptr)) {
 			surus_libpq_sever(one.resource->ptr); /* pgsql would read it to its end */
 			surus_kept_close(&one);
 		}

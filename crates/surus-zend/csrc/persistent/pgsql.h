@@ -12,10 +12,5 @@ void surus_pgsql_before_close(HashTable *list);
 bool surus_libpq_load(void);
 /* Whether this is the last connection that a driver has set up. */
 bool surus_libpq_was_seen(const void *candidate);
-/* Begins the reset of an idle connection; false: it cannot be reset. The second completes it: true if it is clean. */
-bool surus_libpq_reset_begin(PGconn *connection);
-bool surus_libpq_reset_end(PGconn *connection);
-/* Whether it can be used; if not, libpq's status of it says so. */
-bool surus_libpq_is_alive(PGconn *connection);
 
 #endif

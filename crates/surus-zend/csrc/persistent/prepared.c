@@ -27,6 +27,7 @@ typedef struct {
 typedef struct statements {
 	struct statements *next;
 	const PGconn *connection;
+	surus_session session;
 	zend_ulong uses;
 	statement all[MAX_STATEMENTS];
 } statements;
@@ -45,6 +46,22 @@ static statements *of(const PGconn *connection, bool make)
 		connections = found;
 	}
 	return found;
+}
+
+surus_session *surus_session_of(const PGconn *connection, bool make)
+{
+	statements *known = of(connection, make);
+	return known ? &known->session : NULL;
+}
+
+size_t surus_prepared_count(const PGconn *connection)
+{
+	const statements *known = of(connection, false);
+	size_t count = 0;
+	for (size_t i = 0; known && i < MAX_STATEMENTS; i++) {
+		count += known->all[i].text != NULL;
+	}
+	return count;
 }
 
 static void forget(statement *one)
@@ -67,6 +84,9 @@ void surus_prepared_forget(PGconn *connection)
 	statements *known = of(connection, false);
 	for (size_t i = 0; known && i < MAX_STATEMENTS; i++) {
 		forget(&known->all[i]);
+	}
+	if (known) {
+		known->session.has_check = false;
 	}
 }
 
@@ -196,11 +216,12 @@ EXPORTED PGresult *PQprepare(PGconn *connection, const char *name, const char *t
 	return result ? result : pq.PQprepare(connection, name, text, count, types);
 }
 
-/* Whether the table has changed since the statement was prepared. PDO would have prepared it after that. */
+/* Whether the statement no longer fits: a table has changed since it was prepared, or names mean something else in this
+ * session. PDO would have prepared it after that. */
 static bool is_outdated(const PGresult *result)
 {
 	const char *state = result ? pq.PQresultErrorField(result, 'C') : NULL;
-	return state && (strcmp(state, "0A000") == 0 || strcmp(state, "26000") == 0);
+	return state && (strcmp(state, "0A000") == 0 || strcmp(state, "26000") == 0 || strncmp(state, "42", 2) == 0);
 }
 
 EXPORTED PGresult *PQexecPrepared(PGconn *connection, const char *name, int count, const char *const *values, const int *lengths,
@@ -279,7 +300,7 @@ EXPORTED PGresult *PQclosePrepared(PGconn *connection, const char *name)
 EXPORTED void PQreset(PGconn *connection)
 {
 	if (surus_libpq_load()) {
-		surus_prepared_forget(connection);
+		end(connection);
 		pq.PQreset(connection);
 	}
 }

@@ -158,6 +158,12 @@ impl Engine {
         unsafe { ffi::surus_persistent_limits(max, timeout.as_secs_f64()) };
     }
 
+    /// Does not reset persistent sessions with PostgreSQL that were asked for nothing but what looks like reading.
+    pub fn trust_texts(&self) {
+        // SAFETY: sets a flag, on the thread that PHP belongs to: an engine is not `Send`.
+        unsafe { ffi::surus_persistent_trust(true) };
+    }
+
     /// Prepares a forked process to run PHP on the calling thread.
     pub fn enter_worker(&self, preempt_after: Duration) {
         let slice = u64::try_from(preempt_after.as_micros())

@@ -46,6 +46,7 @@ pub(crate) use shape::{has_symfony_runtime, is_laravel};
 use surus_master::Address;
 use surus_zend::{IsolateLimits, Room};
 use tables::Isolates;
+pub(crate) use tables::Reset;
 pub(crate) use units::{Mode, Workers};
 use units::{Share, Size, Span};
 pub(crate) use variables::Variable;
@@ -121,6 +122,7 @@ pub(crate) struct App {
     pub(crate) preempt_fibers: bool,
     /// Limit for each database and worker; 0: no limit.
     pub(crate) persistent_connections: usize,
+    pub(crate) persistent_reset: Reset,
     pub(crate) memory_limit: Option<String>,
     /// PHP does not see the server's environment.
     pub(crate) clear_env: bool,
@@ -331,6 +333,7 @@ fn finish(
     let preempt_after = fill(&mut app.preempt_after, Span(Duration::from_millis(10))).0;
     let preempt_fibers = fill(&mut app.preempt_fibers, false);
     let persistent_connections = fill(&mut app.persistent_connections, 16);
+    let persistent_reset = fill(&mut app.persistent_reset, Reset::Always);
     let shared_memory = fill(&mut app.shared_memory, Size(64 << 20)).0;
 
     wrong.positive(&[
@@ -388,6 +391,7 @@ fn finish(
             preempt_after,
             preempt_fibers,
             persistent_connections,
+            persistent_reset,
             shared_memory,
             clear_env,
             memory_limit: app.memory_limit.map(|limit| limit.to_string()),

@@ -5,7 +5,7 @@ use std::path::{self, Path, PathBuf};
 
 use super::layers::Layer;
 use super::list::{List, Listen};
-use super::tables::{Log, Restart, SaidIn, Words};
+use super::tables::{Log, Reset, Restart, SaidIn, Words};
 use super::units::{Memory, Mode, PerAddress, Share, Size, Span, Workers};
 use super::ConfigError;
 
@@ -37,7 +37,7 @@ macro_rules! without {
 }
 
 // The path of a Unix socket in `listen` must be absolute.
-without!(bool, usize, u64, String, Listen, Log, Restart, SaidIn, Words);
+without!(bool, usize, u64, String, Listen, Log, Reset, Restart, SaidIn, Words);
 without!(Memory, Mode, PerAddress, Share, Size, Span, Workers);
 
 /// Makes relative paths start from `base`, which is absolute.

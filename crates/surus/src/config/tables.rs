@@ -194,6 +194,10 @@ table! {
         /// Persistent connections to one database server, per worker of a coroutine application: those of PDO (PostgreSQL,
         /// MySQL, MariaDB), pgsql, mysqli and phpredis. A request waits up to `queue_timeout` for one. 0 is no limit.
         persistent_connections: usize,
+        /// Which sessions with PostgreSQL are reset after a request, those of persistent connections and of `Surus\Pool`: `"always"`
+        /// is each; `"changed"` leaves out those that were asked only for what looks like reading, which is faster, and
+        /// right if no view, function or policy of the database changes the session.
+        persistent_reset: Reset,
         /// PHP's `memory_limit`, of each isolate. `"-1"` is no limit.
         memory_limit: Memory,
         /// Memory that all workers share: for `Surus\Store`, counters, tags, `Surus\Cache\SharedCache`; 0 is none.
@@ -270,6 +274,15 @@ pub(crate) enum Restart {
 #[derive(Clone, Debug, Default, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(transparent)]
 pub(crate) struct Words(pub(crate) Vec<String>);
+
+/// Which sessions are reset between their users.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Reset {
+    #[default]
+    Always,
+    Changed,
+}
 
 /// Where proxies say who the client is.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]

@@ -111,10 +111,18 @@ final class PooledConnection
             return false;
         }
         try {
-            return $check === null ? $this->answers() : $check($this->handle);
+            return $check === null ? $this->answers() : $this->isClean() && $check($this->handle);
         } catch (\Exception) {
             return false;
         }
+    }
+
+    /** Whether its reset, whose answer may be still to come, was successful. */
+    private function isClean(): bool
+    {
+        $handle = $this->native();
+
+        return $handle === null || is_alive($handle) !== false;
     }
 
     private function answers(): bool
@@ -141,6 +149,9 @@ final class PooledConnection
                 return false;
             }
             if ($reset !== null) {
+                if (!$this->isClean()) {
+                    return false;
+                }
                 $reset($this->handle);
             }
         } catch (\Exception) {

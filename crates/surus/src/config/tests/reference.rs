@@ -34,7 +34,7 @@ fn written(of: &str) -> &'static str {
         "List<String>" | "Words" => "list of text",
         "List<PathBuf>" => "list of paths",
         "bool" => "boolean",
-        "String" | "SaidIn" | "Mode" | "Restart" => "text",
+        "String" | "SaidIn" | "Mode" | "Reset" | "Restart" => "text",
         "usize" | "u64" => "number",
         "Size" => "size",
         "Share" => "size or share",
