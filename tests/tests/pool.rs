@@ -252,6 +252,46 @@ fn unused_and_old_connections_are_closed() {
 }
 
 #[test]
+fn some_are_opened_before_they_are_needed_and_stay() {
+    let server = server(Mode::Coroutine);
+    assert_eq!(
+        status(&server, "warm"),
+        json!({"open": 2, "free": 2, "waiting": 0})
+    );
+    together(4, |number| {
+        ask(
+            &server,
+            &format!("step=use&pool=warm&token={number}&seconds=0.1"),
+        );
+    });
+    thread::sleep(Duration::from_millis(200));
+    let used = ask(&server, "step=use&pool=warm");
+    let again = ask(&server, "step=use&pool=warm");
+    assert_eq!(used["pid"], again["pid"]);
+    assert_eq!(status(&server, "warm")["open"], 2);
+}
+
+#[test]
+fn the_status_has_the_pools() {
+    let server = server(Mode::Coroutine);
+    for _ in 0..3 {
+        ask(&server, "step=use&pool=warm");
+    }
+    ask(&server, "step=kill");
+    ask(&server, "step=use&pool=warm");
+    let status = server.status();
+    let pools = status["workers"][0]["pools"].as_array().expect("a list");
+    let find = |name: &str| pools.iter().find(|pool| pool["address"] == name);
+    let warm = find("the warm one").expect("the pool with a name");
+    assert_eq!(warm["kind"], "Surus\\Pool");
+    assert_eq!((&warm["max"], &warm["waiting"]), (&json!(4), &json!(0)));
+    assert!(warm["resets"].as_u64() >= Some(4), "{warm}");
+    assert!(warm["dropped"].as_u64() >= Some(1), "{warm}");
+    let text = server.command(&["status"]).1;
+    assert!(text.contains("Surus\\Pool the warm one: "), "{text}");
+}
+
+#[test]
 fn a_classic_request_has_a_pool_of_its_own() {
     for mode in [Mode::Classic, Mode::Process] {
         let server = server(mode);

@@ -160,6 +160,7 @@ pub(crate) fn text(status: &Value, tallies: &[Tally]) -> String {
         };
         family(name, kind, help, lines.collect());
     }
+    pools(status, &mut family);
     let lines = ["error", "access"].map(|log| {
         let value = status["log_lines_dropped"][log].as_f64().unwrap_or(0.0);
         (format!("{{log=\"{log}\"}}"), value)
@@ -236,4 +237,73 @@ pub(crate) fn text(status: &Value, tallies: &[Tally]) -> String {
         );
     }
     text
+}
+
+/// Of connections: name, key in the status, kind, what it is.
+const POOLS: [(&str, &str, &str, &str); 6] = [
+    (
+        "surus_pool_connections_in_use",
+        "in_use",
+        "gauge",
+        "Connections of a pool that requests use.",
+    ),
+    (
+        "surus_pool_connections_idle",
+        "idle",
+        "gauge",
+        "Connections of a pool that nobody uses.",
+    ),
+    (
+        "surus_pool_waiting",
+        "waiting",
+        "gauge",
+        "Requests that wait for a connection of a pool.",
+    ),
+    (
+        "surus_pool_resets_total",
+        "resets",
+        "counter",
+        "Connections that were given back to a pool, and cleaned.",
+    ),
+    (
+        "surus_pool_dropped_total",
+        "dropped",
+        "counter",
+        "Connections that were lost, or could not be cleaned.",
+    ),
+    (
+        "surus_pool_closed_total",
+        "closed",
+        "counter",
+        "Connections that were closed because they were unused or old.",
+    ),
+];
+
+fn escaped(text: &str) -> String {
+    text.replace('\\', "\\\\")
+        .replace('"', "\\\"")
+        .replace('\n', "\\n")
+}
+
+fn pools(status: &Value, family: &mut impl FnMut(&str, &str, &str, Vec<(String, f64)>)) {
+    for (name, key, kind, help) in POOLS {
+        let workers = status["workers"].as_array().into_iter().flatten();
+        let lines = workers.flat_map(|worker| {
+            let pools = worker["pools"].as_array().into_iter().flatten();
+            pools.filter_map(|pool| {
+                let text = |key: &str| escaped(pool[key].as_str().unwrap_or_default());
+                let labels = format!(
+                    "{{worker=\"{}\",kind=\"{}\",address=\"{}\"}}",
+                    worker["worker"],
+                    text("kind"),
+                    text("address")
+                );
+                Some((labels, pool[key].as_f64()?))
+            })
+        });
+        let lines: Vec<_> = lines.collect();
+        if !lines.is_empty() {
+            family(name, kind, help, lines);
+        }
+    }
 }

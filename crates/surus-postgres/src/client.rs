@@ -54,6 +54,27 @@ pub struct Client {
     pause: Cell<Duration>,
     not_before: Cell<Option<Instant>>,
     last_failure: RefCell<Option<Failure>>,
+    pub(crate) lost: Cell<u64>,
+    pub(crate) unused: Cell<u64>,
+}
+
+/// What a client does and has done.
+#[derive(Clone, Debug)]
+pub struct Figures {
+    /// The server, the database and the user.
+    pub address: String,
+    /// How many connections there may be.
+    pub most: usize,
+    /// Connections that are open or being opened.
+    pub open: usize,
+    /// Those of them that run something, or are a transaction's.
+    pub busy: usize,
+    /// Statements and transactions that wait for one.
+    pub waiting: usize,
+    /// Connections that were lost or given up.
+    pub lost: u64,
+    /// Connections that were closed because nobody has used them.
+    pub unused: u64,
 }
 
 impl std::fmt::Debug for Client {
@@ -95,6 +116,8 @@ impl Client {
             pause: Cell::new(FIRST_PAUSE),
             not_before: Cell::default(),
             last_failure: RefCell::default(),
+            lost: Cell::default(),
+            unused: Cell::default(),
         })
     }
 
@@ -350,12 +373,19 @@ impl Client {
         self.lanes.borrow_mut().retain(|it| !Rc::ptr_eq(it, lane));
     }
 
-    /// Connections that are open or being opened, statements in them, and statements and transactions that wait for one.
+    /// What it does and has done.
     #[must_use]
-    pub fn counts(&self) -> [usize; 3] {
+    pub fn figures(&self) -> Figures {
         let lanes = self.lanes.borrow();
-        let running = lanes.iter().map(|lane| lane.load.get()).sum();
-        let waiting = self.queue.borrow().len() + self.binders.borrow().len();
-        [lanes.len(), running, waiting]
+        let is_busy = |lane: &&Rc<Lane>| lane.load.get() > 0 || lane.state.get() == State::Bound;
+        Figures {
+            address: self.config.address(),
+            most: self.most,
+            open: lanes.len(),
+            busy: lanes.iter().filter(is_busy).count(),
+            waiting: self.queue.borrow().len() + self.binders.borrow().len(),
+            lost: self.lost.get(),
+            unused: self.unused.get(),
+        }
     }
 }

@@ -24,6 +24,15 @@ const KEYS: &str =
     "host, port, user, password, dbname, application_name, options, connect_timeout, sslmode";
 
 impl Config {
+    /// Where it leads to and as whom, without the password.
+    pub(crate) fn address(&self) -> String {
+        let place = match &self.place {
+            Place::Tcp(host, port) => format!("{host}:{port}"),
+            Place::Unix(path) => path.display().to_string(),
+        };
+        format!("{place} {} {}", self.database, self.user)
+    }
+
     /// # Errors
     /// What is wrong with it: a sentence without a full stop, without its password.
     pub fn parse(text: &str) -> Result<Self, String> {

@@ -27,7 +27,7 @@ mod stream;
 mod value;
 
 pub use bound::Bound;
-pub use client::{Client, Resolve};
+pub use client::{Client, Figures, Resolve};
 pub use config::Config;
 pub use failure::{Details, Failure, Kind};
 pub use slot::{Buffer, Rows, Ticket};

@@ -34,9 +34,26 @@ void surus_engine_serve_in_turn(void);
 /* After fork, in the process that will run PHP: timers and signal handlers. `slice_us` is the CPU time after which a
  * computing task is asked to yield. */
 void surus_engine_enter_worker(uint64_t slice_us);
-/* The maximum number of persistent connections to one database that the requests of an application have open at a time,
- * 0: no limit; and the maximum time that a request waits for a free one. */
-void surus_persistent_limits(unsigned places, double seconds);
+typedef struct {
+	unsigned places;   /* connections to one database that an application has open; 0: no limit */
+	double patience;   /* seconds that a request waits for a free one */
+	unsigned max_idle; /* seconds after which an idle one is closed, 0: never, */
+	unsigned min_idle; /* except for these */
+	unsigned max_age;  /* seconds after which any is closed, 0: never */
+} surus_persistent_settings;
+void surus_persistent_set(const surus_persistent_settings *to);
+/* What a pool of connections has done. */
+typedef struct {
+	surus_str kind; /* who opens connections */
+	surus_str name; /* texts, each behind its length */
+	unsigned max, idle, in_use, waiting;
+	uint64_t resets, dropped, closed;
+} surus_pool_figures;
+/* Of the pools of persistent connections; false: there are no more. */
+bool surus_pool_figure(size_t index, surus_pool_figures *to);
+/* Of a pool of PHP's; 0: a new one. Returns its number. */
+uint64_t surus_rs_note_pool(uint64_t number, surus_pool_figures figures);
+void surus_rs_forget_pool(uint64_t number);
 /* Whether a session with PostgreSQL that was asked for nothing but what looks like reading is not reset. */
 void surus_persistent_trust(bool texts);
 /* Sets the environment of this process: "NAME=value" entries, then NULL; they must live as long as the process. Before

@@ -194,6 +194,28 @@ pub(crate) struct Invocation {
     pub(crate) quiet: bool,
 }
 
+#[repr(C)]
+pub(crate) struct PersistentSettings {
+    pub(crate) places: c_uint,
+    pub(crate) patience: f64,
+    pub(crate) max_idle: c_uint,
+    pub(crate) min_idle: c_uint,
+    pub(crate) max_age: c_uint,
+}
+
+#[repr(C)]
+pub(crate) struct PoolFigures {
+    pub(crate) kind: Str,
+    pub(crate) name: Str,
+    pub(crate) max: c_uint,
+    pub(crate) idle: c_uint,
+    pub(crate) in_use: c_uint,
+    pub(crate) waiting: c_uint,
+    pub(crate) resets: u64,
+    pub(crate) dropped: u64,
+    pub(crate) closed: u64,
+}
+
 extern "C" {
     pub(crate) fn surus_command_line_start(
         options: *const CommandLine,
@@ -210,7 +232,8 @@ extern "C" {
         error_size: usize,
     ) -> c_int;
     pub(crate) fn surus_engine_enter_worker(slice_us: u64);
-    pub(crate) fn surus_persistent_limits(places: c_uint, seconds: f64);
+    pub(crate) fn surus_persistent_set(to: *const PersistentSettings);
+    pub(crate) fn surus_pool_figure(index: usize, to: *mut PoolFigures) -> bool;
     pub(crate) fn surus_persistent_trust(texts: bool);
     pub(crate) fn surus_environment_set(entries: *mut *mut c_char);
     pub(crate) fn surus_php_version() -> *const c_char;

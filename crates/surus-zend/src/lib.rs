@@ -42,10 +42,11 @@ pub use body::websocket::{
     socket_counts, without_websockets, SocketClose, SocketCounts, SocketMessage, SocketOutput,
     WebSocket,
 };
+pub use callbacks::pools::{pools, Pool};
 pub use engine::changes;
 pub use engine::isolate::{measure, Internals, IsolateLimits};
 pub use engine::php_classes::{php_sources, NATIVE_STUBS};
-pub use engine::process::{BootError, Engine, EngineConfig, StartError};
+pub use engine::process::{BootError, Connections, Engine, EngineConfig, StartError};
 pub use exchange::owed::owed;
 pub use exchange::request::{AppLimits, Interim, Request, RequestBody, Script};
 pub use ffi::Swaps;

@@ -851,6 +851,25 @@ namespace Surus\Internal {
     {
     }
 
+    /** What a pool has done, for the status; with 0 it is a new one. Returns its number. */
+    function note_pool(
+        int $number,
+        string $name,
+        int $max,
+        int $idle,
+        int $inUse,
+        int $waiting,
+        int $resets,
+        int $dropped,
+        int $closed,
+    ): int {
+    }
+
+    /** The pool is gone. */
+    function forget_pool(int $number): void
+    {
+    }
+
     /** A header of the running request, in any case; null if there is none. */
     function request_header(string $name): ?string
     {

@@ -9,7 +9,7 @@ use std::time::Instant;
 use serde_json::{json, Value};
 use surus_edge::Intake;
 use surus_master::{Channel, Order, Report};
-use surus_zend::{Engine, InFlight, Stall};
+use surus_zend::{Engine, InFlight, Pool, Stall};
 use tokio::io::Interest;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::task::spawn_local;
@@ -163,6 +163,7 @@ impl<B: Php> ControlChannel<B> {
                 status["blocking_s"] = stalls.time.as_secs_f64().into();
                 let longest = stalls.places.iter().take(LISTED);
                 status["blocking_calls"] = longest.map(blocking_call).collect();
+                status["pools"] = surus_zend::pools().iter().map(pool).collect();
                 self.report(&Report::Status { question, status });
             }
         }
@@ -221,6 +222,21 @@ fn described(request: &InFlight) -> Value {
         "uri": request.uri,
         "age_s": request.age.as_secs_f64(),
         "waits_for": request.place,
+    })
+}
+
+fn pool(pool: &Pool) -> Value {
+    json!({
+        "kind": pool.kind,
+        "address": pool.address,
+        "max": pool.max,
+        "open": pool.idle + pool.in_use,
+        "idle": pool.idle,
+        "in_use": pool.in_use,
+        "waiting": pool.waiting,
+        "resets": pool.resets,
+        "dropped": pool.dropped,
+        "closed": pool.closed,
     })
 }
 

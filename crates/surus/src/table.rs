@@ -64,6 +64,7 @@ pub(crate) fn status(status: &Value) -> String {
     }
     jobs(&mut text, status);
     timers(&mut text, status);
+    pools(&mut text, status);
     blocking_calls(&mut text, status);
     text
 }
@@ -127,6 +128,35 @@ fn timers(text: &mut String, status: &Value) {
             "{next:>14}  {:>7} runs  {}",
             timer["runs"].as_u64().unwrap_or(0),
             timer["timer"].as_str().unwrap_or_default(),
+        );
+    }
+}
+
+/// Of connections, by address; those of all workers together.
+fn pools(text: &mut String, status: &Value) {
+    let workers = status["workers"].as_array().into_iter().flatten();
+    let pools = workers.filter_map(|worker| worker["pools"].as_array());
+    const KEYS: [&str; 7] = [
+        "open", "in_use", "idle", "waiting", "resets", "dropped", "closed",
+    ];
+    let mut found = BTreeMap::<(&str, &str), [u64; 7]>::new();
+    for pool in pools.flatten() {
+        let name = |key: &str| pool[key].as_str().unwrap_or_default();
+        let counts = found.entry((name("address"), name("kind"))).or_default();
+        for (count, key) in counts.iter_mut().zip(KEYS) {
+            *count += pool[key].as_u64().unwrap_or(0);
+        }
+    }
+    if found.is_empty() {
+        return;
+    }
+    text.push_str("\npools of connections, of all workers:\n");
+    for ((address, kind), counts) in found {
+        let [open, in_use, idle, waiting, resets, dropped, closed] = counts;
+        let _ = writeln!(
+            text,
+            "{kind} {address}: {open} open ({in_use} in use, {idle} idle), {waiting} waiting; \
+             {resets} resets, {dropped} dropped, {closed} closed unused or old",
         );
     }
 }

@@ -90,7 +90,7 @@ async fn live(config: &Config, engine: &Engine, queue: Option<&Queue>, seat: Sea
     surus_zend::offload_to(offloading);
     let Some(queue) = queue.filter(|queue| queue.purpose == Purpose::Requests) else {
         engine.enter_worker(app.preempt_after);
-        engine.limit_persistent_connections(app.persistent_connections, app.queue_timeout);
+        engine.keep_connections(&app.persistent);
         if app.persistent_reset == Reset::Changed {
             engine.trust_texts();
         }

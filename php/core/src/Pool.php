@@ -4,11 +4,14 @@ declare(strict_types=1);
 
 namespace Surus;
 
+use Surus\Internal\Origin;
 use Surus\Internal\PoolLease;
 use Surus\Internal\PoolPlace;
 use Surus\Internal\PooledConnection;
 
 use function Surus\Internal\call_ticket;
+use function Surus\Internal\forget_pool;
+use function Surus\Internal\note_pool;
 use function Surus\Internal\ticket;
 use function Surus\Internal\wait_for_call;
 
@@ -40,6 +43,13 @@ final class Pool
     /** @var array<string, int> number of connections by request and task */
     private array $held = [];
 
+    /** For the status. */
+    private int $number = 0;
+    private readonly string $label;
+    private int $resets = 0;
+    private int $dropped = 0;
+    private int $closed = 0;
+
     /**
      * @param \Closure(): T $connect opens a connection
      * @param int $max maximum number of open connections, in this worker
@@ -49,6 +59,8 @@ final class Pool
      * @param ?\Closure(T): void $reset called with each new connection, and after each use when it has been reset;
      *     session settings belong here
      * @param ?\Closure(T): bool $check whether a free one still works, instead of the check for its class
+     * @param int $min number of unused connections that are kept in spite of $idle
+     * @param string $name in `surus status` and the metrics; by default the place where the pool is made
      */
     public function __construct(
         private readonly \Closure $connect,
@@ -58,10 +70,16 @@ final class Pool
         private readonly float $age = 3600.0,
         private readonly ?\Closure $reset = null,
         private readonly ?\Closure $check = null,
+        private readonly int $min = 0,
+        string $name = '',
     ) {
         if ($max < 1) {
             throw new \ValueError("A pool of $max connections has none to give: max must be 1 or more");
         }
+        if ($min < 0 || $min > $max) {
+            throw new \ValueError("A pool of at most $max connections cannot keep $min: min must be from 0 to max");
+        }
+        $this->label = $name === '' ? Origin::caller() : $name;
         $this->line = new \SplQueue();
     }
 
@@ -93,6 +111,24 @@ final class Pool
         }
     }
 
+    /**
+     * Opens connections until `min` are open, so that the first requests need not: call it where the application boots.
+     *
+     * @throws \Exception that of a connection that could not be opened
+     */
+    public function warmUp(): void
+    {
+        while ($this->open < $this->min) {
+            $this->open++;
+            $connection = null;
+            try {
+                $connection = new PooledConnection(($this->connect)(), $this->reset);
+            } finally {
+                $this->pass($connection);
+            }
+        }
+    }
+
     /** @return array{open: int, free: int, waiting: int} */
     public function status(): array
     {
@@ -114,12 +150,15 @@ final class Pool
         }
         $isTaken = false;
         try {
-            if ($connection === null || !$connection->isGood($this->idle, $this->age, $this->check)) {
+            $idle = $this->open - count($this->free) <= $this->min ? \INF : $this->idle;
+            if ($connection === null || !$connection->isGood($idle, $this->age, $this->check)) {
+                $this->dropped += $connection === null ? 0 : 1;
                 $connection?->close();
                 $connection = new PooledConnection(($this->connect)(), $this->reset);
             }
             $this->held[$holder] = ($this->held[$holder] ?? 0) + 1;
             $isTaken = true;
+            $this->note();
 
             return $connection;
         } finally {
@@ -137,6 +176,7 @@ final class Pool
         }
         $place = new PoolPlace(ticket());
         $this->line->enqueue($place);
+        $this->note();
         $isTaken = false;
         try {
             $isCalled = wait_for_call($place->ticket, $this->timeout);
@@ -168,7 +208,10 @@ final class Pool
         try {
             $isKept = $isClean && !$connection->isOld($this->age) && $connection->reset($this->reset);
         } finally {
-            if (!$isKept) {
+            if ($isKept) {
+                $this->resets++;
+            } else {
+                $this->dropped++;
                 $connection->close();
             }
             $this->pass($isKept ? $connection : null);
@@ -188,6 +231,7 @@ final class Pool
                 $place->connection = $connection;
                 $place->isCalled = true;
                 call_ticket($place->ticket);
+                $this->note();
 
                 return;
             }
@@ -198,14 +242,40 @@ final class Pool
             $this->free[] = $connection;
         }
         $this->closeUnused();
+        $this->note();
     }
 
     /** Closes unused connections: the ones unused for the longest time are at the beginning. */
     private function closeUnused(): void
     {
-        while ($this->free !== [] && ($this->free[0]->isUnused($this->idle) || $this->free[0]->isOld($this->age))) {
+        while ($this->free !== [] && ($this->free[0]->isOld($this->age)
+            || (count($this->free) > $this->min && $this->free[0]->isUnused($this->idle)))) {
             array_shift($this->free)->close();
             $this->open--;
+            $this->closed++;
+        }
+    }
+
+    private function note(): void
+    {
+        $free = count($this->free);
+        $this->number = note_pool(
+            $this->number,
+            $this->label,
+            $this->max,
+            $free,
+            $this->open - $free,
+            count($this->line),
+            $this->resets,
+            $this->dropped,
+            $this->closed,
+        );
+    }
+
+    public function __destruct()
+    {
+        if ($this->number !== 0) {
+            forget_pool($this->number);
         }
     }
 }

@@ -11,6 +11,7 @@ use surus_tests::mariadb::MariaDb;
 use surus_tests::postgres::Postgres;
 use surus_tests::redis::Redis;
 use surus_tests::surus::{Mode, Surus};
+use surus_tests::waiting::wait_for;
 
 const DRIVERS: [&str; 5] = ["pdo_pgsql", "pgsql", "pdo_mysql", "mysqli", "redis"];
 
@@ -167,5 +168,44 @@ fn no_place_is_lost() {
             assert!(used.len() <= 2, "{driver} {round}: {used:?}");
             assert!(start.elapsed() < Duration::from_secs(5), "{driver} {round}");
         }
+    }
+}
+
+#[test]
+fn old_and_unused_ones_are_closed() {
+    for (setting, wait) in [("max_age", 0), ("max_idle", 1000)] {
+        let site = Site::new("pdo_pgsql", &format!("persistent_{setting} = \"1s\""));
+        let first = site.answered("first", "");
+        let start = Instant::now();
+        // One that is used all the time gets old, too.
+        while site.answered("again", "") == first {
+            assert!(start.elapsed() < Duration::from_secs(20), "{setting}");
+            thread::sleep(Duration::from_millis(wait.max(50)));
+        }
+    }
+    let settings = "persistent_max_idle = \"1s\"\npersistent_min_idle = 1";
+    let site = Site::new("pdo_pgsql", settings);
+    let first = site.answered("first", "");
+    thread::sleep(Duration::from_millis(1000));
+    assert_eq!(site.answered("again", ""), first);
+}
+
+#[test]
+fn the_status_has_them_without_passwords() {
+    for driver in ["pgsql", "pdo_mysql", "mysqli"] {
+        let site = Site::new(driver, "persistent_connections = 3");
+        site.ask_at_a_time(5, "ms=20");
+        // The last one may have its answer before its connection is given back.
+        wait_for("all are given back", || {
+            site.server.status()["workers"][0]["pools"][0]["resets"] == 5
+        });
+        let status = site.server.status();
+        let pools = &status["workers"][0]["pools"];
+        assert_eq!(pools[0]["max"], 3, "{driver}: {pools}");
+        assert_eq!(pools[0]["in_use"], 0, "{driver}: {pools}");
+        assert_eq!(pools[0]["idle"], pools[0]["open"], "{driver}: {pools}");
+        let address = pools[0]["address"].as_str().unwrap_or_default();
+        assert!(address.contains("127.0.0.1"), "{driver}: {pools}");
+        assert!(!status.to_string().contains(MariaDb::PASSWORD), "{driver}");
     }
 }

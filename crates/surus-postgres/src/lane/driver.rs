@@ -231,6 +231,11 @@ impl Driver {
 
     fn end(mut self, end: End) {
         self.lane.state.set(State::Closed);
+        let count = match &end {
+            End::Unused => &self.client.unused,
+            End::Lost(_) | End::Cut => &self.client.lost,
+        };
+        count.set(count.get() + 1);
         let mut unsent = self.lane.inbox.take();
         let failure = match &end {
             End::Lost(failure) => failure.as_lost().tell(|why| {

@@ -112,6 +112,62 @@ static ZEND_FUNCTION(surus_call_ticket)
 	surus_rs_call_ticket((uint64_t)ticket);
 }
 
+/* Surus\Internal\note_pool(int $number, string $name, int $max, int $idle, int $inUse, int $waiting, int $resets, int $dropped, int
+ * $closed): int; what a pool has done, for the status. With 0 it is a new one. Returns its number. */
+static ZEND_FUNCTION(surus_note_pool)
+{
+	static const char kind[] = "Surus\\Pool";
+	zend_long number, max, idle, in_use, waiting, resets, dropped, closed;
+	zend_string *name;
+	ZEND_PARSE_PARAMETERS_START(9, 9)
+		Z_PARAM_LONG(number)
+		Z_PARAM_STR(name)
+		Z_PARAM_LONG(max)
+		Z_PARAM_LONG(idle)
+		Z_PARAM_LONG(in_use)
+		Z_PARAM_LONG(waiting)
+		Z_PARAM_LONG(resets)
+		Z_PARAM_LONG(dropped)
+		Z_PARAM_LONG(closed)
+	ZEND_PARSE_PARAMETERS_END();
+	surus_pool_figures figures = {
+		.kind = {kind, sizeof kind - 1},
+		.name = {ZSTR_VAL(name), ZSTR_LEN(name)},
+		.max = (unsigned)max,
+		.idle = (unsigned)idle,
+		.in_use = (unsigned)in_use,
+		.waiting = (unsigned)waiting,
+		.resets = (uint64_t)resets,
+		.dropped = (uint64_t)dropped,
+		.closed = (uint64_t)closed,
+	};
+	RETURN_LONG((zend_long)surus_rs_note_pool((uint64_t)number, figures));
+}
+
+/* Surus\Internal\forget_pool(int $number): void */
+static ZEND_FUNCTION(surus_forget_pool)
+{
+	zend_long number;
+	ZEND_PARSE_PARAMETERS_START(1, 1)
+		Z_PARAM_LONG(number)
+	ZEND_PARSE_PARAMETERS_END();
+	surus_rs_forget_pool((uint64_t)number);
+}
+
+ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_note_pool, 0, 9, IS_LONG, 0)
+	ZEND_ARG_TYPE_INFO(0, number, IS_LONG, 0)
+	ZEND_ARG_TYPE_INFO(0, name, IS_STRING, 0)
+	ZEND_ARG_TYPE_INFO(0, max, IS_LONG, 0)
+	ZEND_ARG_TYPE_INFO(0, idle, IS_LONG, 0)
+	ZEND_ARG_TYPE_INFO(0, inUse, IS_LONG, 0)
+	ZEND_ARG_TYPE_INFO(0, waiting, IS_LONG, 0)
+	ZEND_ARG_TYPE_INFO(0, resets, IS_LONG, 0)
+	ZEND_ARG_TYPE_INFO(0, dropped, IS_LONG, 0)
+	ZEND_ARG_TYPE_INFO(0, closed, IS_LONG, 0)
+ZEND_END_ARG_INFO()
+ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_forget_pool, 0, 1, IS_VOID, 0)
+	ZEND_ARG_TYPE_INFO(0, number, IS_LONG, 0)
+ZEND_END_ARG_INFO()
 ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_connection, 0, 1, _IS_BOOL, 1)
 	ZEND_ARG_TYPE_INFO(0, connection, IS_OBJECT, 0)
 ZEND_END_ARG_INFO()
@@ -132,6 +188,8 @@ const zend_function_entry surus_connection_functions[] = {
 	ZEND_NS_NAMED_FE("Surus\\Internal", reset_connection, ZEND_FN(surus_reset_connection), arginfo_connection)
 	ZEND_NS_NAMED_FE("Surus\\Internal", note_options, ZEND_FN(surus_note_options), arginfo_note)
 	ZEND_NS_NAMED_FE("Surus\\Internal", is_alive, ZEND_FN(surus_is_alive), arginfo_connection)
+	ZEND_NS_NAMED_FE("Surus\\Internal", note_pool, ZEND_FN(surus_note_pool), arginfo_note_pool)
+	ZEND_NS_NAMED_FE("Surus\\Internal", forget_pool, ZEND_FN(surus_forget_pool), arginfo_forget_pool)
 	ZEND_NS_NAMED_FE("Surus\\Internal", request_number, ZEND_FN(surus_request_number), arginfo_number)
 	ZEND_NS_NAMED_FE("Surus\\Internal", ticket, ZEND_FN(surus_ticket), arginfo_number)
 	ZEND_NS_NAMED_FE("Surus\\Internal", wait_for_call, ZEND_FN(surus_wait_for_call), arginfo_wait)

@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 /* An entry of mysqli holds its idle connections to one database: one, if a request has opened one. */
-static surus_pool_kind kind;
+static surus_pool_kind kind = {.label = "mysqli"};
 
 /* Reads memory that may not be mapped. */
 static bool read_safely(const void *from, void *to, size_t size)

@@ -12,7 +12,7 @@
 #include "ext/pdo/php_pdo.h"
 #include "ext/pdo/php_pdo_driver.h"
 
-static surus_pool_kind kind;
+static surus_pool_kind kind = {.label = "PDO"};
 /* The driver's struct begins with its connection: used only after this was verified for one connection. */
 static bool pgsql_proven, mysql_proven;
 

@@ -22,7 +22,7 @@ typedef struct notices {
 
 static notices *all_notices;
 static const void *last_seen;
-static surus_pool_kind kind;
+static surus_pool_kind kind = {.label = "pgsql"};
 
 static notices *notices_of(const void *connection, bool make)
 {

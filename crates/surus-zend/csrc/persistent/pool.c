@@ -16,9 +16,6 @@
 
 #include <time.h>
 
-/* Idle connections are closed after this number of seconds, when another one is returned. */
-#define MAX_IDLE 60
-
 /* On the stack of the request that waits. */
 typedef struct waiter {
 	struct waiter *next;
@@ -28,12 +25,13 @@ typedef struct waiter {
 
 typedef struct {
 	zend_resource *connection;
-	time_t since;
+	time_t opened, since;
 	surus_kept_list parts; /* each has a reference to its key */
 } idle_one;
 
 typedef struct surus_pool {
 	struct surus_pool *next;
+	struct surus_pool *next_of_all;
 	const surus_pool_kind *kind;
 	zend_string *name; /* what the constructor was called with */
 	zend_string *key;  /* PHP's own, once it is known */
@@ -41,15 +39,43 @@ typedef struct surus_pool {
 	unsigned idle, room;
 	idle_one *ones; /* the last one used at the end */
 	waiter *first;
+	unsigned waiting;
+	uint64_t resets, dropped, closed; /* returned clean, not returned, closed for their age */
 } pool;
 
-static unsigned max_places = 16;
-static double patience = 10;
+static surus_persistent_settings settings = {.places = 16, .patience = 10, .max_idle = 60};
+/* Of all isolates. */
+static pool *all_pools;
 
-void surus_persistent_limits(unsigned places, double seconds)
+void surus_persistent_set(const surus_persistent_settings *to)
 {
-	max_places = places ? places : UINT_MAX;
-	patience = seconds;
+	settings = *to;
+	if (!settings.places) {
+		settings.places = UINT_MAX;
+	}
+}
+
+bool surus_pool_figure(size_t index, surus_pool_figures *to)
+{
+	const pool *one = all_pools;
+	while (one && index--) {
+		one = one->next_of_all;
+	}
+	if (!one) {
+		return false;
+	}
+	*to = (surus_pool_figures){
+		.kind = {one->kind->label, strlen(one->kind->label)},
+		.name = {ZSTR_VAL(one->name), ZSTR_LEN(one->name)},
+		.max = settings.places == UINT_MAX ? 0 : settings.places,
+		.idle = one->idle,
+		.in_use = one->in_use,
+		.waiting = one->waiting,
+		.resets = one->resets,
+		.dropped = one->dropped,
+		.closed = one->closed,
+	};
+	return true;
 }
 
 static time_t now(void)
@@ -105,8 +131,8 @@ static pool *pool_of(surus_isolate *isolate, const surus_pool_name *name)
 		zend_string_release(text);
 		return found;
 	}
-	*found = (pool){.next = isolate->pools, .kind = name->kind, .name = text};
-	return isolate->pools = found;
+	*found = (pool){.next = isolate->pools, .next_of_all = all_pools, .kind = name->kind, .name = text};
+	return isolate->pools = all_pools = found;
 }
 
 static bool has_place(const surus_task *task, const pool *in)
@@ -141,7 +167,9 @@ static bool wait_for_place(pool *in)
 		last = &(*last)->next;
 	}
 	*last = &own;
-	int waited = surus_rs_wait_for_call(own.ticket, patience);
+	in->waiting++;
+	int waited = surus_rs_wait_for_call(own.ticket, settings.patience);
+	in->waiting--;
 	if (own.called) {
 		if (waited == 1) {
 			return true;
@@ -193,13 +221,13 @@ static void out_of_list(zend_string *key)
 	list->pDestructor = close;
 }
 
-static bool take_back(const pool *of, idle_one *one)
+static bool take_back(const pool *of, time_t opened, idle_one *one)
 {
 	zend_resource *connection = of->key ? zend_hash_find_ptr(&EG(persistent_list), of->key) : NULL;
 	if (!connection || connection->type != of->kind->type) {
 		return false;
 	}
-	*one = (idle_one){.connection = connection, .since = now()};
+	*one = (idle_one){.connection = connection, .opened = opened, .since = now()};
 	if (of->kind->parts) {
 		one->parts = of->kind->parts(connection);
 	}
@@ -217,18 +245,30 @@ static void close_one(const pool *of, idle_one *one)
 	zend_hash_del(&EG(persistent_list), of->key);
 }
 
+static bool is_too_old(time_t opened)
+{
+	return settings.max_age && now() - opened >= (time_t)settings.max_age;
+}
+
+static bool is_unused(const pool *of, const idle_one *one)
+{
+	return settings.max_idle && of->idle > settings.min_idle && now() - one->since >= (time_t)settings.max_idle;
+}
+
+/* Removes it from the pool first: a driver may wait while it closes, and other requests use the pool meanwhile. */
+static void close_at(pool *of, unsigned index)
+{
+	idle_one one = of->ones[index];
+	memmove(of->ones + index, of->ones + index + 1, (--of->idle - index) * sizeof *of->ones);
+	of->closed++;
+	close_one(of, &one);
+}
+
+/* Those at the beginning are unused for the longest time. */
 static void close_old(pool *of)
 {
-	time_t oldest = now() - MAX_IDLE;
-	unsigned old = 0;
-	while (old < of->idle && of->ones[old].since < oldest) {
-		old++;
-	}
-	/* Remove it from the pool first: a driver may wait while it closes, and other requests use the pool meanwhile. */
-	while (old--) {
-		idle_one one = of->ones[0];
-		memmove(of->ones, of->ones + 1, --of->idle * sizeof *of->ones);
-		close_one(of, &one);
+	while (of->idle && (is_unused(of, of->ones) || is_too_old(of->ones[0].opened))) {
+		close_at(of, 0);
 	}
 }
 
@@ -259,7 +299,7 @@ bool surus_pool_enter(const surus_pool_name *name)
 	if (!of || has_place(task, of) || task->pool_count == SURUS_HELD_POOLS) {
 		return true; /* what it has it uses again */
 	}
-	if (of->in_use < max_places) {
+	if (of->in_use < settings.places) {
 		of->in_use++;
 	} else if (!surus_can_park()) {
 		return true; /* nothing can wait here: one more */
@@ -269,9 +309,18 @@ bool surus_pool_enter(const surus_pool_name *name)
 		give_place(of); /* another job of the request has got one meanwhile */
 		return true;
 	}
-	task->pools[task->pool_count++] = of;
-	if (of->idle && !zend_hash_exists(&EG(persistent_list), of->key)) {
-		lend(of, &of->ones[--of->idle]);
+	unsigned place = task->pool_count++;
+	task->pools[place] = of;
+	task->pool_opened[place] = now();
+	while (of->idle && !zend_hash_exists(&EG(persistent_list), of->key)) {
+		idle_one *last = &of->ones[of->idle - 1];
+		if (is_too_old(last->opened) || is_unused(of, last)) {
+			close_at(of, of->idle - 1);
+			continue;
+		}
+		task->pool_opened[place] = last->opened;
+		of->idle--;
+		lend(of, last);
 	}
 	return true;
 }
@@ -307,7 +356,14 @@ void surus_pool_leave(surus_task *task, bool clean)
 	while (task->pool_count) {
 		pool *of = task->pools[--task->pool_count];
 		idle_one one;
-		if (clean && take_back(of, &one)) {
+		if (!clean || !take_back(of, (time_t)task->pool_opened[task->pool_count], &one)) {
+			of->dropped++;
+		} else if (is_too_old(one.opened)) {
+			of->resets++;
+			of->closed++;
+			close_one(of, &one);
+		} else {
+			of->resets++;
 			give_back(of, &one);
 		}
 		give_place(of);
@@ -333,6 +389,12 @@ void surus_pool_end(surus_isolate *isolate)
 	pool *one;
 	while ((one = isolate->pools)) {
 		isolate->pools = one->next;
+		for (pool **at = &all_pools; *at; at = &(*at)->next_of_all) {
+			if (*at == one) {
+				*at = one->next_of_all;
+				break;
+			}
+		}
 		for (unsigned i = 0; i < one->idle; i++) {
 			end_one(&one->ones[i]);
 		}
@@ -354,8 +416,8 @@ void surus_pool_timeout(const char *class)
 		return;
 	}
 	if (found) {
-		zend_throw_exception_ex(found, 0, text, patience, max_places);
+		zend_throw_exception_ex(found, 0, text, settings.patience, settings.places);
 	} else {
-		php_error_docref(NULL, E_WARNING, text, patience, max_places);
+		php_error_docref(NULL, E_WARNING, text, settings.patience, settings.places);
 	}
 }

@@ -6,6 +6,8 @@
 /* A kind of persistent connections. */
 typedef struct {
 	int type;
+	/* Who opens them, as the status calls it. */
+	const char *label;
 	/* Other entries of the list that go with this one; NULL: there are none. */
 	surus_kept_list (*parts)(const zend_resource *of);
 } surus_pool_kind;

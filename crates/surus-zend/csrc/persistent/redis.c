@@ -44,7 +44,7 @@ static surus_kept_list parts_of(const zend_resource *of)
 	return streams;
 }
 
-static surus_pool_kind kind = {0, parts_of};
+static surus_pool_kind kind = {.label = "phpredis", .parts = parts_of};
 
 #define CONSTRUCTORS(X)                              \
 	X(cluster, "rediscluster", "__construct")        \

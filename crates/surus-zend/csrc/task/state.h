@@ -109,6 +109,7 @@ struct surus_task {
 	surus_used used;                 /* connections/cleaning.c */
 	surus_redis_talk redis_talk;
 	struct surus_pool *pools[SURUS_HELD_POOLS]; /* persistent/pool.c: in which it has a place */
+	int64_t pool_opened[SURUS_HELD_POOLS]; /* when their connections were opened */
 	unsigned pool_count;
 	surus_task *request;             /* app/jobs.c, of a job: the task of its request; NULL: this is the request's */
 	struct surus_strand *strand;     /* fiber/strand.c, of a job */

@@ -9,6 +9,7 @@ mod body;
 mod input;
 mod locks;
 mod log;
+pub(crate) mod pools;
 mod postgres;
 mod request;
 mod response;

@@ -13,7 +13,7 @@ use std::{
 
 use surus_postgres::{Bound, Client, Config, Failure, Kind, Parameter, Rows, Ticket};
 
-use super::exchange;
+use super::{exchange, pools::Pool};
 use crate::{
     blocking::{
         can_park,
@@ -30,6 +30,27 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const MOST_CLIENTS: usize = 200;
 /// More connections than one worker can use.
 const MOST_CONNECTIONS: i64 = 1000;
+
+/// The native clients, for `surus status`.
+pub(super) fn pools() -> Vec<Pool> {
+    CLIENTS.with_borrow(|clients| {
+        let described = clients.all.iter().map(|client| {
+            let figures = client.figures();
+            Pool {
+                kind: "Surus\\Postgres".to_owned(),
+                address: figures.address,
+                max: figures.most as u64,
+                idle: (figures.open - figures.busy) as u64,
+                in_use: figures.busy as u64,
+                waiting: figures.waiting as u64,
+                resets: 0,
+                dropped: figures.lost,
+                closed: figures.unused,
+            }
+        });
+        described.collect()
+    })
+}
 
 #[derive(Default)]
 struct Clients {

@@ -81,6 +81,21 @@ static ENVIRONMENT: OnceLock<Vec<CString>> = OnceLock::new();
 
 static STARTED: AtomicBool = AtomicBool::new(false);
 
+/// Persistent connections of an application in one process, to one database.
+#[derive(Clone, Copy, Debug)]
+pub struct Connections {
+    /// How many are open at a time; 0: no limit.
+    pub most: usize,
+    /// The longest time that a request waits for a free one.
+    pub patience: Duration,
+    /// After this time an idle one is closed,
+    pub max_idle: Option<Duration>,
+    /// except for these.
+    pub min_idle: usize,
+    /// After this time any is closed.
+    pub max_age: Option<Duration>,
+}
+
 impl Engine {
     /// Loads PHP and its extensions. Once per process, before any fork and while it has one thread.
     pub fn start(config: &EngineConfig) -> Result<Engine, StartError> {
@@ -150,12 +165,21 @@ impl Engine {
         unsafe { ffi::surus_count_swaps() }
     }
 
-    /// Limits the persistent connections to one database that an application has open in this process; 0: no limit.
-    /// `timeout`: the longest time that a request waits for a free one.
-    pub fn limit_persistent_connections(&self, max: usize, timeout: Duration) {
-        let max = c_uint::try_from(max).unwrap_or(0);
-        // SAFETY: two numbers, on the thread that PHP belongs to: an engine is not `Send`.
-        unsafe { ffi::surus_persistent_limits(max, timeout.as_secs_f64()) };
+    /// How the application's persistent connections are kept in this process.
+    pub fn keep_connections(&self, how: &Connections) {
+        let number = |count: usize| c_uint::try_from(count).unwrap_or(0);
+        // A part of a second is one.
+        let seconds =
+            |time: Option<Duration>| time.map_or(0, |time| time.as_secs_f64().ceil() as c_uint);
+        let settings = ffi::PersistentSettings {
+            places: number(how.most),
+            patience: how.patience.as_secs_f64(),
+            max_idle: seconds(how.max_idle),
+            min_idle: number(how.min_idle),
+            max_age: seconds(how.max_age),
+        };
+        // SAFETY: the settings are copied, on the thread that PHP belongs to: an engine is not `Send`.
+        unsafe { ffi::surus_persistent_set(&settings) };
     }
 
     /// Does not reset persistent sessions with PostgreSQL that were asked for nothing but what looks like reading.

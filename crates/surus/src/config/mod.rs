@@ -44,7 +44,7 @@ use printed::{Printed, Sources};
 pub(crate) use processes::Sidecar;
 pub(crate) use shape::{has_symfony_runtime, is_laravel};
 use surus_master::Address;
-use surus_zend::{IsolateLimits, Room};
+use surus_zend::{Connections, IsolateLimits, Room};
 use tables::Isolates;
 pub(crate) use tables::Reset;
 pub(crate) use units::{Mode, Workers};
@@ -120,8 +120,8 @@ pub(crate) struct App {
     pub(crate) blocking_threshold: Option<Duration>,
     pub(crate) preempt_after: Duration,
     pub(crate) preempt_fibers: bool,
-    /// Limit for each database and worker; 0: no limit.
-    pub(crate) persistent_connections: usize,
+    /// For each database and worker.
+    pub(crate) persistent: Connections,
     pub(crate) persistent_reset: Reset,
     pub(crate) memory_limit: Option<String>,
     /// PHP does not see the server's environment.
@@ -332,7 +332,14 @@ fn finish(
     let blocking_threshold = fill(&mut app.blocking_threshold, five).limit();
     let preempt_after = fill(&mut app.preempt_after, Span(Duration::from_millis(10))).0;
     let preempt_fibers = fill(&mut app.preempt_fibers, false);
-    let persistent_connections = fill(&mut app.persistent_connections, 16);
+    let minute = Span(Duration::from_secs(60));
+    let persistent = Connections {
+        most: fill(&mut app.persistent_connections, 16),
+        patience: queue_timeout,
+        max_idle: fill(&mut app.persistent_max_idle, minute).limit(),
+        min_idle: fill(&mut app.persistent_min_idle, 0),
+        max_age: fill(&mut app.persistent_max_age, Span(Duration::ZERO)).limit(),
+    };
     let persistent_reset = fill(&mut app.persistent_reset, Reset::Always);
     let shared_memory = fill(&mut app.shared_memory, Size(64 << 20)).0;
 
@@ -390,7 +397,7 @@ fn finish(
             blocking_threshold,
             preempt_after,
             preempt_fibers,
-            persistent_connections,
+            persistent,
             persistent_reset,
             shared_memory,
             clear_env,

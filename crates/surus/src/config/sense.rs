@@ -9,6 +9,14 @@ use super::places::Places;
 use super::tables::IniValue;
 use super::units::{Memory, Size};
 
+/// Keys of the pools of persistent connections.
+const POOLED: [&str; 4] = [
+    "app.persistent_connections",
+    "app.persistent_max_idle",
+    "app.persistent_min_idle",
+    "app.persistent_max_age",
+];
+
 /// Keys that change nothing in this mode, and why.
 pub(super) fn idle(places: &Places, is_coroutine: bool, in_processes: bool) -> Vec<String> {
     let isolates = ["min", "max", "idle"].map(|key| format!("app.isolates.{key}"));
@@ -30,7 +38,7 @@ pub(super) fn idle(places: &Places, is_coroutine: bool, in_processes: bool) -> V
         let why = "there are no fibers to preempt in this mode: requests are preempted anyway";
         keys.push(("app.preempt_fibers", why));
         let why = "requests do not share connections in this mode: it is the number of isolates or processes that limits them";
-        keys.push(("app.persistent_connections", why));
+        keys.extend(POOLED.map(|key| (key, why)));
     }
     let said = keys.into_iter().filter(|(key, _)| places.has(key));
     said.map(|(key, why)| {

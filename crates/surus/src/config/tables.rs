@@ -194,6 +194,13 @@ table! {
         /// Persistent connections to one database server, per worker of a coroutine application: those of PDO (PostgreSQL,
         /// MySQL, MariaDB), pgsql, mysqli and phpredis. A request waits up to `queue_timeout` for one. 0 is no limit.
         persistent_connections: usize,
+        /// Time after which a persistent connection that nobody uses is closed, when another one of its pool is used. 0 is never. In
+        /// coroutine mode.
+        persistent_max_idle: Span,
+        /// Persistent connections of each pool that stay open in spite of `persistent_max_idle`.
+        persistent_min_idle: usize,
+        /// Time after which a persistent connection is not used any more. 0 is never. In coroutine mode.
+        persistent_max_age: Span,
         /// Which sessions with PostgreSQL are reset after a request, those of persistent connections and of `Surus\Pool`: `"always"`
         /// is each; `"changed"` leaves out those that were asked only for what looks like reading, which is faster, and
         /// right if no view, function or policy of the database changes the session.
