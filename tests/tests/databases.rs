@@ -33,14 +33,12 @@ fn json(server: &Surus, method: &str, target: &str) -> serde_json::Value {
 
 /// Makes rows in transactions that overlap, and reads each by the number that its own request was given.
 fn rows_are_their_own(server: &Surus, path: &str, field: &str) {
-    for round in 0..4 {
-        together(40, |number| {
-            let name = format!("r{round}n{number}");
-            let made = json(server, "POST", &format!("/{path}/{name}"));
-            let found = json(server, "GET", &format!("/{path}/{}", made["id"]));
-            assert_eq!(found[field], name, "{path}");
-        });
-    }
+    together(200, |number| {
+        let name = format!("n{number}");
+        let made = json(server, "POST", &format!("/{path}/{name}"));
+        let found = json(server, "GET", &format!("/{path}/{}", made["id"]));
+        assert_eq!(found[field], name, "{path}");
+    });
     // Connections are used again: there are no more than requests that ran at a time.
     let port = Postgres::shared().port();
     let count = format!(
@@ -57,6 +55,79 @@ fn rows_are_their_own(server: &Surus, path: &str, field: &str) {
 fn a_missing_row_is_not_found(server: &Surus, path: &str) {
     let answer = Request::get(&format!("/{path}/99999999")).send(server.address());
     assert_eq!(answer.expect(404).json()["status"], 404, "{}", server.log());
+}
+
+const APP: &str = r#"<?php
+    use Surus\App;
+    use Surus\Http\HttpException;
+
+    final class Users
+    {
+        public function __construct(private readonly PDO $db) {}
+
+        public function name(): string
+        {
+            return (string) $this->db->query("SELECT current_setting('app.user', true)")->fetchColumn();
+        }
+    }
+
+    $app = new App();
+    $app->database('pgsql:host=127.0.0.1;dbname=postgres;user=postgres;port=' . getenv('PGPORT'));
+    $app->database('sqlite::memory:', service: 'other');
+    $app->get('/me/{name}', function (string $name, PDO $db, Users $users): array {
+        $before = $users->name();
+        $db->prepare("SELECT set_config('app.user', ?, false), pg_sleep(0.01)")->execute([$name]);
+        $db->beginTransaction();
+        $db->prepare('INSERT INTO visits VALUES (?)')->execute([$name]);
+        $found = $db->prepare('SELECT name, pg_sleep(0.01) FROM visits WHERE name = ?');
+        $found->execute([$name]);
+        $name = $found->fetchAll()[0]['name'];
+        match (strlen($name) % 3) {
+            0 => $db->rollBack(),
+            1 => throw new HttpException(409, $users->name() . $before),
+            2 => null,
+        };
+
+        return ['name' => $name, 'user' => $users->name(), 'before' => $before];
+    });
+    $app->get('/visits', fn (PDO $db) => $db->query('SELECT count(*) AS count FROM visits')->fetch());
+    $app->get('/other', fn (Surus\Container $all, Surus\Http\Request $request) => $all->get('other', $request)->query('SELECT 7 AS n')->fetch());
+
+    return $app;
+"#;
+
+/// Each request has a connection of its own, of which the next one finds nothing.
+#[test]
+fn of_an_application() {
+    let database = Postgres::shared();
+    database.execute("CREATE TABLE visits (name text)");
+    let folder = TempDir::new("database");
+    let server = Surus::serve(&folder.file("app.php", APP))
+        .env("PGPORT", &database.port().to_string())
+        .start();
+    together(200, |number| {
+        let name = format!("{}{number}", "x".repeat(number % 3));
+        let answer = Request::get(&format!("/me/{name}")).send(server.address());
+        if name.len() % 3 == 1 {
+            assert_eq!(answer.expect(409).json()["detail"], name);
+        } else {
+            let said = answer.expect(200).json();
+            let wanted = serde_json::json!({"name": name, "user": name, "before": ""});
+            assert_eq!(said, wanted, "{}", server.log());
+        }
+    });
+    assert_eq!(json(&server, "GET", "/visits")["count"], 0);
+    assert_eq!(json(&server, "GET", "/other")["n"], 7);
+    let pool = &server.status()["workers"][0]["pools"][0];
+    assert_eq!((&pool["kind"], &pool["max"]), (&"PDO".into(), &16.into()));
+    assert!(pool["open"].as_u64() <= Some(16), "{pool}");
+    let wrong = folder.file(
+        "wrong.php",
+        "<?php $app = new Surus\\App(); $app->database('pqsql:host=x'); return $app;",
+    );
+    let (_, text) = Surus::run(&["routes", wrong.to_str().expect("a path")]);
+    let why = "There is no driver for \"pqsql:\": PHP has drivers for ";
+    assert!(text.contains(why), "{text}");
 }
 
 #[test]

@@ -129,6 +129,20 @@ fn the_line_is_fair_and_has_an_end() {
     });
 }
 
+/// Nobody has a second turn before everybody has had a first.
+#[test]
+fn sixteen_share_five() {
+    let server = server(Mode::Coroutine);
+    for _ in 0..5 {
+        let turns = ask(&server, "step=fair&pool=five");
+        let turns = turns.as_array().expect("a list");
+        assert_eq!(turns.len(), 16 * 3);
+        let firsts = turns.iter().take_while(|turn| turn[1] == 1);
+        assert_eq!(firsts.count(), 16, "{turns:?}");
+        println!("the last one's first turn after {} ms", turns[15][2]);
+    }
+}
+
 #[test]
 fn killed_connections_are_not_handed_out() {
     let server = server(Mode::Coroutine);

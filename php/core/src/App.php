@@ -6,6 +6,7 @@ namespace Surus;
 
 use Psr\Container\ContainerInterface;
 use Surus\Http\Middleware;
+use Surus\Internal\DeclaresDatabases;
 use Surus\Internal\DeclaresQueues;
 use Surus\Internal\Discovery;
 use Surus\Internal\Origin;
@@ -28,6 +29,7 @@ use Surus\Routing\Urls;
 final class App
 {
     use Conditions;
+    use DeclaresDatabases;
     use DeclaresQueues;
 
     /** @var list<Route|App> */

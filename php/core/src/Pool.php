@@ -206,7 +206,8 @@ final class Pool
         }
         $isKept = false;
         try {
-            $isKept = $isClean && !$connection->isOld($this->age) && $connection->reset($this->reset);
+            // Who is next in line gets the first one that is clean: the reset of another one may take longer.
+            $isKept = $isClean && !$connection->isOld($this->age) && $connection->reset($this->reset, !$this->line->isEmpty());
         } finally {
             if ($isKept) {
                 $this->resets++;

@@ -141,17 +141,18 @@ final class PooledConnection
      * Resets the connection. False: it cannot be used again.
      *
      * @param ?\Closure(T): void $reset
+     * @param bool $waits until it is clean; else the server cleans it, and its answer is read before the next use
      */
-    public function reset(?\Closure $reset): bool
+    public function reset(?\Closure $reset, bool $waits): bool
     {
         try {
             if (!$this->toBeginning($reset !== null)) {
                 return false;
             }
+            if (($waits || $reset !== null) && !$this->isClean()) {
+                return false;
+            }
             if ($reset !== null) {
-                if (!$this->isClean()) {
-                    return false;
-                }
                 $reset($this->handle);
             }
         } catch (\Exception) {
