@@ -7,6 +7,8 @@ mod connecting;
 mod ends;
 #[path = "postgres/shared.rs"]
 mod shared;
+#[path = "postgres/streams.rs"]
+mod streams;
 #[path = "postgres/transactions.rs"]
 mod transactions;
 #[path = "postgres/values.rs"]

@@ -24,6 +24,7 @@ use crate::{
     failure::{Failure, Kind},
     known::{AllKnown, Known},
     lane::{self, Job, Lane, State, DEPTH},
+    listen::Hub,
     slot::{busy, Slot, Ticket},
     value::Parameter,
 };
@@ -56,6 +57,7 @@ pub struct Client {
     last_failure: RefCell<Option<Failure>>,
     pub(crate) lost: Cell<u64>,
     pub(crate) unused: Cell<u64>,
+    pub(crate) hub: Rc<Hub>,
 }
 
 /// What a client does and has done.
@@ -118,6 +120,7 @@ impl Client {
             last_failure: RefCell::default(),
             lost: Cell::default(),
             unused: Cell::default(),
+            hub: Rc::default(),
         })
     }
 

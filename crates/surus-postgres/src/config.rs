@@ -2,6 +2,8 @@
 
 use std::{collections::HashMap, path::PathBuf, time::Duration};
 
+use crate::tls::{Mode, Tls};
+
 /// What a connection string says.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Config {
@@ -12,6 +14,7 @@ pub struct Config {
     pub(crate) application: String,
     pub(crate) options: Option<String>,
     pub(crate) connect_timeout: Duration,
+    pub(crate) tls: Option<Tls>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -21,7 +24,7 @@ pub(crate) enum Place {
 }
 
 const KEYS: &str =
-    "host, port, user, password, dbname, application_name, options, connect_timeout, sslmode";
+    "host, port, user, password, dbname, application_name, options, connect_timeout, sslmode, sslrootcert";
 
 impl Config {
     /// Where it leads to and as whom, without the password.
@@ -75,13 +78,11 @@ impl Config {
             .ok_or(format!(
                 "connect_timeout={seconds} is no number of seconds from 1 to 600"
             ))?;
-        match take("sslmode").as_deref() {
-            None | Some("disable" | "allow" | "prefer") => {}
-            Some(mode) => {
-                return Err(format!(
-                    "sslmode={mode} is not possible: this client has no TLS. Use a Unix socket, a network that you trust, or PDO"
-                ))
-            }
+        let tls = Tls::parse(take("sslmode").as_deref(), take("sslrootcert"))?;
+        if tls.as_ref().is_some_and(|tls| tls.mode != Mode::Prefer)
+            && matches!(place, Place::Unix(_))
+        {
+            return Err("sslmode is for TCP: a Unix socket has no TLS".to_owned());
         }
         Ok(Config {
             place,
@@ -91,6 +92,7 @@ impl Config {
             application: take("application_name").unwrap_or_else(|| "surus".to_owned()),
             options: take("options"),
             connect_timeout,
+            tls,
         })
     }
 
@@ -229,7 +231,8 @@ mod tests {
     fn mistakes_are_named() {
         for (text, said) in [
             ("host=x", "no user"),
-            ("user=x sslmode=require", "no TLS"),
+            ("user=x sslmode=always", "sslmode=always"),
+            ("user=x host=/run sslmode=require", "for TCP"),
             ("user=x port=0", "port=0"),
             ("user=x hots=y", "hots is not known"),
             ("user=x host=a,b", "several servers"),

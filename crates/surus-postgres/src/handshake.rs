@@ -115,7 +115,8 @@ impl Greeting {
     }
 
     async fn say(&mut self, bytes: &BytesMut) -> io::Result<()> {
-        self.stream.write_all(bytes).await
+        self.stream.write_all(bytes).await?;
+        self.stream.flush().await
     }
 }
 
@@ -126,7 +127,10 @@ impl From<io::Error> for Failure {
 }
 
 async fn greet(config: &Config, resolve: &Resolve) -> Result<Connection, Failure> {
-    let stream = open(config, resolve).await?;
+    let stream = match (open(config, resolve).await?, &config.tls, &config.place) {
+        (Stream::Tcp(stream), Some(tls), Place::Tcp(host, _)) => tls.begin(stream, host).await?,
+        (stream, ..) => stream,
+    };
     let mut greeting = Greeting {
         stream,
         input: BytesMut::new(),

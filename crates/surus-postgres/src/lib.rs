@@ -7,6 +7,7 @@
 //! Layout: `config` where the server is · `handshake` connecting, authentication · `lane` one connection · `client` all of
 //! them, and who uses which · `bound` one for a transaction · `slot` where a caller waits · `known` what is
 //! known of a statement's text · `statement` what was prepared · `value` parameters ·
+//! `listen` notifications · `tls` encryption ·
 //! `sql` what must not be sent on a shared connection · `failure` what goes wrong
 //!
 //! Everything runs inside a tokio `LocalSet`.
@@ -20,16 +21,19 @@ mod failure;
 mod handshake;
 mod known;
 mod lane;
+mod listen;
 mod slot;
 mod sql;
 mod statement;
 mod stream;
+mod tls;
 mod value;
 
 pub use bound::Bound;
 pub use client::{Client, Figures, Resolve};
 pub use config::Config;
 pub use failure::{Details, Failure, Kind};
+pub use listen::{Listener, Notification};
 pub use slot::{Buffer, Rows, Ticket};
 pub use statement::{Column, Statement};
 pub use value::Parameter;

@@ -1,4 +1,4 @@
-//! TCP or a Unix socket.
+//! TCP, with or without TLS, or a Unix socket.
 
 use std::{
     io,
@@ -12,10 +12,12 @@ use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
     net::{TcpStream, UnixStream},
 };
+use tokio_rustls::client::TlsStream;
 
 #[derive(Debug)]
 pub(crate) enum Stream {
     Tcp(TcpStream),
+    Tls(Box<TlsStream<TcpStream>>),
     Unix(UnixStream),
 }
 
@@ -24,6 +26,7 @@ impl Stream {
     pub(crate) fn is_quiet(&self) -> bool {
         let socket = match self {
             Stream::Tcp(stream) => SockRef::from(stream),
+            Stream::Tls(stream) => SockRef::from(stream.get_ref().0),
             Stream::Unix(stream) => SockRef::from(stream),
         };
         let found = socket.peek(&mut [MaybeUninit::uninit()]);
@@ -39,6 +42,7 @@ impl AsyncRead for Stream {
     ) -> Poll<io::Result<()>> {
         match self.get_mut() {
             Stream::Tcp(stream) => Pin::new(stream).poll_read(cx, buffer),
+            Stream::Tls(stream) => Pin::new(stream).poll_read(cx, buffer),
             Stream::Unix(stream) => Pin::new(stream).poll_read(cx, buffer),
         }
     }
@@ -52,17 +56,22 @@ impl AsyncWrite for Stream {
     ) -> Poll<io::Result<usize>> {
         match self.get_mut() {
             Stream::Tcp(stream) => Pin::new(stream).poll_write(cx, bytes),
+            Stream::Tls(stream) => Pin::new(stream).poll_write(cx, bytes),
             Stream::Unix(stream) => Pin::new(stream).poll_write(cx, bytes),
         }
     }
 
-    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(Ok(()))
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Stream::Tls(stream) => Pin::new(stream).poll_flush(cx),
+            Stream::Tcp(_) | Stream::Unix(_) => Poll::Ready(Ok(())),
+        }
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self.get_mut() {
             Stream::Tcp(stream) => Pin::new(stream).poll_shutdown(cx),
+            Stream::Tls(stream) => Pin::new(stream).poll_shutdown(cx),
             Stream::Unix(stream) => Pin::new(stream).poll_shutdown(cx),
         }
     }

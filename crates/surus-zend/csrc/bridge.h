@@ -329,6 +329,13 @@ void *surus_rs_postgres_begin(void *exchange, uint64_t client, surus_str sql, ui
 void *surus_rs_postgres_end(void *exchange, uint64_t transaction, surus_str sql);
 /* Closes the connection of a transaction that has not ended. */
 void surus_rs_postgres_cut(void *exchange, uint64_t transaction);
+typedef struct { surus_str payload; int process; bool missed; } surus_postgres_notification;
+/* Listens to a channel: the number of the listener, which ends with the request. Otherwise 0 and an answer, or NULL where the running
+ * code must end. */
+uint64_t surus_rs_postgres_listen(void *exchange, uint64_t client, surus_str channel, void **answer);
+/* Waits for the next one, whose text stays until the one after it. False: the running code must end. */
+bool surus_rs_postgres_notification(void *exchange, uint64_t listener, surus_postgres_notification *to);
+void surus_rs_postgres_unlisten(void *exchange, uint64_t listener);
 /* The rows of an answer: each has the number of its values in two bytes, then for each its length in four, negative for NULL,
  * and its bytes; the most significant byte comes first. */
 typedef struct { surus_str data; size_t count, columns; uint64_t affected; bool rolled_back; } surus_postgres_rows;

@@ -367,6 +367,14 @@ pub(crate) struct PostgresRows {
     pub(crate) rolled_back: bool,
 }
 
+/// `surus_postgres_notification`: what a listener has received.
+#[repr(C)]
+pub(crate) struct PostgresNotification {
+    pub(crate) payload: Str,
+    pub(crate) process: c_int,
+    pub(crate) missed: bool,
+}
+
 /// `surus_postgres_column`: a column of it.
 #[repr(C)]
 pub(crate) struct PostgresColumn {

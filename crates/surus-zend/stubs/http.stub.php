@@ -538,6 +538,25 @@ namespace Surus\Internal {
     {
     }
 
+    /** Listens to a channel. Returns the number of the listener, which ends with the request. */
+    function postgres_listen(int $client, string $channel): int
+    {
+    }
+
+    /**
+     * Waits for a notification: its text, the process that has sent it, and whether it says only that some were missed.
+     *
+     * @return ?array{string, int, bool} null: the code must end
+     */
+    function postgres_notification(int $listener): ?array
+    {
+    }
+
+    /** Ends the listener. */
+    function postgres_unlisten(int $listener): void
+    {
+    }
+
     /** @internal Whether requests of this application can become WebSockets. */
     function has_websockets(): bool
     {

@@ -5,8 +5,10 @@ declare(strict_types=1);
 namespace Surus;
 
 use Surus\Internal\PostgresFailure;
+use Surus\Internal\PostgresStream;
 use Surus\Postgres\ConnectionError;
 use Surus\Postgres\Error;
+use Surus\Postgres\Notification;
 use Surus\Postgres\Queries;
 use Surus\Postgres\Transaction;
 
@@ -16,7 +18,10 @@ use function Surus\Internal\postgres_client;
 use function Surus\Internal\postgres_cut;
 use function Surus\Internal\postgres_each;
 use function Surus\Internal\postgres_end;
+use function Surus\Internal\postgres_listen;
+use function Surus\Internal\postgres_notification;
 use function Surus\Internal\postgres_query;
+use function Surus\Internal\postgres_unlisten;
 
 /**
  * A client of PostgreSQL that all requests use at the same time, over few connections.
@@ -89,6 +94,66 @@ final class Postgres implements Queries
     public function executeEach(string $sql, array $lists): int
     {
         return \array_sum(postgres_each($this->number, 0, $sql, $lists, 2));
+    }
+
+    /** The rows come in a transaction of their own, which needs a connection for itself until the last one was read. */
+    public function stream(string $sql, array $parameters = [], int $size = 500): \Generator
+    {
+        PostgresStream::check($size);
+        $number = postgres_begin($this->number, 'BEGIN');
+        $isOver = false;
+        try {
+            yield from PostgresStream::rows($number, $sql, $parameters, $size);
+            $isOver = true;
+            postgres_end($number, true);
+        } finally {
+            if (!$isOver) {
+                self::giveUp($number);
+            }
+        }
+    }
+
+    /** Rolls back, or closes the connection where nothing can wait for that. */
+    private static function giveUp(int $number): void
+    {
+        try {
+            postgres_end($number, false);
+        } catch (\RuntimeException | \LogicException) {
+            // It is lost, and rolled back by the server.
+            postgres_cut($number);
+        }
+    }
+
+    /**
+     * Listens to a channel: what others send to it with NOTIFY, from the moment when this returns. All listeners of a worker share one
+     * connection, besides the others. When it is lost, the next notification says that some may have been missed.
+     *
+     *     foreach ($db->listen('orders') as $notification) {
+     *         $order = $notification->missed ? null : $notification->payload;
+     *     }
+     *
+     * It ends with the request, or when the loop is left.
+     *
+     * @param string $channel its name as it is: LISTEN and NOTIFY without quotes fold names to small letters
+     *
+     * @return \Generator<int, Notification>
+     *
+     * @throws Error
+     * @throws ConnectionError
+     */
+    public function listen(string $channel): \Generator
+    {
+        $number = postgres_listen($this->number, $channel);
+
+        return (static function () use ($number, $channel): \Generator {
+            try {
+                while (($found = postgres_notification($number)) !== null) {
+                    yield new Notification($channel, ...$found);
+                }
+            } finally {
+                postgres_unlisten($number);
+            }
+        })();
     }
 
     /**

@@ -7,6 +7,7 @@ use serde_json::Value;
 use surus_tests::http::encode;
 use surus_tests::postgres::Postgres;
 use surus_tests::surus::{Mode, Surus};
+use surus_tests::waiting::wait_for;
 
 use super::{ask, server};
 
@@ -79,5 +80,63 @@ fn names_and_unix_sockets() {
     assert!(
         message.starts_with("No connection to PostgreSQL at no.such.host.invalid:5432"),
         "{none}"
+    );
+}
+
+/// With a certificate of its own, for `localhost`.
+#[test]
+fn connections_may_be_encrypted() {
+    let database = Postgres::shared();
+    let server = server(Mode::Coroutine);
+    let folder = ask(&server, "step=folder");
+    let folder = folder["folder"].as_str().expect("a folder");
+    let roots = format!("sslrootcert={folder}/data/server.crt");
+    let port = database.port();
+    let connect = |host: &str, more: &str| {
+        let to = format!("host={host} port={port} user=postgres {more}");
+        connect(&server, &to)
+    };
+    let refused = |host: &str, more: &str, why: &str| {
+        let found = connect(host, more);
+        let message = found["message"].as_str().unwrap_or_default();
+        assert!(message.contains(why), "{host} {more}: {found}");
+    };
+    refused("127.0.0.1", "sslmode=require", "it has no TLS");
+    let plain = connect("127.0.0.1", "sslmode=prefer");
+    assert_eq!(plain["returned"]["ssl"], false, "{plain}");
+    database.execute(
+        "COPY (SELECT 1) TO PROGRAM 'openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 \
+         -subj /CN=localhost -addext basicConstraints=critical,CA:FALSE -addext subjectAltName=DNS:localhost \
+         -keyout server.key -out server.crt 2>/dev/null && chmod 0600 server.key'",
+    );
+    database.execute("ALTER SYSTEM SET ssl = on");
+    database.execute("SELECT pg_reload_conf()");
+    wait_for("it has TLS", || {
+        connect("127.0.0.1", "sslmode=require")["returned"]["ssl"] == true
+    });
+    for (host, more) in [
+        ("127.0.0.1", "sslmode=prefer application_name=other"),
+        ("127.0.0.1", &format!("sslmode=require {roots}")),
+        ("127.0.0.1", &format!("sslmode=verify-ca {roots}")),
+        ("localhost", &format!("sslmode=verify-full {roots}")),
+    ] {
+        let found = connect(host, more);
+        assert_eq!(found["returned"]["ssl"], true, "{host} {more}: {found}");
+        assert_eq!(found["returned"]["long"], 300_000, "{host} {more}: {found}");
+    }
+    assert_eq!(connect("127.0.0.1", "")["returned"]["ssl"], false);
+    let other = format!("sslmode=verify-full {roots}");
+    refused("127.0.0.1", &other, "certificate");
+    refused("localhost", "sslmode=verify-full", "certificate");
+    refused("localhost", "sslmode=verify-ca", "certificate");
+    refused(
+        "localhost",
+        "sslmode=verify-ca sslrootcert=/nowhere",
+        "/nowhere",
+    );
+    refused(
+        "localhost",
+        "sslmode=sometimes",
+        "sslmode=sometimes is not known",
     );
 }

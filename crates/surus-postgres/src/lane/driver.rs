@@ -34,6 +34,8 @@ use crate::{
 const GRACE: Duration = Duration::from_millis(100);
 /// A connection that nobody has used for so long is closed.
 const IDLE: Duration = Duration::from_secs(60);
+/// So many connections a statement may lose before it is sent.
+const MOST_MOVES: u32 = 100;
 /// What is read at a time, at least.
 const CHUNK: usize = 16 * 1024;
 
@@ -144,6 +146,8 @@ impl Driver {
                 Poll::Pending => break,
             }
         }
+        // TLS has a buffer of its own.
+        let _ = Pin::new(&mut self.stream).poll_flush(cx)?;
         if self.lane.state.get() == State::Reserved && self.lane.load.get() == 0 {
             self.lane.state.set(State::Shared);
             self.client.clone().pump();
@@ -236,7 +240,7 @@ impl Driver {
             End::Lost(_) | End::Cut => &self.client.lost,
         };
         count.set(count.get() + 1);
-        let mut unsent = self.lane.inbox.take();
+        let waiting = self.lane.inbox.take();
         let failure = match &end {
             End::Lost(failure) => failure.as_lost().tell(|why| {
                 format!("The connection to PostgreSQL was lost: {why}. Statements under way may have been executed")
@@ -244,6 +248,7 @@ impl Driver {
             _ => Failure::connection("The connection to PostgreSQL was closed"),
         };
         let is_busy = !self.sent.is_empty();
+        let mut unsent = VecDeque::new();
         for sent in std::mem::take(&mut self.sent) {
             match sent.what {
                 What::Query { job, .. } => job.slot.answer(Err(failure.clone())),
@@ -252,14 +257,23 @@ impl Driver {
                 What::Close => {}
             }
         }
-        // Others may send them, once: it may be they that end connections.
-        unsent.retain_mut(|job| {
-            let is_given_up = job.is_bound || std::mem::replace(&mut job.is_second, true);
-            if is_given_up {
-                job.slot.answer(Err(failure.clone()));
+        // Others may send them. What the server was asked to prepare only once: it may be that which ends connections.
+        let mut passes = |mut job: Job, was_sent: bool| {
+            let is_given_up = job.is_bound || was_sent && job.is_second || job.moves == MOST_MOVES;
+            job.is_second |= was_sent;
+            job.moves += 1;
+            match job.slot.has_left() {
+                true => None,
+                false if is_given_up => {
+                    job.slot.answer(Err(failure.clone()));
+                    None
+                }
+                false => Some(job),
             }
-            !is_given_up && !job.slot.has_left()
-        });
+        };
+        let unsent = unsent.into_iter().filter_map(|job| passes(job, true));
+        let mut unsent: VecDeque<_> = unsent.collect();
+        unsent.extend(waiting.into_iter().filter_map(|job| passes(job, false)));
         self.lane.load.set(0);
         if matches!(end, End::Cut) && is_busy {
             let (client, stream, key) = (self.client.clone(), self.stream, self.key);

@@ -37,6 +37,8 @@ pub(crate) struct Job {
     /// It is a transaction's: a second try would not be the same.
     is_bound: bool,
     is_second: bool,
+    /// How many connections were lost that had it.
+    moves: u32,
     /// Nothing may be sent behind it.
     is_last: bool,
 }
@@ -56,6 +58,7 @@ impl Job {
             slot,
             is_bound,
             is_second: false,
+            moves: 0,
             is_last: false,
         }
     }

@@ -236,6 +236,61 @@ static ZEND_FUNCTION(postgres_cut)
 	surus_rs_postgres_cut(surus_current_exchange(), (uint64_t)transaction);
 }
 
+/* Surus\Internal\postgres_listen(int $client, string $channel): int. The listener's number. */
+static ZEND_FUNCTION(postgres_listen)
+{
+	zend_long client;
+	zend_string *channel;
+	ZEND_PARSE_PARAMETERS_START(2, 2)
+		Z_PARAM_LONG(client)
+		Z_PARAM_STR(channel)
+	ZEND_PARSE_PARAMETERS_END();
+	void *answer;
+	uint64_t number = surus_rs_postgres_listen(surus_current_exchange(), (uint64_t)client, surus_bytes_of(channel), &answer);
+	if (answer) {
+		take(answer, return_value, SURUS_SHAPE_AFFECTED, NULL);
+		return;
+	}
+	RETURN_LONG((zend_long)number);
+}
+
+/* Surus\Internal\postgres_notification(int $listener): ?array. [payload, process, missed]; null: the code must end. */
+static ZEND_FUNCTION(postgres_notification)
+{
+	zend_long listener;
+	ZEND_PARSE_PARAMETERS_START(1, 1)
+		Z_PARAM_LONG(listener)
+	ZEND_PARSE_PARAMETERS_END();
+	surus_postgres_notification found;
+	if (!surus_rs_postgres_notification(surus_current_exchange(), (uint64_t)listener, &found)) {
+		return;
+	}
+	array_init_size(return_value, 3);
+	add_next_index_stringl(return_value, found.payload.ptr, found.payload.len);
+	add_next_index_long(return_value, found.process);
+	add_next_index_bool(return_value, found.missed);
+}
+
+/* Surus\Internal\postgres_unlisten(int $listener): void */
+static ZEND_FUNCTION(postgres_unlisten)
+{
+	zend_long listener;
+	ZEND_PARSE_PARAMETERS_START(1, 1)
+		Z_PARAM_LONG(listener)
+	ZEND_PARSE_PARAMETERS_END();
+	surus_rs_postgres_unlisten(surus_current_exchange(), (uint64_t)listener);
+}
+
+ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_postgres_listen, 0, 2, IS_LONG, 0)
+	ZEND_ARG_TYPE_INFO(0, client, IS_LONG, 0)
+	ZEND_ARG_TYPE_INFO(0, channel, IS_STRING, 0)
+ZEND_END_ARG_INFO()
+ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_postgres_notification, 0, 1, IS_ARRAY, 1)
+	ZEND_ARG_TYPE_INFO(0, listener, IS_LONG, 0)
+ZEND_END_ARG_INFO()
+ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_postgres_unlisten, 0, 1, IS_VOID, 0)
+	ZEND_ARG_TYPE_INFO(0, listener, IS_LONG, 0)
+ZEND_END_ARG_INFO()
 ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_postgres_client, 0, 2, IS_LONG, 0)
 	ZEND_ARG_TYPE_INFO(0, connection, IS_STRING, 0)
 	ZEND_ARG_TYPE_INFO(0, connections, IS_LONG, 0)
@@ -274,5 +329,8 @@ const zend_function_entry surus_postgres_functions[] = {
 	ZEND_NS_FE("Surus\\Internal", postgres_begin, arginfo_postgres_begin)
 	ZEND_NS_FE("Surus\\Internal", postgres_end, arginfo_postgres_end)
 	ZEND_NS_FE("Surus\\Internal", postgres_cut, arginfo_postgres_cut)
+	ZEND_NS_FE("Surus\\Internal", postgres_listen, arginfo_postgres_listen)
+	ZEND_NS_FE("Surus\\Internal", postgres_notification, arginfo_postgres_notification)
+	ZEND_NS_FE("Surus\\Internal", postgres_unlisten, arginfo_postgres_unlisten)
 	ZEND_FE_END
 };

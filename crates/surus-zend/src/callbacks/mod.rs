@@ -9,6 +9,7 @@ mod body;
 mod input;
 mod locks;
 mod log;
+mod notifications;
 pub(crate) mod pools;
 mod postgres;
 mod request;

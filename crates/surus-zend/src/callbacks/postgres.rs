@@ -25,7 +25,7 @@ use crate::{
 };
 
 /// So long may a statement wait for a connection.
-const PATIENCE: Duration = Duration::from_secs(5);
+pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 /// More connection strings than an application has: one that makes them up would have as many connections.
 const MOST_CLIENTS: usize = 200;
 /// More connections than one worker can use.
@@ -67,7 +67,7 @@ thread_local! {
 /// What C gets; none: the running code must end.
 type Answer = Option<Result<Rows, Failure>>;
 
-fn boxed(answer: Answer) -> *mut c_void {
+pub(super) fn boxed(answer: Answer) -> *mut c_void {
     Box::into_raw(Box::new(answer)).cast()
 }
 
@@ -131,7 +131,7 @@ unsafe extern "C" fn surus_rs_postgres_client(text: Str, connections: i64, error
     }
 }
 
-fn client(number: u64) -> Option<Rc<Client>> {
+pub(super) fn client(number: u64) -> Option<Rc<Client>> {
     let index = usize::try_from(number).ok()?.checked_sub(1)?;
     CLIENTS.with_borrow(|clients| clients.all.get(index).cloned())
 }
@@ -144,7 +144,7 @@ fn transaction(exchange: &Exchange, number: u64) -> Option<Rc<Bound>> {
 
 /// # Safety
 /// `raw` is NULL or the running task's exchange.
-unsafe fn exchange_or_none<'a>(raw: *mut c_void) -> Option<&'a Exchange> {
+pub(super) unsafe fn exchange_or_none<'a>(raw: *mut c_void) -> Option<&'a Exchange> {
     // SAFETY: the caller's promise.
     (!raw.is_null()).then(|| unsafe { exchange(raw) })
 }
@@ -172,7 +172,7 @@ unsafe fn parameters(values: &ffi::PostgresValues) -> Vec<Parameter> {
     values.iter().map(parameter).collect()
 }
 
-const NOT_HERE: &str = "Nothing can wait for the database here: PHP compiles a file or collects cycles, or this is a script without tasks";
+pub(super) const NOT_HERE: &str = "Nothing can wait for the database here: PHP compiles a file or collects cycles, or this is a script without tasks";
 const NOT_UTF8: &str = "The statement is no UTF-8";
 const ANOTHERS: &str = "This client is another process's";
 const OVER: &str = "The transaction has ended";

@@ -66,6 +66,12 @@ thread_local! {
     static IDLE: RefCell<Vec<Rc<Exchange>>> = const { RefCell::new(Vec::new()) };
 }
 
+/// A listener of `Surus\Postgres`, and what it has received last: PHP reads it.
+pub(crate) struct Listening {
+    pub(crate) listener: surus_postgres::Listener,
+    pub(crate) last: RefCell<Option<surus_postgres::Notification>>,
+}
+
 pub(crate) struct Exchange {
     /// Without its headers.
     pub(crate) request: Request,
@@ -98,6 +104,8 @@ pub(crate) struct Exchange {
     pub(crate) driver: RefCell<Option<Waker>>,
     /// The transactions of `Surus\Postgres` that it is in the middle of, by number: they end with it.
     pub(crate) transactions: RefCell<Vec<(u64, Rc<surus_postgres::Bound>)>>,
+    /// Its listeners, likewise.
+    pub(crate) listeners: RefCell<Vec<(u64, Rc<Listening>)>>,
     /// Of requests that have had one.
     pub(crate) jobs: OnceCell<Rc<Jobs>>,
     /// A job reads the body; and another one may.
@@ -170,6 +178,7 @@ impl Exchange {
             waiter,
             driver,
             transactions,
+            listeners,
             jobs,
             is_being_read,
             was_read: _,
@@ -199,6 +208,7 @@ impl Exchange {
         *waiter.get_mut() = None;
         *driver.get_mut() = None;
         transactions.get_mut().clear();
+        listeners.get_mut().clear();
         jobs.take();
         is_being_read.set(false);
         preempts.set(false);
@@ -355,6 +365,7 @@ impl Default for Exchange {
             waiter: RefCell::default(),
             driver: RefCell::default(),
             transactions: RefCell::default(),
+            listeners: RefCell::default(),
             jobs: OnceCell::new(),
             is_being_read: Cell::new(false),
             was_read: Notify::new(),

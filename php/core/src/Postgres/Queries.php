@@ -92,4 +92,19 @@ interface Queries
      * @throws ConnectionError
      */
     public function executeEach(string $sql, array $lists): int;
+
+    /**
+     * The rows one after the other, for results that are too large for memory: as many at a time are read from the server, and the next
+     * ones when they are needed. A client rolls back what the statement has done if the loop is left before the last row.
+     *
+     * @param string $sql SELECT or VALUES
+     * @param list<mixed> $parameters
+     * @param int $size how many rows are in memory at a time
+     *
+     * @return \Generator<int, array<string, mixed>>
+     *
+     * @throws Error
+     * @throws ConnectionError
+     */
+    public function stream(string $sql, array $parameters = [], int $size = 500): \Generator;
 }

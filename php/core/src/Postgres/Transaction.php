@@ -4,6 +4,8 @@ declare(strict_types=1);
 
 namespace Surus\Postgres;
 
+use Surus\Internal\PostgresStream;
+
 use function Surus\Internal\postgres_each;
 use function Surus\Internal\postgres_query;
 
@@ -43,6 +45,12 @@ final class Transaction implements Queries
     public function executeEach(string $sql, array $lists): int
     {
         return \array_sum(postgres_each(0, $this->number, $sql, $lists, 2));
+    }
+
+    public function stream(string $sql, array $parameters = [], int $size = 500): \Generator
+    {
+        PostgresStream::check($size);
+        yield from PostgresStream::rows($this->number, $sql, $parameters, $size);
     }
 
     /** @internal Its number is this process's: elsewhere it would be that of another client, with another user's rights */
