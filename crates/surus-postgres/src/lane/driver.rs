@@ -258,7 +258,7 @@ impl Driver {
             }
         }
         // Others may send them. What the server was asked to prepare only once: it may be that which ends connections.
-        let mut passes = |mut job: Job, was_sent: bool| {
+        let passes = |mut job: Job, was_sent: bool| {
             let is_given_up = job.is_bound || was_sent && job.is_second || job.moves == MOST_MOVES;
             job.is_second |= was_sent;
             job.moves += 1;
