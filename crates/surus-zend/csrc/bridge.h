@@ -278,8 +278,7 @@ typedef enum {
 	SURUS_MUST_END = 2,
 	SURUS_CANNOT_WAIT = 3,
 	SURUS_WEBSOCKET_OVER = 4, /* of a WebSocket: it is over */
-	SURUS_NOT_TEXT = 5,  /* the same: it is not UTF-8 */
-	SURUS_TOO_MUCH = 6   /* the same: more than there may be */
+	SURUS_NOT_TEXT = 5   /* the same: it is not UTF-8 */
 } surus_waited;
 int surus_rs_job_wait(void *exchange, uint64_t number, double seconds);
 void surus_rs_job_wake(void *exchange, uint64_t number);
@@ -467,14 +466,44 @@ int surus_rs_websocket_receive(uint64_t number, double seconds, bool *binary, su
 int surus_rs_websocket_send(uint64_t number, surus_str message, bool binary);
 /* The last that is sent; false: the code is none that may be sent, or the reason is longer than 123 bytes, or no UTF-8. */
 bool surus_rs_websocket_close(uint64_t number, int64_t code, surus_str reason);
-/* Lets what is published on a topic be sent to it, or no longer. SURUS_WOKEN; SURUS_WEBSOCKET_OVER; SURUS_NOT_TEXT: this is no
- * name; SURUS_TOO_MUCH: it has too many. */
-int surus_rs_websocket_subscribe(uint64_t number, surus_str topic, bool wanted);
-/* Sends a message to those of all workers that have subscribed to the topic. Waits for nobody, but others
- * may have a turn. SURUS_WOKEN; SURUS_WEBSOCKET_OVER: this is no name; SURUS_NOT_TEXT: the message is no UTF-8; SURUS_TOO_MUCH: it has more than 64 KB. */
-int surus_rs_publish(surus_str topic, surus_str message, bool binary);
 /* How it has ended; false: it is open. The reason is valid until the next call. */
 bool surus_rs_websocket_end(uint64_t number, int *code, surus_str *reason);
+/* Channels. Texts that are returned are valid until the next call of these functions. */
+typedef enum {
+	SURUS_CHANNEL_DONE = 0,
+	SURUS_CHANNEL_NO_SERVER = 1,   /* no server runs this code */
+	SURUS_CHANNEL_NAME = 2,        /* the name of a channel, an event or a member is none, or too long */
+	SURUS_CHANNEL_NOT_TEXT = 3,    /* a text is no UTF-8 */
+	SURUS_CHANNEL_TOO_LARGE = 4,
+	SURUS_CHANNEL_TOO_MANY = 5,    /* channels of one connection */
+	SURUS_CHANNEL_OVER = 6,        /* of a WebSocket: it is over; of a response: it has begun */
+	SURUS_CHANNEL_NO_MEMORY = 7,   /* there is no memory for histories */
+	SURUS_CHANNEL_UNAVAILABLE = 8, /* the history could not be written */
+	SURUS_CHANNEL_MISSED = 9,      /* what was published since a position is not kept any more */
+	SURUS_CHANNEL_ELSEWHERE = 10   /* connections are those of other processes */
+} surus_channel_result;
+typedef struct {
+	surus_str event;
+	surus_str data;
+	surus_str except;
+	bool is_binary;
+} surus_message;
+/* Publishes a message to all workers. Waits for nobody, but others may have a turn. */
+int surus_rs_channel_publish(surus_str channel, const surus_message *message, surus_str *position);
+/* Who is there; each has a number from 0. */
+int surus_rs_channel_members(surus_str channel, size_t *count);
+void surus_rs_channel_member(size_t i, surus_str *id, surus_str *info);
+/* What is kept, the same way: after a position, or the newest, at most so many. */
+int surus_rs_channel_history(surus_str channel, surus_str since, uint64_t most, size_t *count, surus_str *newest);
+void surus_rs_channel_kept(size_t i, surus_message *message, surus_str *position);
+size_t surus_rs_channel_subscribers(surus_str channel);
+/* Lets a WebSocket have what is published on a channel, or no longer. */
+int surus_rs_channel_subscribe(uint64_t number, surus_str channel, bool wanted, surus_str since, surus_str *position);
+/* Makes it a member of a channel; without a name it leaves. */
+int surus_rs_channel_join(uint64_t number, surus_str channel, surus_str member, surus_str info);
+/* The response goes on with what is published on this channel, if it is an event stream without a body. `retry`: milliseconds until a client comes
+ * again. */
+int surus_rs_channel_stream(void *exchange, surus_str channel, surus_str since, int64_t retry);
 /* fastcgi_finish_request: the response is complete, PHP goes on. */
 void surus_rs_finish(void *exchange);
 /* As surus_rs_finish; lets the response leave, and begins the time of what was deferred. May park. */

@@ -106,7 +106,6 @@ pub(crate) const MUST_END: c_int = 2;
 pub(crate) const CANNOT_WAIT: c_int = 3;
 pub(crate) const WEBSOCKET_OVER: c_int = 4;
 pub(crate) const NOT_TEXT: c_int = 5;
-pub(crate) const TOO_MUCH: c_int = 6;
 
 pub(crate) const OFFLOAD_CUT: c_int = 0;
 pub(crate) const OFFLOAD_ANSWERED: c_int = 1;
@@ -142,6 +141,27 @@ pub(crate) struct StoreStep {
     pub(crate) initial: i64,
     pub(crate) time: i64,
 }
+
+/// A message that is published, or was.
+#[repr(C)]
+pub(crate) struct Message {
+    pub(crate) event: Str,
+    pub(crate) data: Str,
+    pub(crate) except: Str,
+    pub(crate) is_binary: bool,
+}
+
+pub(crate) const CHANNEL_DONE: c_int = 0;
+pub(crate) const CHANNEL_NO_SERVER: c_int = 1;
+pub(crate) const CHANNEL_NAME: c_int = 2;
+pub(crate) const CHANNEL_NOT_TEXT: c_int = 3;
+pub(crate) const CHANNEL_TOO_LARGE: c_int = 4;
+pub(crate) const CHANNEL_TOO_MANY: c_int = 5;
+pub(crate) const CHANNEL_OVER: c_int = 6;
+pub(crate) const CHANNEL_NO_MEMORY: c_int = 7;
+pub(crate) const CHANNEL_UNAVAILABLE: c_int = 8;
+pub(crate) const CHANNEL_MISSED: c_int = 9;
+pub(crate) const CHANNEL_ELSEWHERE: c_int = 10;
 
 pub(crate) const STORE_DONE: c_int = 0;
 pub(crate) const STORE_NOT: c_int = 1;

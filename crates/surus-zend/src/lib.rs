@@ -32,6 +32,10 @@ mod router;
 mod serve;
 mod shared;
 
+pub use body::event_stream::{
+    beat_event_streams, end_event_streams, event_streams, EventStream, Opening, Since,
+    Wanted as WantedChannel,
+};
 pub use body::kept_body::{KeptBody, KeptFile, KeptPiece};
 pub use body::pipe::{Pace, Pipe};
 pub use body::relief::Wanted;
@@ -60,6 +64,8 @@ pub use serve::self_test::SelfTest;
 pub use serve::stalls::{detect_stalls, stalls, Stall, Stalls};
 pub use serve::task::{giving_up, has_given_up};
 pub use serve::worker::{BootScript, PreparedIsolates, WorkerMode};
+pub use shared::channels::{
+    channels, channels_between, enter_channels, leave_channels, reach_channels,
+};
 pub use shared::memory::shared_counters;
-pub use shared::post::post_between;
 pub use shared::store::{figures as store_figures, StoreFigures};

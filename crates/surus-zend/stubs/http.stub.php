@@ -27,13 +27,13 @@ namespace Surus {
     }
 
     /**
-     * Sends a message to all WebSockets that have subscribed to this topic ({@see WebSocket::subscribe()}), in all workers of the
-     * server. Waits for nobody. Only in coroutine mode.
+     * The same as {@see Channels::publish()}, without the position.
      *
-     * @param string $topic 1 to 200 bytes of UTF-8
+     * @param string $topic the name of a channel, 1 to 200 bytes of UTF-8
      * @param string $message at most 64 KiB; without $binary it is UTF-8
      *
      * @throws \ValueError if one of them is something else
+     * @throws \Error if no server runs this code, or the history of the channel cannot be written
      */
     function publish(string $topic, string $message, bool $binary = false): void
     {
@@ -597,8 +597,38 @@ namespace Surus\Internal {
     {
     }
 
-    /** @internal @return bool false: it is over */
-    function websocket_subscribe(int $number, string $topic, bool $wanted): bool
+    /** @internal @return int {@see ChannelResult} */
+    function channel_publish(string $channel, string $data, bool $binary, string $event, string $except, string &$position): int
+    {
+    }
+
+    /** @internal @return array<int, array{string, string}>|int names with what they say of themselves; {@see ChannelResult} */
+    function channel_members(string $channel): array|int
+    {
+    }
+
+    /** @internal @return array<int, array{string, string, string, bool}>|int|null position, event, data, whether it is binary */
+    function channel_history(string $channel, string $since, int $count, string &$newest): array|int|null
+    {
+    }
+
+    /** @internal */
+    function channel_subscribers(string $channel): int
+    {
+    }
+
+    /** @internal @return int {@see ChannelResult}; MISSED: it has subscribed */
+    function channel_subscribe(int $number, string $channel, bool $wanted, string $since, string &$position): int
+    {
+    }
+
+    /** @internal Without a name it leaves. */
+    function channel_join(int $number, string $channel, string $member, string $info): int
+    {
+    }
+
+    /** @internal The response goes on with what is published on this channel. */
+    function channel_stream(string $channel, string $since, int $retry): int
     {
     }
 

@@ -120,10 +120,8 @@ fn serve(
     let (dropped, jobs) = rest.split_at(surus_log::CELLS);
     let jobs = JobCounts::new(jobs);
     surus_log::share(dropped);
-    if matches!(config.app.entry, Entry::Coroutine { .. }) {
-        surus_zend::post_between(config.workers)
-            .map_err(|error| Refusal::failed(format!("no letterboxes for workers: {error}")))?;
-    }
+    surus_zend::channels_between(config.workers, config.app.channels.clone())
+        .map_err(|error| Refusal::failed(format!("no letterboxes for workers: {error}")))?;
     let master = surus_master::Config {
         identity: config.master.identity.clone(),
         admin: config.master.admin.clone(),

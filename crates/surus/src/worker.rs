@@ -81,8 +81,11 @@ async fn live(config: &Config, engine: &Engine, queue: Option<&Queue>, seat: Sea
         Err(error) => return failed(&seat.master, &format!("no channel to the master: {error}")),
     }
     if let Some(queue) = queue.filter(|_| seat.index >= config.workers) {
+        surus_zend::reach_channels();
         return alone::run(config, engine, queue, seat).await;
     }
+    surus_zend::enter_channels();
+    surus_zend::beat_event_streams(app.heartbeat.unwrap_or_default());
     let offloading = match offloading(app, queue, &seat.master) {
         Ok(offloading) => offloading,
         Err(error) => return failed(&seat.master, &format!("no channel to the master: {error}")),
@@ -239,6 +242,8 @@ async fn serve_with<B: Php>(
         terminate.recv().await;
         ending.set(Some(Instant::now()));
         resting.stop_timers();
+        surus_zend::leave_channels();
+        surus_zend::end_event_streams();
         counted.leave();
         orders.close_spares();
     })

@@ -5,15 +5,17 @@ declare(strict_types=1);
 namespace Surus;
 
 use Surus\Http\Request;
+use Surus\Internal\ChannelResult;
 
 use function Surus\Internal\at_caller;
+use function Surus\Internal\channel_join;
+use function Surus\Internal\channel_subscribe;
 use function Surus\Internal\websocket_close;
 use function Surus\Internal\websocket_converse;
 use function Surus\Internal\websocket_end;
 use function Surus\Internal\websocket_next;
 use function Surus\Internal\websocket_receive;
 use function Surus\Internal\websocket_send;
-use function Surus\Internal\websocket_subscribe;
 
 /**
  * A WebSocket of a client: the messages that it sends, in a loop, and what is sent to it.
@@ -124,29 +126,65 @@ final class WebSocket implements \IteratorAggregate
     }
 
     /**
-     * From now on the client is sent each message that is published on this topic ({@see publish()}), without the handler. Nobody waits
+     * From now on the client is sent what is published on this channel ({@see Channels::publish()}), without the handler. Nobody waits
      * for a client that reads slowly: when 1 MiB waits for it, it is closed with 1013.
      *
-     * @param string $topic 1 to 200 bytes of UTF-8; at most 1000 of them
+     * @param string $channel 1 to 200 bytes of UTF-8; at most 1000 of them
+     * @param ?string $since a position in the history of the channel: the client is sent what was published since then first
+     *
+     * @return bool whether the client has missed nothing since $since; false if that is not known, because the history does not go
+     *     back so far. Without $since it is true
      *
      * @throws WebSocketClosed if it is over
+     * @throws ChannelException if the history cannot be read
+     * @throws \ValueError if the name is none, or there are too many
      */
-    public function subscribe(string $topic): void
+    public function subscribe(string $channel, ?string $since = null): bool
     {
-        try {
-            $done = websocket_subscribe($this->number, $topic, true);
-        } catch (\ValueError $error) {
-            throw at_caller($error);
-        }
-        if (!$done) {
-            throw at_caller(new WebSocketClosed($this));
-        }
+        $position = '';
+        $result = channel_subscribe($this->number, $channel, true, $since ?? '', $position);
+        $this->check($result, $channel);
+
+        return $result !== ChannelResult::MISSED;
     }
 
     /** No longer. */
-    public function unsubscribe(string $topic): void
+    public function unsubscribe(string $channel): void
     {
-        websocket_subscribe($this->number, $topic, false);
+        $position = '';
+        channel_subscribe($this->number, $channel, false, '', $position);
+    }
+
+    /**
+     * Makes the client a member of a channel, until it leaves or is gone: {@see Channels::members()}. It need not have subscribed. Several
+     * connections with the same name are one member, with what the first of them has said of itself.
+     *
+     * @param string $member its name in this channel, 1 to 200 bytes of UTF-8
+     * @param mixed $info what others may know of it; at most 4 KiB as JSON
+     *
+     * @throws WebSocketClosed if it is over
+     * @throws \JsonException if $info has no JSON form
+     */
+    public function join(string $channel, string $member, mixed $info = null): void
+    {
+        $said = $info === null ? '' : json_encode($info, JSON_THROW_ON_ERROR | JSON_UNESCAPED_UNICODE | JSON_UNESCAPED_SLASHES);
+        // An empty name would leave.
+        $result = $member === '' ? ChannelResult::NAME : channel_join($this->number, $channel, $member, $said);
+        $this->check($result, $channel);
+    }
+
+    /** It is no member of this channel any more. */
+    public function leave(string $channel): void
+    {
+        channel_join($this->number, $channel, '', '');
+    }
+
+    private function check(int $result, string $channel): void
+    {
+        if ($result === ChannelResult::OVER) {
+            throw at_caller(new WebSocketClosed($this));
+        }
+        ChannelResult::check($result, $channel);
     }
 
     /** Whether messages can be sent. */

@@ -150,35 +150,6 @@ static ZEND_FUNCTION(websocket_end)
 	}
 }
 
-static void refuse_name(void)
-{
-	zend_value_error("The name of a topic is 1 to 200 bytes of UTF-8");
-}
-
-/* Surus\Internal\websocket_subscribe(int $number, string $topic, bool $wanted): bool. False: it is over. */
-static ZEND_FUNCTION(websocket_subscribe)
-{
-	zend_long number;
-	zend_string *topic;
-	bool wanted;
-	ZEND_PARSE_PARAMETERS_START(3, 3)
-		Z_PARAM_LONG(number)
-		Z_PARAM_STR(topic)
-		Z_PARAM_BOOL(wanted)
-	ZEND_PARSE_PARAMETERS_END();
-	switch (surus_rs_websocket_subscribe((uint64_t)number, surus_bytes_of(topic), wanted)) {
-		case SURUS_NOT_TEXT:
-			refuse_name();
-			RETURN_THROWS();
-		case SURUS_TOO_MUCH:
-			zend_value_error("A WebSocket has at most 1000 topics");
-			RETURN_THROWS();
-		case SURUS_WEBSOCKET_OVER:
-			RETURN_FALSE;
-	}
-	RETURN_TRUE;
-}
-
 /* Surus\publish(string $topic, string $message, bool $binary = false): void */
 static ZEND_FUNCTION(publish)
 {
@@ -190,20 +161,25 @@ static ZEND_FUNCTION(publish)
 		Z_PARAM_OPTIONAL
 		Z_PARAM_BOOL(binary)
 	ZEND_PARSE_PARAMETERS_END();
-	surus_task *request = surus_request_of(surus_running);
-	if (!request || !request->fiber) {
-		zend_throw_error(NULL, "Surus\\publish() is for code that runs in coroutine mode: others have no WebSockets");
-		RETURN_THROWS();
-	}
-	switch (surus_rs_publish(surus_bytes_of(topic), surus_bytes_of(message), binary)) {
-		case SURUS_WEBSOCKET_OVER:
-			refuse_name();
+	surus_message published = {.data = surus_bytes_of(message), .event = {"", 0}, .except = {"", 0}, .is_binary = binary};
+	surus_str position;
+	switch (surus_rs_channel_publish(surus_bytes_of(topic), &published, &position)) {
+		case SURUS_CHANNEL_DONE:
+			return;
+		case SURUS_CHANNEL_NAME:
+			zend_value_error("The name of a channel is 1 to 200 bytes of UTF-8");
 			RETURN_THROWS();
-		case SURUS_NOT_TEXT:
+		case SURUS_CHANNEL_NOT_TEXT:
 			zend_value_error("A text that is published is UTF-8, which this is not: publish it with binary: true");
 			RETURN_THROWS();
-		case SURUS_TOO_MUCH:
+		case SURUS_CHANNEL_TOO_LARGE:
 			zend_value_error("A message that is published has at most 65536 bytes: this has %zu", ZSTR_LEN(message));
+			RETURN_THROWS();
+		case SURUS_CHANNEL_NO_SERVER:
+			zend_throw_error(NULL, "Surus\\publish() is for code that a server runs: nobody is connected to this process");
+			RETURN_THROWS();
+		default:
+			zend_throw_error(NULL, "The history of this channel cannot be written: is shared_memory too small?");
 			RETURN_THROWS();
 	}
 }
@@ -235,11 +211,6 @@ ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_websocket_end, 0, 1, IS_ARRAY, 1
 	ZEND_ARG_TYPE_INFO(0, number, IS_LONG, 0)
 ZEND_END_ARG_INFO()
 
-ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_websocket_subscribe, 0, 3, _IS_BOOL, 0)
-	ZEND_ARG_TYPE_INFO(0, number, IS_LONG, 0)
-	ZEND_ARG_TYPE_INFO(0, topic, IS_STRING, 0)
-	ZEND_ARG_TYPE_INFO(0, wanted, _IS_BOOL, 0)
-ZEND_END_ARG_INFO()
 ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_publish, 0, 2, IS_VOID, 0)
 	ZEND_ARG_TYPE_INFO(0, topic, IS_STRING, 0)
 	ZEND_ARG_TYPE_INFO(0, message, IS_STRING, 0)
@@ -254,7 +225,6 @@ const zend_function_entry surus_websocket_functions[] = {
 	ZEND_NS_FE("Surus\\Internal", websocket_send, arginfo_websocket_send)
 	ZEND_NS_FE("Surus\\Internal", websocket_close, arginfo_websocket_close)
 	ZEND_NS_FE("Surus\\Internal", websocket_end, arginfo_websocket_end)
-	ZEND_NS_FE("Surus\\Internal", websocket_subscribe, arginfo_websocket_subscribe)
 	ZEND_NS_FE("Surus", publish, arginfo_publish)
 	ZEND_FE_END
 };

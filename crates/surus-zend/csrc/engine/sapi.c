@@ -12,6 +12,7 @@
 #include "app/offload.h"
 #include "app/queue.h"
 #include "app/timers.h"
+#include "app/channels.h"
 #include "app/websocket.h"
 #include "connections/cleaning.h"
 #include "connections/connection_functions.h"
@@ -97,6 +98,7 @@ static PHP_MINIT_FUNCTION(surus)
 		|| zend_register_functions(NULL, surus_postgres_functions, NULL, type) != SUCCESS
 		|| zend_register_functions(NULL, surus_queue_functions, NULL, type) != SUCCESS
 		|| zend_register_functions(NULL, surus_websocket_functions, NULL, type) != SUCCESS
+		|| zend_register_functions(NULL, surus_channel_functions, NULL, type) != SUCCESS
 		|| zend_register_functions(NULL, surus_conversation_functions, NULL, type) != SUCCESS) {
 		return FAILURE;
 	}

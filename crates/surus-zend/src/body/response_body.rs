@@ -11,8 +11,9 @@ use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 
 use crate::body::{
+    event_stream::{EventStream, Opening},
     pipe::Pipe,
-    websocket::{SocketClose, WebSocket},
+    websocket::{are_possible, SocketClose, WebSocket},
 };
 
 /// The error of request bodies and response bodies.
@@ -30,6 +31,10 @@ enum Kind {
     },
     /// None: the connection is for this from now on.
     WebSocket(Rc<WebSocket>),
+    /// What is published on channels.
+    Events(Rc<EventStream>),
+    /// The same, for the process that has the connection.
+    Opening(Box<Opening>),
 }
 
 /// Bytes that the response of a slow client may keep in memory without being counted.
@@ -59,7 +64,7 @@ impl ResponseBody {
     pub fn into_whole(mut self) -> Result<Bytes, Self> {
         match &mut self.0 {
             Kind::Full(bytes) => Ok(bytes.take().unwrap_or_default()),
-            Kind::Stream { .. } | Kind::WebSocket(_) => Err(self),
+            _ => Err(self),
         }
     }
 
@@ -74,6 +79,25 @@ impl ResponseBody {
                 self.0 = other;
                 Err(self)
             }
+        }
+    }
+
+    /// Its client gets what is published on channels.
+    #[must_use]
+    pub fn events(opening: Opening) -> Self {
+        ResponseBody(if are_possible() {
+            Kind::Events(EventStream::open(opening))
+        } else {
+            Kind::Opening(Box::new(opening))
+        })
+    }
+
+    /// What the process that has the connection opens in place of a body.
+    #[must_use]
+    pub fn opening(&self) -> Option<&Opening> {
+        match &self.0 {
+            Kind::Opening(opening) => Some(opening),
+            _ => None,
         }
     }
 
@@ -107,7 +131,10 @@ impl Body for ResponseBody {
                 Some(Err(error)) => Some(Err(error.into())),
                 None => pipe.take_trailers().map(|all| Ok(Frame::trailers(all))),
             }),
-            Kind::WebSocket(_) => Poll::Ready(None),
+            Kind::Events(stream) => stream
+                .poll_next(cx)
+                .map(|bytes| bytes.map(|bytes| bytes.map(Frame::data).map_err(Into::into))),
+            Kind::WebSocket(_) | Kind::Opening(_) => Poll::Ready(None),
         }
     }
 
@@ -115,7 +142,8 @@ impl Body for ResponseBody {
         match &self.0 {
             Kind::Full(bytes) => bytes.is_none(),
             Kind::Stream { pipe, .. } => pipe.is_finished(),
-            Kind::WebSocket(_) => true,
+            Kind::Events(_) => false,
+            Kind::WebSocket(_) | Kind::Opening(_) => true,
         }
     }
 
@@ -123,7 +151,8 @@ impl Body for ResponseBody {
         match &self.0 {
             Kind::Full(bytes) => SizeHint::with_exact(bytes.as_ref().map_or(0, Bytes::len) as u64),
             Kind::Stream { left, .. } => left.map_or_else(SizeHint::default, SizeHint::with_exact),
-            Kind::WebSocket(_) => SizeHint::with_exact(0),
+            Kind::Events(_) => SizeHint::default(),
+            Kind::WebSocket(_) | Kind::Opening(_) => SizeHint::with_exact(0),
         }
     }
 }
@@ -133,7 +162,8 @@ impl Drop for ResponseBody {
         match &self.0 {
             Kind::Stream { pipe, .. } => pipe.reader_left(),
             Kind::WebSocket(socket) => socket.ended(SocketClose::gone()),
-            Kind::Full(_) => {}
+            Kind::Events(stream) => stream.end(),
+            Kind::Full(_) | Kind::Opening(_) => {}
         }
     }
 }
@@ -144,6 +174,8 @@ impl fmt::Debug for ResponseBody {
             Kind::Full(bytes) => write!(f, "Full({} bytes)", bytes.as_ref().map_or(0, Bytes::len)),
             Kind::Stream { .. } => f.write_str("Stream"),
             Kind::WebSocket(socket) => socket.fmt(f),
+            Kind::Events(_) => f.write_str("Events"),
+            Kind::Opening(opening) => opening.fmt(f),
         }
     }
 }

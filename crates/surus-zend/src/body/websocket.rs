@@ -12,11 +12,11 @@
 pub(crate) mod events;
 pub(crate) mod extension;
 mod queue;
-pub(crate) mod topics;
+mod subscriptions;
 
 use std::{
     cell::{Cell, OnceCell, RefCell},
-    collections::{BTreeSet, HashMap},
+    collections::HashMap,
     fmt,
     rc::{Rc, Weak},
     sync::atomic::{AtomicBool, Ordering},
@@ -28,19 +28,11 @@ use bytes::Bytes;
 
 use events::{Event, Listener};
 use queue::{Queue, INBOUND, OUTBOUND};
-
-/// Bytes of published messages that wait for a client which reads slowly; then it has to come again.
-const HIGHEST: usize = 1024 * 1024;
-
-/// Topics of one WebSocket.
-const MOST_TOPICS: usize = 1000;
-
-/// The client may come back later (IANA, "WebSocket Close Code Number").
-const TOO_SLOW: u16 = 1013;
+pub(crate) use subscriptions::NoSubscription;
+use subscriptions::Subscriptions;
 
 thread_local! {
     static OPEN: RefCell<HashMap<u64, Weak<WebSocket>>> = RefCell::default();
-    static LAST: Cell<u64> = const { Cell::new(0) };
     static COUNTS: Cell<SocketCounts> = const { Cell::new(SocketCounts::NONE) };
 }
 
@@ -155,7 +147,7 @@ pub struct WebSocket {
     is_over: Cell<bool>,
     end: RefCell<Option<SocketClose>>,
     ended_at: Cell<Option<Instant>>,
-    topics: RefCell<BTreeSet<Box<str>>>,
+    subscriptions: RefCell<Subscriptions>,
     /// PHP, where it receives or waits for room.
     php: RefCell<Vec<Waker>>,
     /// Some of it waits for room.
@@ -175,8 +167,7 @@ impl WebSocket {
         deflate: Option<u8>,
         on_end: impl Fn() + 'static,
     ) -> Rc<WebSocket> {
-        let number = LAST.get() + 1;
-        LAST.set(number);
+        let number = surus_channels::next_id();
         let socket = Rc::new(WebSocket {
             number,
             max_message,
@@ -188,7 +179,7 @@ impl WebSocket {
             is_over: Cell::new(false),
             end: RefCell::default(),
             ended_at: Cell::new(None),
-            topics: RefCell::default(),
+            subscriptions: RefCell::default(),
             php: RefCell::default(),
             wants_room: Cell::new(false),
             listener: RefCell::default(),
@@ -307,37 +298,6 @@ impl WebSocket {
         true
     }
 
-    /// Sends a message for many, and waits for nobody: a client that is much too slow has to come again.
-    pub(super) fn offer(&self, message: SocketMessage) {
-        if self.outbound.borrow().bytes > HIGHEST {
-            self.outbound.borrow_mut().clear();
-            return self.close_by_server(TOO_SLOW);
-        }
-        self.send(message);
-    }
-
-    /// Sends it what is published on this topic. False: it is over, or has too many.
-    pub(crate) fn subscribe(self: &Rc<Self>, topic: &str) -> bool {
-        let mut own = self.topics.borrow_mut();
-        if self.is_over.get() || (own.len() >= MOST_TOPICS && !own.contains(topic)) {
-            return false;
-        }
-        own.insert(topic.into());
-        topics::add(topic, self);
-        true
-    }
-
-    pub(crate) fn unsubscribe(&self, topic: &str) {
-        if self.topics.borrow_mut().remove(topic) {
-            topics::remove(topic, self.number);
-        }
-    }
-
-    /// Whether it has as many topics as it may have.
-    pub(crate) fn has_many_topics(&self) -> bool {
-        self.topics.borrow().len() >= MOST_TOPICS
-    }
-
     /// PHP closes it: what it has not received yet is dropped.
     pub(crate) fn close(&self, close: SocketClose) {
         self.begin_close(close);
@@ -437,9 +397,7 @@ impl WebSocket {
         *self.end.borrow_mut() = Some(close);
         self.ended_at.set(Some(Instant::now()));
         SocketCounts::change(|counts| counts.open -= 1);
-        for topic in self.topics.take() {
-            topics::remove(&topic, self.number);
-        }
+        self.end_subscriptions();
         self.wake_php();
         (self.on_end)();
     }

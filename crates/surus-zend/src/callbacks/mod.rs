@@ -6,6 +6,7 @@
 
 mod application;
 mod body;
+mod channels;
 mod input;
 mod locks;
 mod log;

@@ -4,26 +4,19 @@ use std::{
     cell::{Cell, RefCell},
     ffi::{c_int, c_void},
     future::poll_fn,
-    rc::Rc,
     time::Duration,
 };
 
 use bytes::Bytes;
-use tokio::task::yield_now;
 
 use super::exchange;
 use crate::{
     blocking::{can_park, park_on},
     body::websocket::{
-        are_possible, extension, may_be_sent, topics, Received, SocketClose, SocketMessage,
-        WebSocket,
+        are_possible, extension, may_be_sent, Received, SocketClose, SocketMessage, WebSocket,
     },
     ffi::{self, Str},
-    shared::post,
 };
-
-/// Bytes that are published before the event loop has a turn.
-const TURN: usize = 256 * 1024;
 
 /// The longest reason for a close: a control frame has 125 bytes, and two are the code.
 const LONGEST_REASON: usize = 123;
@@ -31,8 +24,6 @@ const LONGEST_REASON: usize = 123;
 thread_local! {
     /// What C copies after the call that has returned it.
     static RECEIVED: Cell<Bytes> = const { Cell::new(Bytes::new()) };
-    /// Bytes, since the event loop had a turn to send them.
-    static PUBLISHED: Cell<usize> = const { Cell::new(0) };
     static LAST_TEXT: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
@@ -211,66 +202,4 @@ unsafe extern "C" fn surus_rs_websocket_end(
         unsafe { reason.write(Str::new(last.as_bytes())) };
     });
     true
-}
-
-/// A topic's name.
-///
-/// # Safety
-/// The text lives as long as the result.
-unsafe fn topic<'a>(name: Str) -> Option<&'a str> {
-    // SAFETY: the caller's promise.
-    let name = unsafe { name.bytes() };
-    let fits = (1..=topics::LONGEST_NAME).contains(&name.len());
-    std::str::from_utf8(name).ok().filter(|_| fits)
-}
-
-#[no_mangle]
-unsafe extern "C" fn surus_rs_websocket_subscribe(number: u64, name: Str, wanted: bool) -> c_int {
-    // SAFETY: the text lives for this call.
-    let Some(topic) = (unsafe { topic(name) }) else {
-        return ffi::NOT_TEXT;
-    };
-    let Some(socket) = WebSocket::find(number) else {
-        return ffi::WEBSOCKET_OVER;
-    };
-    if !wanted {
-        socket.unsubscribe(topic);
-    } else if !socket.subscribe(topic) {
-        return match socket.end() {
-            None if socket.has_many_topics() => ffi::TOO_MUCH,
-            _ => ffi::WEBSOCKET_OVER,
-        };
-    }
-    ffi::WOKEN
-}
-
-#[no_mangle]
-unsafe extern "C" fn surus_rs_publish(name: Str, message: Str, binary: bool) -> c_int {
-    // SAFETY: the texts live for this call.
-    let (topic, data) = unsafe { (topic(name), message.bytes()) };
-    let Some(topic) = topic else {
-        return ffi::WEBSOCKET_OVER;
-    };
-    if !binary && std::str::from_utf8(data).is_err() {
-        return ffi::NOT_TEXT;
-    }
-    if data.len() > topics::LARGEST {
-        return ffi::TOO_MUCH;
-    }
-    let data = Bytes::copy_from_slice(data);
-    let message = SocketMessage {
-        binary,
-        data,
-        shared: Some(Rc::default()),
-    };
-    topics::deliver(topic, &message);
-    post::send(&topics::letter(topic, &message));
-    let published = PUBLISHED.get() + message.data.len();
-    PUBLISHED.set(published);
-    if published > TURN && can_park() {
-        PUBLISHED.set(0);
-        // The event loop sends while PHP is parked: let it have a turn.
-        let _ = park_on(yield_now());
-    }
-    ffi::WOKEN
 }

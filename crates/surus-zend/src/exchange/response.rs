@@ -13,6 +13,7 @@ use http::{header, HeaderMap, HeaderValue, StatusCode};
 use super::{wake, Exchange, Stream};
 use crate::{
     body::{
+        event_stream::{Opening, Wanted, MOST_CHANNELS},
         pipe::{Pace, Pipe, SMALL_PIECE},
         response_body::{ResponseBody, UNCOUNTED},
         room,
@@ -42,6 +43,8 @@ pub(super) struct Response {
     headers: HeaderMap,
     buffer: Vec<u8>,
     state: State,
+    /// What follows an event stream without a body.
+    opening: Option<Box<Opening>>,
     /// Taken by the future that waits for the response.
     ready: Option<http::Response<ResponseBody>>,
 }
@@ -192,6 +195,31 @@ impl Exchange {
         response.ready = Some(reply);
         drop(response);
         wake(&self.waiter);
+    }
+
+    /// How many channels the response goes on with.
+    pub(crate) fn channels_that_follow(&self) -> usize {
+        let response = self.response.borrow();
+        response
+            .opening
+            .as_ref()
+            .map_or(0, |opening| opening.channels.len())
+    }
+
+    /// The response goes on with what is published on this channel, too, if it is an event stream without a body. How many channels
+    /// it has then; `None`: it has begun.
+    pub(crate) fn go_on_with(&self, wanted: Wanted, retry: Option<u32>) -> Option<usize> {
+        let mut response = self.response.borrow_mut();
+        if self.is_scripts || !matches!(response.state, State::Collecting) {
+            return None;
+        }
+        let opening = response.opening.get_or_insert_with(Default::default);
+        opening.retry = retry.or(opening.retry);
+        opening.channels.retain(|one| one.channel != wanted.channel);
+        if opening.channels.len() <= MOST_CHANNELS {
+            opening.channels.push(wanted);
+        }
+        Some(opening.channels.len())
     }
 
     /// The iterable of a handler is sent from now on.
@@ -430,6 +458,7 @@ impl Default for Response {
             headers: HeaderMap::new(),
             buffer: Vec::new(),
             state: State::Collecting,
+            opening: None,
             ready: None,
         }
     }
@@ -443,6 +472,7 @@ impl Response {
             headers,
             buffer,
             state,
+            opening,
             ready,
         } = self;
         *status = 200;
@@ -455,6 +485,7 @@ impl Response {
         }
         *buffer = Vec::new();
         *state = State::Collecting;
+        *opening = None;
         *ready = None;
     }
 
@@ -467,7 +498,11 @@ impl Response {
 
     /// The complete response, with the collected bytes as its body.
     fn whole(&mut self) -> http::Response<ResponseBody> {
-        let body = ResponseBody::full(Bytes::from(std::mem::take(&mut self.buffer)));
+        let is_bare = self.status == 200 && self.buffer.is_empty() && self.has_events();
+        let body = match self.opening.take().filter(|_| is_bare) {
+            Some(opening) => ResponseBody::events(*opening),
+            None => ResponseBody::full(Bytes::from(std::mem::take(&mut self.buffer))),
+        };
         self.reply(body)
     }
 

@@ -1,6 +1,7 @@
 //! Shared by the master and its workers: memory, which has token buckets and the store of applications; which worker leads; locks
-//! by name; and letters between workers.
+//! by name; channels; and letters between workers.
 
+pub(crate) mod channels;
 pub(crate) mod lead;
 pub(crate) mod locks;
 pub(crate) mod memory;

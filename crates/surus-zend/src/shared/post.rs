@@ -65,6 +65,8 @@ struct Boxes {
 static BOXES: OnceLock<Boxes> = OnceLock::new();
 
 thread_local! {
+    /// The number of this process as an owner, once it has one.
+    static NUMBER: Cell<u64> = const { Cell::new(0) };
     /// The box of this worker.
     static OWN: RefCell<Option<Own>> = const { RefCell::new(None) };
     /// What waits for the other boxes, by number.
@@ -106,7 +108,7 @@ fn boxes() -> &'static [Letterbox] {
 ///
 /// # Errors
 /// The system has no more memory or descriptors.
-pub fn post_between(workers: usize) -> io::Result<()> {
+pub(crate) fn post_between(workers: usize) -> io::Result<()> {
     let count = 2 * workers + 2;
     let (owners, last) = shared_counters(count + 1)?.split_at(count);
     let boxes = owners.iter().map(|owner| {
@@ -171,6 +173,13 @@ pub(crate) fn enter(deliver: impl Fn(Bytes) + 'static) {
 }
 
 impl Boxes {
+    fn number(&self) -> u64 {
+        if NUMBER.get() == 0 {
+            NUMBER.set(self.last_owner.fetch_add(1, Ordering::Relaxed) + 1);
+        }
+        NUMBER.get()
+    }
+
     /// `None`: none is free.
     fn take(&self, deliver: impl Fn(Bytes) + 'static) -> io::Result<Option<Own>> {
         for (number, letterbox) in self.all.iter().enumerate() {
@@ -181,8 +190,7 @@ impl Boxes {
             letterbox.empty();
             let socket = registered(&letterbox.reads)?;
             let reading = spawn_local(async move { read(&socket, deliver).await });
-            let owner = self.last_owner.fetch_add(1, Ordering::Relaxed) + 1;
-            letterbox.owner.store(owner, Ordering::Relaxed);
+            letterbox.owner.store(self.number(), Ordering::Relaxed);
             return Ok(Some(Own {
                 number,
                 _lock: lock,
@@ -191,6 +199,28 @@ impl Boxes {
         }
         Ok(None)
     }
+}
+
+/// The number of this process, which no other one of the server gets; 0 without a server.
+pub(crate) fn number() -> u64 {
+    BOXES.get().map_or(0, Boxes::number)
+}
+
+/// Whether the process with this number reads letters. One that has died does not.
+pub(crate) fn is_there(number: u64) -> bool {
+    let mut all = boxes().iter();
+    let Some(letterbox) = all.find(|one| one.owner.load(Ordering::Relaxed) == number) else {
+        return false;
+    };
+    // Nobody holds the lock of one that has died. In doubt it is there.
+    let is_dead = matches!(letterbox.locked(), Ok(Some(_)));
+    if is_dead {
+        let (old, new) = (number, 0);
+        let _ = letterbox
+            .owner
+            .compare_exchange(old, new, Ordering::Relaxed, Ordering::Relaxed);
+    }
+    !is_dead
 }
 
 async fn read(socket: &tokio::net::UnixDatagram, deliver: impl Fn(Bytes)) {

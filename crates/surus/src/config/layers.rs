@@ -13,7 +13,7 @@ use super::hints::typed;
 use super::list::Listen;
 use super::nearest::nearest;
 use super::places::Lines;
-use super::tables::{App, File, Ini, IniValue, Isolates, Keys, Process, Server};
+use super::tables::{App, Channel, File, Ini, IniValue, Isolates, Keys, Process, Server};
 use super::wrong::Wrong;
 use super::ConfigError;
 use crate::cli::ServeArgs;
@@ -45,6 +45,7 @@ pub(super) struct Layer {
     pub(super) php: BTreeMap<String, IniValue>,
     pub(super) env: BTreeMap<String, IniValue>,
     pub(super) process: BTreeMap<String, Process>,
+    pub(super) channel: BTreeMap<String, Channel>,
 }
 
 impl Layer {
@@ -107,6 +108,7 @@ pub(super) fn of_file(name: String, lines: Lines, file: File, app: App) -> Layer
         php: file.php.0,
         env: file.env,
         process: file.process,
+        channel: file.channel,
     }
 }
 
@@ -117,13 +119,14 @@ pub(super) struct Merged {
     pub(super) php: BTreeMap<String, IniValue>,
     pub(super) env: BTreeMap<String, IniValue>,
     pub(super) process: BTreeMap<String, Process>,
+    pub(super) channel: BTreeMap<String, Channel>,
 }
 
 pub(super) fn merged(layers: &[Layer]) -> Merged {
     let (mut server, mut app) = (Server::default(), App::default());
     let (mut php, mut env) = (BTreeMap::new(), BTreeMap::new());
     let mut isolates = Isolates::default();
-    let mut process = BTreeMap::new();
+    let (mut process, mut channel) = (BTreeMap::new(), BTreeMap::new());
     for layer in layers {
         server = server.over(layer.server.clone());
         app = app.over(layer.app.clone());
@@ -131,6 +134,10 @@ pub(super) fn merged(layers: &[Layer]) -> Merged {
         for (name, table) in layer.process.clone() {
             let upper: Process = process.remove(&name).unwrap_or_default();
             process.insert(name, upper.over(table));
+        }
+        for (name, table) in layer.channel.clone() {
+            let upper: Channel = channel.remove(&name).unwrap_or_default();
+            channel.insert(name, upper.over(table));
         }
         for (all, some) in [(&mut php, &layer.php), (&mut env, &layer.env)] {
             for (name, value) in some {
@@ -145,6 +152,7 @@ pub(super) fn merged(layers: &[Layer]) -> Merged {
         php,
         env,
         process,
+        channel,
     }
 }
 

@@ -2,11 +2,12 @@
 //!
 //! `tables.rs` has the keys, `units.rs` and `list.rs` the syntax of values, `layers.rs` their sources, `file.rs` the
 //! file, `entry.rs` what is served, `discover.rs` the case without a configuration, `shape.rs` frameworks, `edge.rs` the edge's part,
-//! `master.rs` the master's, `processes.rs` programs beside the workers, `variables.rs` the table `[env]`. `wrong.rs` collects errors, `places.rs` knows where each
+//! `master.rs` the master's, `processes.rs` programs beside the workers, `channels.rs` which channels have a history, `variables.rs` the table `[env]`. `wrong.rs` collects errors, `places.rs` knows where each
 //! key was set, `nearest.rs` and `hints.rs` suggest the right key for a wrong one, `sense.rs` finds values that
 //! contradict each other, `paths.rs` makes paths absolute, `printed.rs` prints.
 //! This file combines them and checks what no single table can check.
 
+mod channels;
 mod discover;
 mod edge;
 mod entry;
@@ -128,6 +129,8 @@ pub(crate) struct App {
     pub(crate) clear_env: bool,
     /// Bytes.
     pub(crate) shared_memory: u64,
+    /// Which channels have a history.
+    pub(crate) channels: surus_channels::Rules,
     pub(crate) spool: surus_edge::SpoolLimits,
     pub(crate) room: Room,
     /// Without symbolic links.
@@ -223,6 +226,7 @@ fn finish(
         mut php,
         env,
         mut process,
+        mut channel,
     } = layers::merged(layers);
     let mut sources = Sources::of(layers);
     let listen = fill(&mut server.listen, Listen::One("127.0.0.1:8080".to_owned()));
@@ -342,6 +346,7 @@ fn finish(
     };
     let persistent_reset = fill(&mut app.persistent_reset, Reset::Always);
     let shared_memory = fill(&mut app.shared_memory, Size(64 << 20)).0;
+    let channels = channels::of(&mut channel, shared_memory, &mut wrong);
 
     wrong.positive(&[
         ("server.header_timeout", edge.header_timeout),
@@ -400,6 +405,7 @@ fn finish(
             persistent,
             persistent_reset,
             shared_memory,
+            channels,
             clear_env,
             memory_limit: app.memory_limit.map(|limit| limit.to_string()),
             spool,
@@ -432,6 +438,7 @@ fn finish(
             php,
             env,
             processes: process,
+            channels: channel,
             sources,
         },
         idle: sense::idle(&Places::of(layers), is_coroutine, in_processes),

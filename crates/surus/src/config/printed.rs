@@ -8,7 +8,7 @@ use toml::{Table, Value};
 
 use super::layers::Layer;
 use super::nearest::{holds_secret, is_secret};
-use super::tables::{App, IniValue, Isolates, Keys, Process, Server};
+use super::tables::{App, Channel, IniValue, Isolates, Keys, Process, Server};
 
 /// Shorter lines are padded to this column before the comment.
 const COMMENT: usize = 40;
@@ -21,6 +21,7 @@ pub(super) struct Printed {
     pub(super) php: BTreeMap<String, IniValue>,
     pub(super) env: BTreeMap<String, IniValue>,
     pub(super) processes: BTreeMap<String, Process>,
+    pub(super) channels: BTreeMap<String, Channel>,
     pub(super) sources: Sources,
 }
 
@@ -141,6 +142,10 @@ impl Printed {
         for (name, process) in &self.processes {
             let _ = writeln!(text, "\n[process.{name}]");
             lines(&mut text, Process::KEYS, &table(process), &BTreeMap::new());
+        }
+        for (pattern, channel) in &self.channels {
+            let _ = writeln!(text, "\n[channel.{}]", Value::String(pattern.clone()));
+            lines(&mut text, Channel::KEYS, &table(channel), &BTreeMap::new());
         }
         text
     }

@@ -268,6 +268,16 @@ table! {
     }
 }
 
+table! {
+    /// `[channel.PATTERN]`
+    Channel {
+        /// How many of the newest publications are kept, in `shared_memory`; 0 is none.
+        history: u64,
+        /// How long each of them is kept.
+        ttl: Span,
+    }
+}
+
 /// When a program beside the workers starts again after it has ended.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
@@ -394,4 +404,5 @@ pub(crate) struct File {
     pub(crate) php: Ini,
     pub(crate) env: BTreeMap<String, IniValue>,
     pub(crate) process: BTreeMap<String, Process>,
+    pub(crate) channel: BTreeMap<String, Channel>,
 }

@@ -8,7 +8,6 @@ use std::{
 
 use super::{version::log_output, App, Coroutine, Version};
 use crate::{
-    body::websocket::topics,
     exchange::{
         owed::Owed,
         request::AppLimits,
@@ -17,10 +16,7 @@ use crate::{
     },
     ffi,
     serve::task::Outcome,
-    shared::{
-        lead::{self, Begun},
-        post,
-    },
+    shared::lead::{self, Begun},
 };
 
 /// The clock may be set, and the worker that leads may end: each timer looks again after this time.
@@ -111,7 +107,6 @@ impl Coroutine {
     /// From now on, the application's timers run, if this worker is the one that runs them. Without this they rest: commands boot
     /// applications, too.
     pub fn start_timers(&self) {
-        post::enter(topics::receive);
         self.app.runs_timers.set(true);
         let version = self.app.version.borrow().clone();
         self.app.follow_timers(&version, false);
@@ -119,7 +114,6 @@ impl Coroutine {
 
     /// No timer begins any more; one that runs counts as a request in flight. What runs in the background is cancelled.
     pub fn stop_timers(&self) {
-        post::leave();
         self.app.ends.set(true);
         self.app.version.borrow().end_background();
         self.app.runs_timers.set(false);

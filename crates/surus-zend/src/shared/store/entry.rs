@@ -16,7 +16,7 @@ const KEPT: u64 = 1 << 8;
 
 /// What is stored for a key, but for its bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Head {
+pub(crate) struct Head {
     pub(super) key_size: usize,
     pub(super) size: usize,
     pub(super) hash: u64,
@@ -27,7 +27,7 @@ pub(super) struct Head {
     /// Nanoseconds of the monotonic clock.
     pub(super) until: u64,
     /// The value, if it is a number.
-    pub(super) number: i64,
+    pub(crate) number: i64,
 }
 
 /// Words from the beginning of an entry; they may be those of others by now.

@@ -22,7 +22,8 @@ use entry::{Head, WORD};
 use figures::Reads;
 pub use figures::{figures, StoreFigures};
 use shard::Shard;
-use write::{Key, New, Refusal, CLEARED_AT_ONCE};
+pub(crate) use write::New;
+use write::{Key, Refusal, CLEARED_AT_ONCE};
 
 /// Several, so that writers seldom wait for each other.
 const SHARDS: usize = 8;
@@ -94,8 +95,13 @@ impl Store {
         Some((self.shards.get(shard)?, Key { text: key, hash }))
     }
 
+    /// Whether there is no memory.
+    pub(crate) fn is_none(&self) -> bool {
+        self.shards.is_empty()
+    }
+
     /// The value of a key, unless it has expired. Its bytes are in `to`.
-    fn read(&self, key: &[u8], now: u64, to: &mut Vec<u8>) -> Option<Head> {
+    pub(crate) fn read(&self, key: &[u8], now: u64, to: &mut Vec<u8>) -> Option<Head> {
         let (shard, key) = self.find(key)?;
         let found = shard.read(key.text, key.hash, to);
         let found = found.filter(|head| head.until > now);
@@ -104,7 +110,7 @@ impl Store {
     }
 
     /// Stores a value. The old one is removed even if the new one is too large.
-    fn write(&self, key: &[u8], new: &New<'_>, now: u64) -> Result<(), Refusal> {
+    pub(crate) fn write(&self, key: &[u8], new: &New<'_>, now: u64) -> Result<(), Refusal> {
         let (shard, key) = self.find(key).ok_or(Refusal::Unavailable)?;
         let writer = shard.lock().ok_or(Refusal::Unavailable)?;
         let result = writer.put(key, new, now);
@@ -115,7 +121,7 @@ impl Store {
     }
 
     /// Whether it was there, or an error: it may still be there.
-    fn remove(&self, key: &[u8], now: u64) -> Result<bool, Refusal> {
+    pub(crate) fn remove(&self, key: &[u8], now: u64) -> Result<bool, Refusal> {
         let Some((shard, key)) = self.find(key) else {
             return Ok(false);
         };

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use toml::{Table, Value};
 
-use super::super::tables::{App, Isolates, Keys, Process, Server};
+use super::super::tables::{App, Channel, Isolates, Keys, Process, Server};
 use super::*;
 
 const BEGIN: &str = "<!-- keys -->\n";
@@ -70,7 +70,7 @@ fn rows<T: Keys>(text: &mut String, values: &Table) {
 
 /// All tables, with the values of a server without configuration.
 fn reference() -> String {
-    let with = "[process.x]\ncommand = [\"x\"]\n";
+    let with = "[process.x]\ncommand = [\"x\"]\n[channel.x]\n";
     let folder = Folder::with(&[("app.php", "<?php"), ("surus.toml", with)]);
     let config = folder.serve("{}", &[]).expect("a configuration");
     let printed = config.to_toml();
@@ -90,6 +90,8 @@ fn reference() -> String {
     rows::<Isolates>(&mut text, &isolates);
     text.push_str("\n### `[process.NAME]`\n\n");
     rows::<Process>(&mut text, &process);
+    text.push_str("\n### `[channel.PATTERN]`\n\n");
+    rows::<Channel>(&mut text, &table(&values["channel"]["x"]));
     text
 }
 

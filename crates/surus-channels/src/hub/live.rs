@@ -1,0 +1,170 @@
+//! Publications reach the subscribers of this worker in the order of their channel, each once.
+//!
+//! A letter of another worker may come early, late or never: its writer may have died. So it is a hint where the channel has a
+//! history: subscribers get what is between the last one that they have got and the new one from the history.
+
+use std::rc::Rc;
+
+use super::Hub;
+use crate::{wire, Message, Position, Publication};
+
+impl Hub {
+    /// Something was published, by this worker or another one.
+    pub(super) fn arrived(&self, channel: &str, message: Message, position: Option<Position>) {
+        let name = {
+            let channels = self.channels.borrow();
+            channels
+                .get(channel)
+                .map(|channel| Rc::clone(&channel.name))
+        };
+        if position.is_some() {
+            self.noticed.set(self.noticed.get() + 1);
+        }
+        let Some(name) = name else {
+            return;
+        };
+        let publication = Rc::new(Publication::new(name, message, position));
+        match position {
+            Some(position) => self.advance(channel, position, Some(publication)),
+            None => self.deliver(&publication),
+        }
+    }
+
+    fn deliver(&self, publication: &Rc<Publication>) {
+        let all = {
+            let channels = self.channels.borrow();
+            channels
+                .get(&publication.channel)
+                .map(|channel| channel.all())
+        };
+        for subscriber in all.into_iter().flatten() {
+            self.count(|counts| counts.delivered += 1);
+            subscriber.deliver(publication);
+        }
+    }
+
+    /// Subscribers get all up to this position. `newest` is what is there, if it is at hand.
+    pub(super) fn advance(&self, channel: &str, to: Position, newest: Option<Rc<Publication>>) {
+        loop {
+            let Some(last) = self.last(channel) else {
+                // Nobody has subscribed.
+                return;
+            };
+            let next = if last.epoch == to.epoch {
+                last.offset + 1
+            } else if self.is_current(channel, to) {
+                1
+            } else {
+                return;
+            };
+            if next > to.offset {
+                return;
+            }
+            let position = Position { offset: next, ..to };
+            // Before they have it: what they do may bring another one here.
+            self.start_at(channel, position);
+            let at_hand = newest.clone().filter(|_| position == to);
+            match at_hand.or_else(|| self.kept(channel, position)) {
+                Some(publication) => self.deliver(&publication),
+                None => {
+                    self.lost(channel);
+                    // All that is in between is older.
+                    self.skip_to(channel, to);
+                }
+            }
+        }
+    }
+
+    /// One is not kept any more: the next that is there follows.
+    fn skip_to(&self, channel: &str, to: Position) {
+        let Some(last) = self.last(channel) else {
+            return;
+        };
+        let keep = self.rules.borrow().of(channel);
+        let oldest = to
+            .offset
+            .saturating_sub(keep.map_or(0, |keep| keep.messages));
+        let mut offset = (last.offset + 1).max(oldest);
+        while offset < to.offset && self.kept(channel, Position { offset, ..to }).is_none() {
+            offset += 1;
+        }
+        let offset = offset - 1;
+        self.start_at(channel, Position { offset, ..to });
+    }
+
+    /// Whether this is the epoch of the history as it is now: a letter may be older.
+    fn is_current(&self, channel: &str, position: Position) -> bool {
+        let keep = self.rules.borrow().of(channel);
+        let newest = keep.and_then(|keep| self.history.newest(channel, keep).ok());
+        newest.is_some_and(|newest| newest.epoch == position.epoch)
+    }
+
+    fn last(&self, channel: &str) -> Option<Position> {
+        self.channels.borrow().get(channel)?.last
+    }
+
+    /// Whoever has subscribed has got all up to this.
+    pub(super) fn start_at(&self, channel: &str, position: Position) {
+        if let Some(channel) = self.channels.borrow_mut().get_mut(channel) {
+            channel.last = Some(position);
+        }
+    }
+
+    /// What is kept at a position.
+    pub(super) fn kept(&self, channel: &str, position: Position) -> Option<Rc<Publication>> {
+        let kept = self.history.read(channel, position)?;
+        let message = wire::kept(&kept.content)?;
+        let position = Some(position);
+        Some(Rc::new(Publication::new(channel.into(), message, position)))
+    }
+
+    /// All publications after a position up to another one. `None`: some are not kept any more.
+    pub(super) fn between(
+        &self,
+        channel: &str,
+        since: Position,
+        to: Position,
+    ) -> Option<Vec<Rc<Publication>>> {
+        if since.epoch != to.epoch || since.offset > to.offset {
+            return None;
+        }
+        // The first one that is not kept ends it.
+        let offsets = since.offset + 1..=to.offset;
+        let all = offsets.map(|offset| self.kept(channel, Position { offset, ..to }));
+        all.collect()
+    }
+
+    fn lost(&self, channel: &str) {
+        let all = {
+            let channels = self.channels.borrow();
+            channels.get(channel).map(|channel| channel.all())
+        };
+        for subscriber in all.into_iter().flatten() {
+            self.count(|counts| counts.missed += 1);
+            subscriber.missed(channel);
+        }
+    }
+
+    /// Looks whether something was appended of which no letter has come, and lets subscribers have it. To be called from time to time.
+    pub fn catch_up(&self) {
+        let appended = self.history.appended();
+        let noticed = self.noticed.replace(0);
+        if self.caught_up.replace(appended) + noticed == appended {
+            return;
+        }
+        let names: Vec<_> = {
+            let channels = self.channels.borrow();
+            let with_history = channels.values().filter(|channel| channel.last.is_some());
+            with_history
+                .map(|channel| Rc::clone(&channel.name))
+                .collect()
+        };
+        for name in names {
+            let keep = self.rules.borrow().of(&name);
+            let newest = keep.and_then(|keep| self.history.newest(&name, keep).ok());
+            if let Some(newest) = newest {
+                self.advance(&name, newest, None);
+            }
+        }
+    }
+}

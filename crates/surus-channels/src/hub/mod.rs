@@ -1,0 +1,345 @@
+//! The channels of one worker.
+
+mod channel;
+mod live;
+mod others;
+mod presence;
+#[cfg(test)]
+mod tests;
+
+use std::{
+    cell::{Cell, RefCell},
+    collections::{BTreeSet, HashMap},
+    fmt,
+    rc::Rc,
+};
+
+use bytes::Bytes;
+
+use crate::{
+    name::check,
+    wire::{Content, Letter},
+    History, Message, Observer, Position, Publication, Refused, Rules, Subscriber, LARGEST_DATA,
+};
+use channel::Channel;
+
+/// The way to the other workers.
+pub trait Links {
+    /// Sends a letter to all other workers, in order. Waits for none.
+    fn send(&self, letter: Bytes);
+
+    /// Lets somebody call [`Hub::flush`] soon.
+    fn soon(&self);
+}
+
+/// What a subscriber gets of what was published before it has subscribed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Recovery {
+    /// It has got all that was published since the position it has given; without one, or without a history, it is false.
+    pub recovered: bool,
+    /// Where it is now; what follows, it gets. `None`: the channel has no history.
+    pub position: Option<Position>,
+}
+
+/// Numbers for status.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Figures {
+    /// Channels that have subscribers or members in this worker, or members elsewhere.
+    pub channels: usize,
+    /// Subscriptions of this worker.
+    pub subscriptions: usize,
+    /// Members of all channels.
+    pub members: usize,
+    /// Publications of this worker, so far.
+    pub published: u64,
+    /// Publications to subscribers of this worker, so far, counted for each.
+    pub delivered: u64,
+    /// Publications that subscribers of this worker have missed, so far.
+    pub missed: u64,
+}
+
+/// The channels of one worker: its subscribers, and what it knows of the other workers.
+pub struct Hub {
+    /// Of this worker: no other one has it, on no node.
+    me: u64,
+    links: Box<dyn Links>,
+    history: Box<dyn History>,
+    rules: RefCell<Rules>,
+    channels: RefCell<HashMap<Rc<str>, Channel>>,
+    observers: RefCell<Vec<Rc<dyn Observer>>>,
+    /// Channels whose subscribers others will be told of.
+    changed: RefCell<BTreeSet<Rc<str>>>,
+    counts: Cell<Figures>,
+    /// What was appended to histories when all subscribers had got it.
+    caught_up: Cell<u64>,
+    /// Publications with a position that were noticed since then.
+    noticed: Cell<u64>,
+}
+
+impl Hub {
+    /// `me`: a number that no other worker of any node has; not 0.
+    #[must_use]
+    pub fn new(me: u64, links: Box<dyn Links>, history: Box<dyn History>, rules: Rules) -> Hub {
+        let caught_up = Cell::new(history.appended());
+        Hub {
+            me,
+            links,
+            history,
+            rules: RefCell::new(rules),
+            channels: RefCell::default(),
+            observers: RefCell::default(),
+            changed: RefCell::default(),
+            counts: Cell::default(),
+            caught_up,
+            noticed: Cell::new(0),
+        }
+    }
+
+    /// The number of this worker.
+    #[must_use]
+    pub fn me(&self) -> u64 {
+        self.me
+    }
+
+    /// Tells it from now on what happens in all channels.
+    pub fn observe(&self, observer: Rc<dyn Observer>) {
+        self.observers.borrow_mut().push(observer);
+    }
+
+    /// Lets a connection have what is published on this channel. `id`: its number, from [`crate::next_id`]. What was published since
+    /// `since` it gets before this returns, if that is kept. Nothing of what follows is left out or comes twice. One that has
+    /// subscribed already goes on from `since`, if there is one.
+    ///
+    /// # Errors
+    /// It has not subscribed.
+    pub fn subscribe(
+        &self,
+        channel: &str,
+        id: u64,
+        subscriber: Rc<dyn Subscriber>,
+        since: Option<Position>,
+    ) -> Result<Recovery, Refused> {
+        check(channel)?;
+        let keep = self.rules.borrow().of(channel);
+        let Some(keep) = keep else {
+            self.add_subscriber(channel, id, subscriber);
+            let (recovered, position) = (false, None);
+            return Ok(Recovery {
+                recovered,
+                position,
+            });
+        };
+        let newest = self
+            .history
+            .newest(channel, keep)
+            .map_err(Refused::History)?;
+        // Those who are there get it first, so that all are at the same place.
+        self.advance(channel, newest, None);
+        let missed = since.and_then(|since| self.between(channel, since, newest));
+        self.add_subscriber(channel, id, Rc::clone(&subscriber));
+        self.start_at(channel, newest);
+        let recovered = missed.is_some();
+        for publication in missed.into_iter().flatten() {
+            self.count(|counts| counts.delivered += 1);
+            subscriber.deliver(&publication);
+        }
+        let position = Some(newest);
+        Ok(Recovery {
+            recovered,
+            position,
+        })
+    }
+
+    /// It gets nothing more of this channel.
+    pub fn unsubscribe(&self, channel: &str, id: u64) {
+        let (removed, vacated) = {
+            let mut channels = self.channels.borrow_mut();
+            let Some(found) = channels.get_mut(channel) else {
+                return;
+            };
+            let was_occupied = found.is_occupied();
+            let removed = found.subscribers.remove(&id);
+            if removed.is_none() {
+                return;
+            }
+            if found.subscribers.is_empty() {
+                found.last = None;
+            }
+            let vacated = was_occupied && !found.is_occupied();
+            self.note_changed(&found.name);
+            drop_if_empty(&mut channels, channel);
+            (removed, vacated)
+        };
+        self.count(|counts| counts.subscriptions -= 1);
+        // It may be the last owner, which looks for channels.
+        drop(removed);
+        if vacated {
+            self.tell(|observer| observer.vacated(channel));
+        }
+    }
+
+    fn add_subscriber(&self, name: &str, id: u64, subscriber: Rc<dyn Subscriber>) {
+        let occupied = {
+            let mut channels = self.channels.borrow_mut();
+            let channel = open(&mut channels, name);
+            let was_occupied = channel.is_occupied();
+            if channel.subscribers.insert(id, subscriber).is_none() {
+                self.count(|counts| counts.subscriptions += 1);
+                self.note_changed(&channel.name);
+            }
+            !was_occupied
+        };
+        if occupied {
+            self.tell(|observer| observer.occupied(name));
+        }
+    }
+
+    /// Publishes to all subscribers, in all workers. Those of this worker have it when this returns.
+    ///
+    /// # Errors
+    /// Nobody gets it.
+    pub fn publish(&self, channel: &str, message: Message) -> Result<Option<Position>, Refused> {
+        check(channel)?;
+        for name in [&message.event, &message.except] {
+            if name.len() > crate::LONGEST_NAME {
+                return Err(Refused::Name);
+            }
+        }
+        if message.data.len() > LARGEST_DATA {
+            return Err(Refused::TooLarge);
+        }
+        let keep = self.rules.borrow().of(channel);
+        let position = match keep {
+            Some(keep) => {
+                let content = crate::wire::to_keep(&message);
+                let appended = self.history.append(channel, keep, &content);
+                Some(appended.map_err(Refused::History)?)
+            }
+            None => None,
+        };
+        self.count(|counts| counts.published += 1);
+        let letter = Letter {
+            from: self.me,
+            to: 0,
+            content: Content::Published {
+                channel: channel.into(),
+                message,
+                position,
+            },
+        };
+        self.links.send(letter.write());
+        let Content::Published { message, .. } = letter.content else {
+            return Ok(position);
+        };
+        self.arrived(channel, message, position);
+        Ok(position)
+    }
+
+    /// The newest publications that are kept, at most `count`, in order; those after `since` if it is given. `None`: the channel has no
+    /// history, or not all after `since` are kept.
+    ///
+    /// # Errors
+    /// The history cannot be read.
+    #[allow(clippy::type_complexity)]
+    pub fn history(
+        &self,
+        channel: &str,
+        since: Option<Position>,
+        count: u64,
+    ) -> Result<Option<(Position, Vec<Rc<Publication>>)>, Refused> {
+        check(channel)?;
+        let keep = self.rules.borrow().of(channel);
+        let Some(keep) = keep else {
+            return Ok(None);
+        };
+        let newest = self
+            .history
+            .newest(channel, keep)
+            .map_err(Refused::History)?;
+        if let Some(since) = since {
+            let between = self.between(channel, since, newest);
+            return Ok(between.map(|mut all| {
+                all.truncate(usize::try_from(count).unwrap_or(usize::MAX));
+                (newest, all)
+            }));
+        }
+        let first = newest.offset.saturating_sub(count.min(keep.messages));
+        let offsets = first + 1..=newest.offset;
+        let found = offsets.filter_map(|offset| self.kept(channel, Position { offset, ..newest }));
+        Ok(Some((newest, found.collect())))
+    }
+
+    /// How many have subscribed, in all workers.
+    #[must_use]
+    pub fn subscribers(&self, channel: &str) -> usize {
+        let channels = self.channels.borrow();
+        channels.get(channel).map_or(0, Channel::count)
+    }
+
+    /// The names of all channels with subscribers in any worker that begin with this, and how many have subscribed.
+    #[must_use]
+    pub fn occupied(&self, prefix: &str) -> Vec<(Rc<str>, usize)> {
+        let channels = self.channels.borrow();
+        let all = channels.values().filter(|channel| channel.is_occupied());
+        let found = all.filter(|channel| channel.name.starts_with(prefix));
+        let mut found: Vec<_> = found.map(|c| (Rc::clone(&c.name), c.count())).collect();
+        found.sort();
+        found
+    }
+
+    /// Numbers for status.
+    #[must_use]
+    pub fn figures(&self) -> Figures {
+        let channels = self.channels.borrow();
+        Figures {
+            channels: channels.len(),
+            members: channels
+                .values()
+                .map(|channel| channel.presence.len())
+                .sum(),
+            ..self.counts.get()
+        }
+    }
+
+    fn count(&self, change: impl FnOnce(&mut Figures)) {
+        let mut counts = self.counts.get();
+        change(&mut counts);
+        self.counts.set(counts);
+    }
+
+    fn tell(&self, event: impl Fn(&dyn Observer)) {
+        let observers = self.observers.borrow().clone();
+        observers.iter().for_each(|observer| event(&**observer));
+    }
+
+    fn note_changed(&self, name: &Rc<str>) {
+        let mut changed = self.changed.borrow_mut();
+        if changed.is_empty() {
+            self.links.soon();
+        }
+        changed.insert(Rc::clone(name));
+    }
+}
+
+fn open<'a>(channels: &'a mut HashMap<Rc<str>, Channel>, name: &str) -> &'a mut Channel {
+    if !channels.contains_key(name) {
+        let name: Rc<str> = name.into();
+        channels.insert(Rc::clone(&name), Channel::new(Rc::clone(&name)));
+    }
+    channels.get_mut(name).expect("it was inserted")
+}
+
+fn drop_if_empty(channels: &mut HashMap<Rc<str>, Channel>, name: &str) {
+    if channels.get(name).is_some_and(Channel::is_empty) {
+        channels.remove(name);
+    }
+}
+
+impl fmt::Debug for Hub {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Hub")
+            .field("me", &self.me)
+            .field("figures", &self.figures())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,368 @@
+use std::{
+    cell::{Cell, RefCell},
+    collections::{BTreeMap, VecDeque},
+    rc::Rc,
+    time::Duration,
+};
+
+use bytes::Bytes;
+
+use super::*;
+use crate::{HistoryError, Keep, Kept, Member};
+
+/// Workers of one process: letters lie in boxes until somebody lets them be read.
+#[derive(Default)]
+struct Server {
+    letters: RefCell<Vec<(u64, Bytes)>>,
+    kept: RefCell<BTreeMap<(String, u64), Vec<u8>>>,
+    newest: RefCell<BTreeMap<String, Position>>,
+    appended: Cell<u64>,
+    epoch: Cell<u64>,
+    boxes: RefCell<BTreeMap<u64, VecDeque<Bytes>>>,
+}
+
+struct Side(Rc<Server>, u64);
+
+impl Links for Side {
+    fn send(&self, letter: Bytes) {
+        self.0.letters.borrow_mut().push((self.1, letter.clone()));
+        for (number, letters) in self.0.boxes.borrow_mut().iter_mut() {
+            if *number != self.1 {
+                letters.push_back(letter.clone());
+            }
+        }
+    }
+
+    fn soon(&self) {}
+}
+
+impl History for Side {
+    fn append(&self, channel: &str, keep: Keep, content: &[u8]) -> Result<Position, HistoryError> {
+        let mut position = self.newest(channel, keep)?;
+        position.offset += 1;
+        let mut kept = self.0.kept.borrow_mut();
+        kept.insert((channel.into(), position.offset), content.to_vec());
+        if let Some(old) = position.offset.checked_sub(keep.messages) {
+            kept.remove(&(channel.into(), old));
+        }
+        self.0.newest.borrow_mut().insert(channel.into(), position);
+        self.0.appended.set(self.0.appended.get() + 1);
+        Ok(position)
+    }
+
+    fn newest(&self, channel: &str, _: Keep) -> Result<Position, HistoryError> {
+        let epoch = self.0.epoch.get();
+        let mut newest = self.0.newest.borrow_mut();
+        let begin = || Position { epoch, offset: 0 };
+        Ok(*newest.entry(channel.into()).or_insert_with(begin))
+    }
+
+    fn read(&self, channel: &str, position: Position) -> Option<Kept> {
+        let newest = self.0.newest.borrow().get(channel).copied()?;
+        let kept = self.0.kept.borrow();
+        let content = kept.get(&(channel.into(), position.offset))?;
+        let content = Bytes::copy_from_slice(content);
+        (newest.epoch == position.epoch).then_some(Kept { content })
+    }
+
+    fn appended(&self) -> u64 {
+        self.0.appended.get()
+    }
+}
+
+impl Server {
+    fn worker(self: &Rc<Self>, number: u64) -> Hub {
+        self.boxes.borrow_mut().insert(number, VecDeque::new());
+        let mut rules = Rules::default();
+        let (messages, ttl) = (5, Duration::from_secs(60));
+        rules.add("kept/*", Some(Keep { messages, ttl }));
+        let side = || Box::new(Side(Rc::clone(self), number));
+        let hub = Hub::new(number, side(), side(), rules);
+        hub.hello();
+        hub
+    }
+
+    fn read(&self, hub: &Hub) {
+        loop {
+            let next = self
+                .boxes
+                .borrow_mut()
+                .get_mut(&hub.me())
+                .and_then(VecDeque::pop_front);
+            let Some(letter) = next else { return };
+            assert!(hub.receive(&letter).is_some());
+        }
+    }
+
+    fn drop_letters(&self, hub: &Hub) {
+        self.boxes.borrow_mut().insert(hub.me(), VecDeque::new());
+    }
+}
+
+#[derive(Default)]
+struct Client(RefCell<Vec<String>>);
+
+impl Client {
+    fn take(&self) -> String {
+        self.0.take().join(" ")
+    }
+}
+
+impl Subscriber for Client {
+    fn deliver(&self, publication: &Rc<Publication>) {
+        let text = String::from_utf8_lossy(&publication.message.data).into_owned();
+        self.0.borrow_mut().push(text);
+    }
+
+    fn missed(&self, _: &str) {
+        self.0.borrow_mut().push("missed".into());
+    }
+}
+
+impl Observer for Client {
+    fn occupied(&self, channel: &str) {
+        self.0.borrow_mut().push(format!("+{channel}"));
+    }
+
+    fn vacated(&self, channel: &str) {
+        self.0.borrow_mut().push(format!("-{channel}"));
+    }
+
+    fn joined(&self, channel: &str, member: &Member) {
+        self.0.borrow_mut().push(format!("{}>{channel}", member.id));
+    }
+
+    fn left(&self, channel: &str, member: &Member) {
+        self.0.borrow_mut().push(format!("{}<{channel}", member.id));
+    }
+}
+
+fn say(hub: &Hub, channel: &str, text: &str) -> Option<Position> {
+    let data = Bytes::copy_from_slice(text.as_bytes());
+    let message = Message {
+        data,
+        ..Message::default()
+    };
+    hub.publish(channel, message).expect("it is published")
+}
+
+fn join(hub: &Hub, channel: &str, since: Option<Position>) -> (u64, Rc<Client>, Recovery) {
+    let (id, client) = (crate::next_id(), Rc::new(Client::default()));
+    let recovery = hub
+        .subscribe(channel, id, client.clone(), since)
+        .expect("it subscribes");
+    (id, client, recovery)
+}
+
+#[test]
+fn who_has_subscribed_gets_it_in_all_workers() {
+    let server = Rc::new(Server::default());
+    let [one, two] = [1, 2].map(|number| server.worker(number));
+    let (id, a, recovery) = join(&one, "a", None);
+    assert_eq!(
+        recovery,
+        Recovery {
+            recovered: false,
+            position: None
+        }
+    );
+    let (_, b, _) = join(&two, "a", None);
+    let (_, other, _) = join(&two, "b", None);
+    assert_eq!(say(&one, "a", "1"), None);
+    assert_eq!((a.take(), b.take()), ("1".into(), "".into()));
+    server.read(&two);
+    assert_eq!(b.take(), "1");
+    one.unsubscribe("a", id);
+    say(&two, "a", "2");
+    server.read(&one);
+    assert_eq!(
+        (a.take(), b.take(), other.take()),
+        ("".into(), "2".into(), "".into())
+    );
+    assert_eq!(one.figures().subscriptions, 0);
+    assert_eq!(Rc::strong_count(&a), 1);
+}
+
+#[test]
+fn bounds() {
+    let server = Rc::new(Server::default());
+    let hub = server.worker(1);
+    let long = "x".repeat(LARGEST_DATA + 1);
+    let publish = |channel: &str, data: &str| {
+        let data = Bytes::copy_from_slice(data.as_bytes());
+        hub.publish(
+            channel,
+            Message {
+                data,
+                ..Message::default()
+            },
+        )
+    };
+    assert_eq!(publish("", ""), Err(Refused::Name));
+    assert_eq!(publish(&"x".repeat(201), ""), Err(Refused::Name));
+    assert_eq!(publish("a", &long), Err(Refused::TooLarge));
+    assert_eq!(publish(&"x".repeat(200), &long[1..]), Ok(None));
+    let info = Bytes::from(long);
+    assert_eq!(hub.join("a", 1, "m", &info), Err(Refused::TooLarge));
+    assert_eq!(hub.join("a", 1, "", &Bytes::new()), Err(Refused::Name));
+    assert_eq!(hub.figures().channels, 0);
+}
+
+#[test]
+fn a_history_is_got_in_order_and_once_whatever_the_letters_do() {
+    let server = Rc::new(Server::default());
+    let [one, two, three] = [1, 2, 3].map(|number| server.worker(number));
+    let (_, a, recovery) = join(&three, "kept/a", None);
+    let start = recovery.position;
+    assert_eq!(start.map(|start| start.offset), Some(0));
+    say(&one, "kept/a", "1");
+    // The second worker has not read that letter.
+    say(&two, "kept/a", "2");
+    // Letters of different workers come in any order.
+    server
+        .boxes
+        .borrow_mut()
+        .get_mut(&3)
+        .unwrap()
+        .make_contiguous()
+        .reverse();
+    server.read(&three);
+    assert_eq!(a.take(), "1 2");
+    // One that publishes itself, before the letter of another one has come.
+    say(&one, "kept/a", "3");
+    say(&three, "kept/a", "4");
+    assert_eq!(a.take(), "3 4");
+    server.read(&three);
+    assert_eq!(a.take(), "");
+    // A letter that never comes.
+    say(&one, "kept/a", "5");
+    server.drop_letters(&three);
+    three.catch_up();
+    assert_eq!(a.take(), "5");
+    three.catch_up();
+    // Somebody comes while a letter is on its way.
+    say(&one, "kept/a", "6");
+    let (_, b, recovery) = join(&three, "kept/a", start);
+    assert!(!recovery.recovered);
+    let since = Some(Position {
+        offset: 3,
+        ..start.unwrap()
+    });
+    let (_, c, recovery) = join(&three, "kept/a", since);
+    assert!(recovery.recovered);
+    assert_eq!(
+        (a.take(), b.take(), c.take()),
+        ("6".into(), "".into(), "4 5 6".into())
+    );
+    server.read(&three);
+    assert_eq!((a.take(), b.take(), c.take()), Default::default());
+}
+
+#[test]
+fn a_position_that_is_not_covered_is_not_recovered() {
+    let server = Rc::new(Server::default());
+    let hub = server.worker(1);
+    let start = join(&hub, "kept/a", None).2.position.unwrap();
+    for number in 1..=7 {
+        say(&hub, "kept/a", &number.to_string());
+    }
+    let at = |epoch, offset| {
+        let (_, client, recovery) = join(&hub, "kept/a", Some(Position { epoch, offset }));
+        assert_eq!(recovery.position.unwrap().offset, 7);
+        recovery.recovered.then(|| client.take())
+    };
+    assert_eq!(at(start.epoch, 1), None);
+    assert_eq!(at(start.epoch, 2), Some("3 4 5 6 7".into()));
+    assert_eq!(at(start.epoch, 7), Some("".into()));
+    assert_eq!(at(start.epoch, 8), None);
+    assert_eq!(at(start.epoch + 1, 7), None);
+    assert_eq!(at(start.epoch, u64::MAX), None);
+    let all = |since, count| {
+        let (newest, all) = hub.history("kept/a", since, count).unwrap()?;
+        assert_eq!(newest.offset, 7);
+        let texts = all
+            .iter()
+            .map(|one| String::from_utf8_lossy(&one.message.data).into_owned());
+        Some(texts.collect::<Vec<_>>().join(" "))
+    };
+    assert_eq!(all(None, 2), Some("6 7".into()));
+    assert_eq!(all(None, u64::MAX), Some("3 4 5 6 7".into()));
+    assert_eq!(
+        all(Some(Position { offset: 4, ..start }), 2),
+        Some("5 6".into())
+    );
+    assert_eq!(all(Some(start), 9), None);
+    assert!(hub.history("a", None, 1).unwrap().is_none());
+}
+
+#[test]
+fn what_is_lost_is_noticed() {
+    let server = Rc::new(Server::default());
+    let [one, two] = [1, 2].map(|number| server.worker(number));
+    let (_, a, _) = join(&two, "kept/a", None);
+    for number in 1..=8 {
+        say(&one, "kept/a", &number.to_string());
+    }
+    server.drop_letters(&two);
+    say(&one, "kept/a", "9");
+    server.read(&two);
+    assert_eq!(a.take(), "missed 5 6 7 8 9");
+    // The history is lost, and begins anew.
+    server.newest.borrow_mut().clear();
+    server.kept.borrow_mut().clear();
+    server.epoch.set(1);
+    say(&one, "kept/a", "x");
+    say(&one, "kept/a", "y");
+    server.read(&two);
+    assert_eq!(a.take(), "x y");
+}
+
+#[test]
+fn observers_of_all_workers_see_each_change_once() {
+    let server = Rc::new(Server::default());
+    let [one, two] = [1, 2].map(|number| server.worker(number));
+    let [seen, also] = [&one, &two].map(|hub| {
+        let client = Rc::new(Client::default());
+        hub.observe(client.clone());
+        client
+    });
+    let info = Bytes::from_static(b"{}");
+    let (id, ..) = join(&one, "a", None);
+    let (other, ..) = join(&one, "a", None);
+    one.join("a", id, "ann", &info).unwrap();
+    one.join("a", other, "ann", &info).unwrap();
+    two.join("a", 1, "ann", &info).unwrap();
+    one.flush();
+    server.read(&one);
+    server.read(&two);
+    assert_eq!(seen.take(), "+a ann>a");
+    assert_eq!(also.take(), "ann>a +a");
+    assert_eq!((two.subscribers("a"), one.subscribers("a")), (2, 2));
+    assert_eq!(two.occupied(""), [("a".into(), 2)]);
+    // A new worker gets to know what was before it.
+    let three = server.worker(3);
+    server.read(&one);
+    server.read(&two);
+    server.read(&three);
+    assert_eq!(three.members("a"), two.members("a"));
+    assert_eq!(three.subscribers("a"), 2);
+    assert_eq!(three.others(), [1, 2].into());
+    // The others have seen none of that.
+    server.read(&one);
+    server.read(&two);
+    assert_eq!((seen.take(), also.take()), Default::default());
+    // One that is killed.
+    two.gone(1);
+    assert_eq!(also.take(), "-a");
+    two.leave("a", 1);
+    assert_eq!(also.take(), "ann<a");
+    assert_eq!(two.figures().channels, 0);
+    one.leave("a", id);
+    one.leave("a", id);
+    one.leave("a", other);
+    one.unsubscribe("a", id);
+    one.unsubscribe("a", other);
+    server.read(&one);
+    assert_eq!(seen.take(), "-a ann<a");
+    assert_eq!(one.figures().channels, 0);
+}

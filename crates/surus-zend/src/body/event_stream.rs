@@ -1,0 +1,444 @@
+//! An event stream (`text/event-stream`) of what is published on channels. No PHP belongs to it: the request that has opened it is over.
+//!
+//! The id of each event says where its client is in all channels of the stream: positions in their order, with commas. A client that
+//! comes again says the last one that it has got (`Last-Event-ID`), and goes on from there.
+
+use std::{
+    cell::{Cell, RefCell},
+    collections::{BTreeMap, VecDeque},
+    fmt::{self, Write},
+    io,
+    rc::{Rc, Weak},
+    task::{Context, Poll, Waker},
+    time::{Duration, Instant},
+};
+
+use bytes::{Bytes, BytesMut};
+use surus_channels::{next_id, Position, Publication, Subscriber};
+use tokio::{task::spawn_local, time::sleep};
+
+use crate::shared::channels::channels;
+
+/// Bytes that wait for a client which reads slowly. Then it is cut off, and comes again with its position.
+const HIGHEST: usize = 256 * 1024;
+
+/// Bytes that are sent at once.
+const TOGETHER: usize = 64 * 1024;
+
+/// How often it is looked who was silent too long.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// A comment: it tells whether the client is still there.
+const BEAT: Bytes = Bytes::from_static(b":\n\n");
+
+/// Channels of one stream.
+pub(crate) const MOST_CHANNELS: usize = 100;
+
+thread_local! {
+    static OPEN: RefCell<BTreeMap<u64, Weak<EventStream>>> = RefCell::default();
+    /// Somebody looks who was silent.
+    static LOOKING: Cell<bool> = const { Cell::new(false) };
+    static HEARTBEAT: Cell<Duration> = const { Cell::new(Duration::ZERO) };
+}
+
+/// What a client wants of a channel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wanted {
+    /// The name.
+    pub channel: Box<str>,
+    /// From where.
+    pub since: Since,
+}
+
+/// Where in a channel a client has been.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Since {
+    /// It is new.
+    Now,
+    /// It has all up to here.
+    At(Position),
+    /// It has been there, but says nothing that can be read.
+    Unknown,
+}
+
+/// An event stream that is to be opened.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Opening {
+    /// The channels, in the order of the positions of an id.
+    pub channels: Vec<Wanted>,
+    /// Milliseconds until a client that was cut off comes again.
+    pub retry: Option<u32>,
+}
+
+/// An event stream that is open.
+pub struct EventStream {
+    id: u64,
+    channels: Box<[Box<str>]>,
+    /// Where the client is when it has got all that waits.
+    positions: RefCell<Box<[Option<Position>]>>,
+    waiting: RefCell<VecDeque<Bytes>>,
+    bytes: Cell<usize>,
+    state: Cell<State>,
+    /// When something was sent last.
+    sent: Cell<Instant>,
+    connection: RefCell<Option<Waker>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Open,
+    /// No more follows what waits.
+    Ending,
+    /// The client reads too slowly, or has missed something.
+    CutOff,
+    Over,
+}
+
+/// From now on silent streams of this thread are sent a comment so often; zero is never.
+pub fn beat_event_streams(time: Duration) {
+    HEARTBEAT.set(time);
+}
+
+/// The event streams of this thread that are open.
+#[must_use]
+pub fn event_streams() -> usize {
+    OPEN.with_borrow(BTreeMap::len)
+}
+
+/// The server ends: their clients come again.
+pub fn end_event_streams() {
+    let all: Vec<_> = OPEN.with_borrow(|open| open.values().filter_map(Weak::upgrade).collect());
+    for stream in all {
+        stream.change(State::Ending);
+        stream.unsubscribe();
+    }
+}
+
+impl EventStream {
+    pub(crate) fn open(opening: Opening) -> Rc<EventStream> {
+        let stream = Rc::new(EventStream {
+            id: next_id(),
+            positions: RefCell::new(opening.channels.iter().map(|_| None).collect()),
+            channels: opening
+                .channels
+                .iter()
+                .map(|one| one.channel.clone())
+                .collect(),
+            waiting: RefCell::default(),
+            bytes: Cell::new(0),
+            state: Cell::new(State::Open),
+            sent: Cell::new(Instant::now()),
+            connection: RefCell::default(),
+        });
+        stream.begin(&opening);
+        OPEN.with_borrow_mut(|open| open.insert(stream.id, Rc::downgrade(&stream)));
+        if !LOOKING.replace(true) {
+            spawn_local(look());
+        }
+        stream
+    }
+
+    fn begin(self: &Rc<Self>, opening: &Opening) {
+        let mut text = String::new();
+        if let Some(retry) = opening.retry {
+            let _ = write!(text, "retry: {retry}\n\n");
+        }
+        let Some(hub) = channels() else {
+            return self.change(State::CutOff);
+        };
+        let mut lost = Vec::new();
+        for (place, wanted) in opening.channels.iter().enumerate() {
+            let since = match wanted.since {
+                Since::At(position) => Some(position),
+                Since::Now | Since::Unknown => None,
+            };
+            // Before what it has missed comes, which tells where it is then.
+            self.positions.borrow_mut()[place] = since;
+            match hub.subscribe(&wanted.channel, self.id, self.clone(), since) {
+                Ok(recovery) => {
+                    self.positions.borrow_mut()[place] = recovery.position;
+                    if wanted.since != Since::Now && !recovery.recovered {
+                        lost.push(&wanted.channel);
+                    }
+                }
+                Err(_) => self.change(State::CutOff),
+            }
+        }
+        // A client notes an id even if no event comes with it.
+        let id = self.id();
+        for channel in lost {
+            text.push_str("event: missed\n");
+            let _ = write!(text, "id: {id}\n");
+            data_lines(&mut text, channel);
+            text.push('\n');
+        }
+        if id.contains(':') {
+            let _ = write!(text, "id: {id}\n\n");
+        }
+        self.push(Bytes::from(text));
+    }
+
+    /// Empty if there is nothing that it could tell.
+    fn id(&self) -> String {
+        let positions = self.positions.borrow();
+        let mut id = String::new();
+        for position in positions.iter() {
+            if !id.is_empty() {
+                id.push(',');
+            }
+            match position {
+                Some(position) => _ = write!(id, "{position}"),
+                None => id.push('-'),
+            }
+        }
+        id
+    }
+
+    pub(crate) fn poll_next(&self, cx: &mut Context<'_>) -> Poll<Option<io::Result<Bytes>>> {
+        if self.state.get() == State::CutOff {
+            let why = "the client of an event stream has not read what was published";
+            return Poll::Ready(Some(Err(io::Error::other(why))));
+        }
+        let mut waiting = self.waiting.borrow_mut();
+        if let Some(first) = waiting.pop_front() {
+            let bytes = together(first, &mut waiting);
+            if waiting.is_empty() {
+                *waiting = VecDeque::new();
+            }
+            self.bytes.set(self.bytes.get() - bytes.len());
+            return Poll::Ready(Some(Ok(bytes)));
+        }
+        if self.state.get() != State::Open {
+            return Poll::Ready(None);
+        }
+        let mut connection = self.connection.borrow_mut();
+        if !connection
+            .as_ref()
+            .is_some_and(|old| old.will_wake(cx.waker()))
+        {
+            *connection = Some(cx.waker().clone());
+        }
+        Poll::Pending
+    }
+
+    fn push(&self, bytes: Bytes) {
+        if self.state.get() != State::Open || bytes.is_empty() {
+            return;
+        }
+        if self.bytes.get() + bytes.len() > HIGHEST && self.bytes.get() > 0 {
+            self.waiting.take();
+            self.bytes.set(0);
+            return self.change(State::CutOff);
+        }
+        self.sent.set(Instant::now());
+        self.bytes.set(self.bytes.get() + bytes.len());
+        self.waiting.borrow_mut().push_back(bytes);
+        self.wake();
+    }
+
+    fn change(&self, state: State) {
+        if self.state.get() == State::Open {
+            self.state.set(state);
+            self.wake();
+        }
+    }
+
+    fn wake(&self) {
+        let connection = self.connection.take();
+        if let Some(connection) = connection {
+            connection.wake();
+        }
+    }
+
+    fn unsubscribe(&self) {
+        if let Some(hub) = channels() {
+            for channel in &self.channels {
+                hub.unsubscribe(channel, self.id);
+            }
+        }
+    }
+
+    /// Its client is gone.
+    pub(crate) fn end(&self) {
+        self.state.set(State::Over);
+        self.unsubscribe();
+        // The thread may end: then its list is gone.
+        let _ = OPEN.try_with(|open| open.borrow_mut().remove(&self.id));
+    }
+}
+
+impl Subscriber for EventStream {
+    fn deliver(&self, publication: &Rc<Publication>) {
+        let place = self
+            .channels
+            .iter()
+            .position(|name| **name == *publication.channel);
+        let Some(place) = place.filter(|_| !publication.message.binary) else {
+            return;
+        };
+        self.positions.borrow_mut()[place] = publication.position;
+        if self.channels.len() == 1 {
+            // The same for all.
+            let whole = publication.made(|publication| Whole(whole(publication)));
+            return self.push(whole.0.clone());
+        }
+        let event = publication.made(|publication| Event(event(publication)));
+        let mut text = BytesMut::new();
+        let id = self.id();
+        if id.contains(':') {
+            let _ = write!(text, "id: {id}\n");
+        }
+        text.extend_from_slice(&event.0);
+        self.push(text.freeze());
+    }
+
+    fn missed(&self, _: &str) {
+        self.waiting.take();
+        self.bytes.set(0);
+        self.change(State::CutOff);
+    }
+}
+
+/// With its id.
+struct Whole(Bytes);
+
+/// Without one.
+struct Event(Bytes);
+
+fn whole(publication: &Publication) -> Bytes {
+    let event = event(publication);
+    match publication.position {
+        Some(position) => {
+            let id = format!("id: {position}\n");
+            Bytes::from([id.as_bytes(), &event].concat())
+        }
+        None => event,
+    }
+}
+
+fn event(publication: &Publication) -> Bytes {
+    let message = &publication.message;
+    let mut text = String::with_capacity(message.data.len() + 32);
+    if !message.event.is_empty() {
+        let name: String = message.event.chars().filter(|c| !c.is_control()).collect();
+        let _ = write!(text, "event: {name}\n");
+    }
+    data_lines(&mut text, &String::from_utf8_lossy(&message.data));
+    text.push('\n');
+    Bytes::from(text)
+}
+
+/// Line ends are those of the format: CR, LF, or both.
+fn data_lines(text: &mut String, data: &str) {
+    let data = data.replace("\r\n", "\n");
+    for line in data.split(['\r', '\n']) {
+        text.push_str("data: ");
+        text.push_str(line);
+        text.push('\n');
+    }
+}
+
+fn together(first: Bytes, waiting: &mut VecDeque<Bytes>) -> Bytes {
+    let next = waiting.front().map_or(usize::MAX, Bytes::len);
+    if first.len().saturating_add(next) > TOGETHER {
+        return first;
+    }
+    let mut all = BytesMut::from(&first[..]);
+    while let Some(next) = waiting.front() {
+        if all.len() + next.len() > TOGETHER {
+            break;
+        }
+        all.extend_from_slice(next);
+        waiting.pop_front();
+    }
+    all.freeze()
+}
+
+/// Sends a comment to those who were silent, as long as there are streams.
+async fn look() {
+    loop {
+        sleep(LOOK).await;
+        let heartbeat = HEARTBEAT.get();
+        let silent: Vec<_> = OPEN.with_borrow(|open| {
+            let all = open.values().filter_map(Weak::upgrade);
+            all.filter(|stream| {
+                !heartbeat.is_zero()
+                    && stream.bytes.get() == 0
+                    && stream.sent.get().elapsed() >= heartbeat
+            })
+            .collect()
+        });
+        for stream in silent {
+            stream.push(BEAT);
+        }
+        if event_streams() == 0 {
+            LOOKING.set(false);
+            return;
+        }
+    }
+}
+
+impl fmt::Debug for EventStream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EventStream")
+            .field("channels", &self.channels)
+            .field("state", &self.state)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn data_has_lines() {
+        for (data, expected) in [
+            ("", "data: \n"),
+            ("a", "data: a\n"),
+            (
+                "a\nb\r\nc\rd\n",
+                "data: a\ndata: b\ndata: c\ndata: d\ndata: \n",
+            ),
+        ] {
+            let mut text = String::new();
+            data_lines(&mut text, data);
+            assert_eq!(text, expected);
+        }
+    }
+
+    #[test]
+    fn short_ones_leave_together() {
+        let bytes = |size| Bytes::from(vec![b'x'; size]);
+        let mut waiting = VecDeque::from([bytes(2), bytes(3), bytes(TOGETHER), bytes(1)]);
+        assert_eq!(together(bytes(1), &mut waiting).len(), 6);
+        let next = waiting.pop_front().unwrap();
+        assert_eq!(together(next, &mut waiting).len(), TOGETHER);
+        let next = waiting.pop_front().unwrap();
+        assert_eq!(together(next, &mut waiting).len(), 1);
+    }
+
+    #[test]
+    fn who_does_not_read_is_cut_off() {
+        let stream = EventStream {
+            id: 0,
+            channels: Box::new([]),
+            positions: RefCell::new(Box::new([])),
+            waiting: RefCell::default(),
+            bytes: Cell::new(0),
+            state: Cell::new(State::Open),
+            sent: Cell::new(Instant::now()),
+            connection: RefCell::default(),
+        };
+        let cx = &mut Context::from_waker(Waker::noop());
+        assert!(stream.poll_next(cx).is_pending());
+        for _ in 0..4 {
+            stream.push(Bytes::from(vec![0; HIGHEST / 4]));
+        }
+        assert!(matches!(stream.poll_next(cx), Poll::Ready(Some(Ok(_)))));
+        stream.push(Bytes::from(vec![0; HIGHEST / 4]));
+        assert_eq!(stream.state.get(), State::Open);
+        stream.push(BEAT);
+        assert!(matches!(stream.poll_next(cx), Poll::Ready(Some(Err(_)))));
+    }
+}
