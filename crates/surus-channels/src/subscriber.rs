@@ -20,6 +20,12 @@ pub trait Subscriber {
     /// Something was published on a channel that it has subscribed to.
     fn deliver(&self, publication: &Rc<Publication>);
 
+    /// Whether it has no room for more of what it has missed before it has subscribed: see [`crate::Recovery::behind`]. What is published
+    /// from then on it gets anyway.
+    fn is_full(&self) -> bool {
+        false
+    }
+
     /// Publications of this channel are lost for it: its client should notice, and come again.
     fn missed(&self, channel: &str);
 }

@@ -114,6 +114,41 @@ pub(crate) fn text(status: &Value, tallies: &[Tally]) -> String {
             "Messages to their clients.",
         ),
         (
+            "surus_event_streams",
+            "event_streams",
+            "Event streams of channels that are open.",
+        ),
+        (
+            "surus_channels",
+            "channels",
+            "Channels with subscribers or members, as this worker knows them.",
+        ),
+        (
+            "surus_channel_subscriptions",
+            "channel_subscriptions",
+            "Subscriptions of WebSockets and event streams.",
+        ),
+        (
+            "surus_channel_members",
+            "channel_members",
+            "Members of all channels, as this worker knows them.",
+        ),
+        (
+            "surus_publications_total",
+            "publications",
+            "Publications of this worker.",
+        ),
+        (
+            "surus_publications_delivered_total",
+            "publications_delivered",
+            "Publications to subscribers of this worker, counted for each.",
+        ),
+        (
+            "surus_publications_missed_total",
+            "publications_missed",
+            "Times that subscribers of this worker had to come again because something was lost.",
+        ),
+        (
             "surus_resident_bytes",
             "rss_bytes",
             "Resident memory, what is shared included.",

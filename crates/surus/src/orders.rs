@@ -164,6 +164,16 @@ impl<B: Php> ControlChannel<B> {
                 let longest = stalls.places.iter().take(LISTED);
                 status["blocking_calls"] = longest.map(blocking_call).collect();
                 status["pools"] = surus_zend::pools().iter().map(pool).collect();
+                if let Some(channels) = surus_zend::channels() {
+                    let figures = channels.figures();
+                    status["channels"] = figures.channels.into();
+                    status["channel_subscriptions"] = figures.subscriptions.into();
+                    status["channel_members"] = figures.members.into();
+                    status["publications"] = figures.published.into();
+                    status["publications_delivered"] = figures.delivered.into();
+                    status["publications_missed"] = figures.missed.into();
+                }
+                status["event_streams"] = surus_zend::event_streams().into();
                 self.report(&Report::Status { question, status });
             }
         }

@@ -118,18 +118,32 @@ impl Hub {
         Some(Rc::new(Publication::new(channel.into(), message, position)))
     }
 
-    /// All publications after a position up to another one. `None`: some are not kept any more.
+    /// Whether all publications after a position up to another one are kept, as far as the oldest of them tells: they go in order.
+    pub(super) fn covers(&self, channel: &str, since: Position, to: Position) -> bool {
+        if since.epoch != to.epoch || since.offset > to.offset {
+            return false;
+        }
+        let offset = since.offset + 1;
+        offset > to.offset
+            || self
+                .history
+                .read(channel, Position { offset, ..to })
+                .is_some()
+    }
+
+    /// So many publications after a position up to another one. `None`: some are not kept any more.
     pub(super) fn between(
         &self,
         channel: &str,
         since: Position,
         to: Position,
+        count: u64,
     ) -> Option<Vec<Rc<Publication>>> {
-        if since.epoch != to.epoch || since.offset > to.offset {
+        if !self.covers(channel, since, to) {
             return None;
         }
-        // The first one that is not kept ends it.
-        let offsets = since.offset + 1..=to.offset;
+        let last = to.offset.min(since.offset.saturating_add(count));
+        let offsets = since.offset + 1..=last;
         let all = offsets.map(|offset| self.kept(channel, Position { offset, ..to }));
         all.collect()
     }

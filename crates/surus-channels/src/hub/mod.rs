@@ -33,12 +33,14 @@ pub trait Links {
 }
 
 /// What a subscriber gets of what was published before it has subscribed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Recovery {
     /// It has got all that was published since the position it has given; without one, or without a history, it is false.
     pub recovered: bool,
     /// Where it is now; what follows, it gets. `None`: the channel has no history.
     pub position: Option<Position>,
+    /// It is full, and has not subscribed: when it has room, it subscribes again, from its position.
+    pub behind: bool,
 }
 
 /// Numbers for status.
@@ -123,11 +125,7 @@ impl Hub {
         let keep = self.rules.borrow().of(channel);
         let Some(keep) = keep else {
             self.add_subscriber(channel, id, subscriber);
-            let (recovered, position) = (false, None);
-            return Ok(Recovery {
-                recovered,
-                position,
-            });
+            return Ok(Recovery::default());
         };
         let newest = self
             .history
@@ -135,18 +133,32 @@ impl Hub {
             .map_err(Refused::History)?;
         // Those who are there get it first, so that all are at the same place.
         self.advance(channel, newest, None);
-        let missed = since.and_then(|since| self.between(channel, since, newest));
-        self.add_subscriber(channel, id, Rc::clone(&subscriber));
-        self.start_at(channel, newest);
-        let recovered = missed.is_some();
-        for publication in missed.into_iter().flatten() {
-            self.count(|counts| counts.delivered += 1);
-            subscriber.deliver(&publication);
+        let mut recovered = since.is_some_and(|since| self.covers(channel, since, newest));
+        let mut at = since.filter(|_| recovered).unwrap_or(newest);
+        while recovered && at.offset < newest.offset {
+            if subscriber.is_full() {
+                return Ok(Recovery {
+                    recovered,
+                    position: Some(at),
+                    behind: true,
+                });
+            }
+            at.offset += 1;
+            match self.kept(channel, at) {
+                Some(publication) => {
+                    self.count(|counts| counts.delivered += 1);
+                    subscriber.deliver(&publication);
+                }
+                // It was removed to make room, since it was looked for.
+                None => recovered = false,
+            }
         }
-        let position = Some(newest);
+        self.add_subscriber(channel, id, subscriber);
+        self.start_at(channel, newest);
         Ok(Recovery {
             recovered,
-            position,
+            position: Some(newest),
+            behind: false,
         })
     }
 
@@ -257,11 +269,8 @@ impl Hub {
             .newest(channel, keep)
             .map_err(Refused::History)?;
         if let Some(since) = since {
-            let between = self.between(channel, since, newest);
-            return Ok(between.map(|mut all| {
-                all.truncate(usize::try_from(count).unwrap_or(usize::MAX));
-                (newest, all)
-            }));
+            let between = self.between(channel, since, newest, count);
+            return Ok(between.map(|all| (newest, all)));
         }
         let first = newest.offset.saturating_sub(count.min(keep.messages));
         let offsets = first + 1..=newest.offset;

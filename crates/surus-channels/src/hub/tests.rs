@@ -159,13 +159,7 @@ fn who_has_subscribed_gets_it_in_all_workers() {
     let server = Rc::new(Server::default());
     let [one, two] = [1, 2].map(|number| server.worker(number));
     let (id, a, recovery) = join(&one, "a", None);
-    assert_eq!(
-        recovery,
-        Recovery {
-            recovered: false,
-            position: None
-        }
-    );
+    assert_eq!(recovery, Recovery::default());
     let (_, b, _) = join(&two, "a", None);
     let (_, other, _) = join(&two, "b", None);
     assert_eq!(say(&one, "a", "1"), None);
@@ -256,6 +250,40 @@ fn a_history_is_got_in_order_and_once_whatever_the_letters_do() {
     );
     server.read(&three);
     assert_eq!((a.take(), b.take(), c.take()), Default::default());
+}
+
+/// It takes one at a time.
+struct Narrow(Client);
+
+impl Subscriber for Narrow {
+    fn deliver(&self, publication: &Rc<Publication>) {
+        self.0.deliver(publication);
+    }
+
+    fn is_full(&self) -> bool {
+        !self.0 .0.borrow().is_empty()
+    }
+
+    fn missed(&self, _: &str) {}
+}
+
+#[test]
+fn who_is_full_gets_what_it_has_missed_bit_by_bit() {
+    let server = Rc::new(Server::default());
+    let hub = server.worker(1);
+    let mut since = join(&hub, "kept/a", None).2.position;
+    for number in 1..=3 {
+        say(&hub, "kept/a", &number.to_string());
+    }
+    let client = Rc::new(Narrow(Client::default()));
+    for number in 1..=3 {
+        let recovery = hub.subscribe("kept/a", 99, client.clone(), since).unwrap();
+        assert_eq!((recovery.recovered, recovery.behind), (true, number < 3));
+        since = recovery.position;
+        assert_eq!(client.0.take(), number.to_string());
+    }
+    say(&hub, "kept/a", "4");
+    assert_eq!(client.0.take(), "4");
 }
 
 #[test]

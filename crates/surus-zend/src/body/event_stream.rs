@@ -19,7 +19,8 @@ use tokio::{task::spawn_local, time::sleep};
 
 use crate::shared::channels::channels;
 
-/// Bytes that wait for a client which reads slowly. Then it is cut off, and comes again with its position.
+/// Bytes that wait for a client which reads slowly. Then it gets what follows from the history, once it has read them; without a history
+/// it is cut off.
 const HIGHEST: usize = 256 * 1024;
 
 /// Bytes that are sent at once.
@@ -87,9 +88,11 @@ pub struct EventStream {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Open,
+    /// What follows is kept for it until it has read what waits.
+    Behind,
     /// No more follows what waits.
     Ending,
-    /// The client reads too slowly, or has missed something.
+    /// The client reads too slowly, and nothing is kept for it.
     CutOff,
     Over,
 }
@@ -116,20 +119,7 @@ pub fn end_event_streams() {
 
 impl EventStream {
     pub(crate) fn open(opening: Opening) -> Rc<EventStream> {
-        let stream = Rc::new(EventStream {
-            id: next_id(),
-            positions: RefCell::new(opening.channels.iter().map(|_| None).collect()),
-            channels: opening
-                .channels
-                .iter()
-                .map(|one| one.channel.clone())
-                .collect(),
-            waiting: RefCell::default(),
-            bytes: Cell::new(0),
-            state: Cell::new(State::Open),
-            sent: Cell::new(Instant::now()),
-            connection: RefCell::default(),
-        });
+        let stream = Rc::new(EventStream::new(&opening));
         stream.begin(&opening);
         OPEN.with_borrow_mut(|open| open.insert(stream.id, Rc::downgrade(&stream)));
         if !LOOKING.replace(true) {
@@ -138,44 +128,90 @@ impl EventStream {
         stream
     }
 
-    fn begin(self: &Rc<Self>, opening: &Opening) {
-        let mut text = String::new();
-        if let Some(retry) = opening.retry {
-            let _ = write!(text, "retry: {retry}\n\n");
+    fn new(opening: &Opening) -> EventStream {
+        let names = opening.channels.iter().map(|one| one.channel.clone());
+        EventStream {
+            id: next_id(),
+            positions: RefCell::new(opening.channels.iter().map(|_| None).collect()),
+            channels: names.collect(),
+            waiting: RefCell::default(),
+            bytes: Cell::new(0),
+            state: Cell::new(State::Open),
+            sent: Cell::new(Instant::now()),
+            connection: RefCell::default(),
         }
-        let Some(hub) = channels() else {
-            return self.change(State::CutOff);
-        };
-        let mut lost = Vec::new();
+    }
+
+    fn begin(self: &Rc<Self>, opening: &Opening) {
+        if let Some(retry) = opening.retry {
+            self.push(Bytes::from(format!("retry: {retry}\n\n")));
+        }
+        // As long as it is not known whether it has missed something there, it is where its client was.
         for (place, wanted) in opening.channels.iter().enumerate() {
-            let since = match wanted.since {
-                Since::At(position) => Some(position),
-                Since::Now | Since::Unknown => None,
-            };
-            // Before what it has missed comes, which tells where it is then.
-            self.positions.borrow_mut()[place] = since;
-            match hub.subscribe(&wanted.channel, self.id, self.clone(), since) {
-                Ok(recovery) => {
-                    self.positions.borrow_mut()[place] = recovery.position;
-                    if wanted.since != Since::Now && !recovery.recovered {
-                        lost.push(&wanted.channel);
-                    }
+            if let Since::At(position) = wanted.since {
+                self.positions.borrow_mut()[place] = Some(position);
+            }
+        }
+        // First those of which no position is known, so that no id is without one.
+        let is_known = |since| matches!(since, Since::At(_));
+        for known in [false, true] {
+            for (place, wanted) in opening.channels.iter().enumerate() {
+                if is_known(wanted.since) == known {
+                    self.subscribe(place, wanted.since);
                 }
-                Err(_) => self.change(State::CutOff),
             }
         }
         // A client notes an id even if no event comes with it.
         let id = self.id();
-        for channel in lost {
-            text.push_str("event: missed\n");
-            let _ = write!(text, "id: {id}\n");
+        if id.contains(':') && self.state.get() == State::Open {
+            self.push(Bytes::from(format!("id: {id}\n\n")));
+        }
+    }
+
+    fn subscribe(self: &Rc<Self>, place: usize, since: Since) {
+        let at = match since {
+            Since::At(position) => Some(position),
+            Since::Now | Since::Unknown => None,
+        };
+        let channel = &self.channels[place];
+        let hub = channels();
+        let recovery = hub.map(|hub| hub.subscribe(channel, self.id, self.clone(), at));
+        let Some(Ok(recovery)) = recovery else {
+            return self.change(State::CutOff);
+        };
+        self.positions.borrow_mut()[place] = recovery.position;
+        if recovery.behind {
+            self.change(State::Behind);
+        } else if since != Since::Now && !recovery.recovered {
+            let mut text = format!("event: missed\nid: {}\n", self.id());
             data_lines(&mut text, channel);
             text.push('\n');
+            self.push(Bytes::from(text));
         }
-        if id.contains(':') {
-            let _ = write!(text, "id: {id}\n\n");
+    }
+
+    /// Its client has read what has waited: it goes on from where it is.
+    fn resume(self: &Rc<Self>) {
+        self.state.set(State::Open);
+        let positions = self.positions.borrow().clone();
+        for (place, position) in positions.iter().enumerate() {
+            if let Some(position) = position {
+                self.subscribe(place, Since::At(*position));
+            }
         }
-        self.push(Bytes::from(text));
+    }
+
+    /// It has not read, and what follows is kept for it: it is told no more until it has.
+    fn fall_behind(&self) {
+        self.change(State::Behind);
+        let positions = self.positions.borrow().clone();
+        if let Some(hub) = channels() {
+            for (channel, position) in self.channels.iter().zip(&positions) {
+                if position.is_some() {
+                    hub.unsubscribe(channel, self.id);
+                }
+            }
+        }
     }
 
     /// Empty if there is nothing that it could tell.
@@ -194,7 +230,13 @@ impl EventStream {
         id
     }
 
-    pub(crate) fn poll_next(&self, cx: &mut Context<'_>) -> Poll<Option<io::Result<Bytes>>> {
+    pub(crate) fn poll_next(
+        self: &Rc<Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<io::Result<Bytes>>> {
+        if self.state.get() == State::Behind && self.waiting.borrow().is_empty() {
+            self.resume();
+        }
         if self.state.get() == State::CutOff {
             let why = "the client of an event stream has not read what was published";
             return Poll::Ready(Some(Err(io::Error::other(why))));
@@ -208,7 +250,7 @@ impl EventStream {
             self.bytes.set(self.bytes.get() - bytes.len());
             return Poll::Ready(Some(Ok(bytes)));
         }
-        if self.state.get() != State::Open {
+        if !matches!(self.state.get(), State::Open | State::Behind) {
             return Poll::Ready(None);
         }
         let mut connection = self.connection.borrow_mut();
@@ -222,13 +264,9 @@ impl EventStream {
     }
 
     fn push(&self, bytes: Bytes) {
-        if self.state.get() != State::Open || bytes.is_empty() {
+        let is_open = matches!(self.state.get(), State::Open | State::Behind);
+        if !is_open || bytes.is_empty() {
             return;
-        }
-        if self.bytes.get() + bytes.len() > HIGHEST && self.bytes.get() > 0 {
-            self.waiting.take();
-            self.bytes.set(0);
-            return self.change(State::CutOff);
         }
         self.sent.set(Instant::now());
         self.bytes.set(self.bytes.get() + bytes.len());
@@ -236,8 +274,18 @@ impl EventStream {
         self.wake();
     }
 
+    fn is_high(&self) -> bool {
+        self.bytes.get() >= HIGHEST
+    }
+
+    fn cut_off(&self) {
+        self.waiting.take();
+        self.bytes.set(0);
+        self.change(State::CutOff);
+    }
+
     fn change(&self, state: State) {
-        if self.state.get() == State::Open {
+        if matches!(self.state.get(), State::Open | State::Behind) {
             self.state.set(state);
             self.wake();
         }
@@ -269,13 +317,21 @@ impl EventStream {
 
 impl Subscriber for EventStream {
     fn deliver(&self, publication: &Rc<Publication>) {
-        let place = self
-            .channels
-            .iter()
-            .position(|name| **name == *publication.channel);
-        let Some(place) = place.filter(|_| !publication.message.binary) else {
+        let mut names = self.channels.iter();
+        let Some(place) = names.position(|name| **name == *publication.channel) else {
             return;
         };
+        let is_kept = publication.position.is_some();
+        if self.is_high() {
+            return match is_kept {
+                true => self.fall_behind(),
+                false => self.cut_off(),
+            };
+        }
+        if publication.message.binary {
+            self.positions.borrow_mut()[place] = publication.position;
+            return;
+        }
         self.positions.borrow_mut()[place] = publication.position;
         if self.channels.len() == 1 {
             // The same for all.
@@ -292,10 +348,13 @@ impl Subscriber for EventStream {
         self.push(text.freeze());
     }
 
+    fn is_full(&self) -> bool {
+        self.is_high()
+    }
+
+    /// It goes on from where it is, and is told that something is missing.
     fn missed(&self, _: &str) {
-        self.waiting.take();
-        self.bytes.set(0);
-        self.change(State::CutOff);
+        self.fall_behind();
     }
 }
 
@@ -419,26 +478,19 @@ mod tests {
     }
 
     #[test]
-    fn who_does_not_read_is_cut_off() {
-        let stream = EventStream {
-            id: 0,
-            channels: Box::new([]),
-            positions: RefCell::new(Box::new([])),
-            waiting: RefCell::default(),
-            bytes: Cell::new(0),
-            state: Cell::new(State::Open),
-            sent: Cell::new(Instant::now()),
-            connection: RefCell::default(),
-        };
+    fn who_does_not_read_is_cut_off_where_nothing_is_kept() {
+        let opening = Opening::default();
+        let stream = Rc::new(EventStream::new(&opening));
         let cx = &mut Context::from_waker(Waker::noop());
         assert!(stream.poll_next(cx).is_pending());
         for _ in 0..4 {
+            assert!(!stream.is_high());
             stream.push(Bytes::from(vec![0; HIGHEST / 4]));
         }
+        assert!(stream.is_high());
         assert!(matches!(stream.poll_next(cx), Poll::Ready(Some(Ok(_)))));
-        stream.push(Bytes::from(vec![0; HIGHEST / 4]));
-        assert_eq!(stream.state.get(), State::Open);
-        stream.push(BEAT);
+        assert!(!stream.is_high());
+        stream.cut_off();
         assert!(matches!(stream.poll_next(cx), Poll::Ready(Some(Err(_)))));
     }
 }

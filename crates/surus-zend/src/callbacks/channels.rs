@@ -3,11 +3,12 @@
 use std::{
     cell::{Cell, RefCell},
     ffi::{c_int, c_void},
+    future::poll_fn,
     rc::Rc,
 };
 
 use bytes::Bytes;
-use surus_channels::{HistoryError, Member, Position, Publication, Refused};
+use surus_channels::{HistoryError, Member, Position, Publication, Recovery, Refused};
 use tokio::task::yield_now;
 
 use super::exchange;
@@ -246,7 +247,19 @@ unsafe extern "C" fn surus_rs_channel_subscribe(
         Since::At(position) => Some(position),
         Since::Now | Since::Unknown => None,
     };
-    match socket.subscribe(channel, at) {
+    let mut subscribed = socket.subscribe(channel, at);
+    while let Ok(Recovery {
+        behind: true,
+        position,
+        ..
+    }) = subscribed
+    {
+        if !can_park() || park_on(poll_fn(|cx| socket.poll_room(cx))).is_err() {
+            return ffi::CHANNEL_OVER;
+        }
+        subscribed = socket.subscribe(channel, position);
+    }
+    match subscribed {
         Ok(recovery) => {
             // SAFETY: it is writable.
             unsafe { give(recovery.position, position) };

@@ -151,7 +151,11 @@ async fn answer(
     let (HEAD, head) = frames.next().await? else {
         return Err(io::ErrorKind::InvalidData.into());
     };
-    let (response, left) = head::read_response(head)?;
+    let (response, left, opening) = head::read_response(head)?;
+    if let Some(opening) = opening {
+        // PHP has ended, and its process is free.
+        return Ok(response.map(|()| Reply::Backend(ResponseBody::events(opening))));
+    }
     let body = arriving::body(frames, left, (upload, seat)).await?;
     Ok(response.map(|()| Reply::Backend(body)))
 }

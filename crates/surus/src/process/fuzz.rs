@@ -10,10 +10,11 @@ fn heads(data: &[u8]) {
         let again = write_request(&arrived.request, arrived.script.as_ref(), arrived.since);
         assert!(read_request(again.into()).is_some());
     }
-    if let Ok((response, length)) = read_response(Bytes::copy_from_slice(data)) {
-        let (again, known) =
-            read_response(write_response(&response, length).into()).expect("a head");
+    if let Ok((response, length, opening)) = read_response(Bytes::copy_from_slice(data)) {
+        let written = write_response(&response, length, opening.as_ref());
+        let (again, known, opened) = read_response(written.into()).expect("a head");
         assert_eq!((again.status(), known), (response.status(), length));
+        assert_eq!(opened, opening);
         assert_eq!(again.headers(), response.headers());
     }
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use bytes::{Buf, BufMut, Bytes};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode, Uri, Version};
-use surus_zend::{Request, RequestBody, Script};
+use surus_zend::{Opening, Request, RequestBody, Script, Since, WantedChannel};
 
 /// How the request's body is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,23 +124,37 @@ pub(crate) fn read_request(mut from: Bytes) -> Option<Arrived> {
     })
 }
 
-/// The head of a response and, if it is known, the length of its body.
-pub(crate) fn write_response<B>(response: &Response<B>, length: Option<u64>) -> Vec<u8> {
+/// The head of a response and, if it is known, the length of its body; and the event stream that the worker opens in place of one.
+pub(crate) fn write_response<B>(
+    response: &Response<B>,
+    length: Option<u64>,
+    opening: Option<&Opening>,
+) -> Vec<u8> {
     let mut out = Vec::with_capacity(512);
     out.put_u16_le(response.status().as_u16());
     out.put_u64_le(length.unwrap_or(u64::MAX));
     put_headers(&mut out, response.headers());
+    if let Some(opening) = opening {
+        put_opening(&mut out, opening);
+    }
     out
 }
 
-pub(crate) fn read_response(mut from: Bytes) -> io::Result<(Response<()>, Option<u64>)> {
+/// What [`write_response`] writes.
+pub(crate) type Head = (Response<()>, Option<u64>, Option<Opening>);
+
+pub(crate) fn read_response(mut from: Bytes) -> io::Result<Head> {
     let parsed = |from: &mut Bytes| {
         let status = StatusCode::from_u16(from.try_get_u16_le().ok()?).ok()?;
         let length = Some(from.try_get_u64_le().ok()?).filter(|length| *length != u64::MAX);
         let mut response = Response::new(());
         *response.status_mut() = status;
         *response.headers_mut() = headers(from)?;
-        Some((response, length))
+        let opening = match from.is_empty() {
+            true => None,
+            false => Some(opening(from)?),
+        };
+        Some((response, length, opening))
     };
     parsed(&mut from).ok_or_else(|| io::ErrorKind::InvalidData.into())
 }
@@ -174,6 +188,39 @@ fn put_headers(out: &mut Vec<u8>, headers: &HeaderMap) {
         put(out, name.as_str().as_bytes());
         put(out, value.as_bytes());
     }
+}
+
+fn put_opening(out: &mut Vec<u8>, opening: &Opening) {
+    out.put_u32_le(opening.retry.unwrap_or(u32::MAX));
+    out.put_u32_le(opening.channels.len() as u32);
+    for wanted in &opening.channels {
+        put(out, wanted.channel.as_bytes());
+        let since = match wanted.since {
+            Since::Now => String::new(),
+            Since::Unknown => "?".to_owned(),
+            Since::At(position) => position.to_string(),
+        };
+        put(out, since.as_bytes());
+    }
+}
+
+fn opening(from: &mut Bytes) -> Option<Opening> {
+    let retry = from.try_get_u32_le().ok()?;
+    let count = from.try_get_u32_le().ok()?;
+    let mut opening = Opening {
+        channels: Vec::new(),
+        retry: Some(retry).filter(|retry| *retry != u32::MAX),
+    };
+    for _ in 0..count {
+        let channel = text(from)?.into();
+        let since = match text(from)?.as_str() {
+            "" => Since::Now,
+            "?" => Since::Unknown,
+            position => Since::At(position.parse().ok()?),
+        };
+        opening.channels.push(WantedChannel { channel, since });
+    }
+    Some(opening)
 }
 
 fn byte(from: &mut Bytes) -> Option<u8> {
@@ -273,10 +320,27 @@ mod tests {
             response.headers_mut().append("set-cookie", value);
         }
         for length in [None, Some(0), Some(7)] {
-            let (got, known) = read_response(write_response(&response, length).into()).unwrap();
+            let head = write_response(&response, length, None);
+            let (got, known, opening) = read_response(head.into()).unwrap();
+            assert_eq!(opening, None);
             assert_eq!(got.status(), response.status());
             assert_eq!(got.headers(), response.headers());
             assert_eq!(known, length);
         }
+        let wanted = |channel: &str, since| WantedChannel {
+            channel: channel.into(),
+            since,
+        };
+        let position = "a1:7".parse().expect("a position");
+        let opening = Opening {
+            channels: vec![
+                wanted("a", Since::Now),
+                wanted("b", Since::At(position)),
+                wanted("c", Since::Unknown),
+            ],
+            retry: Some(5),
+        };
+        let head = write_response(&response, Some(0), Some(&opening));
+        assert_eq!(read_response(head.into()).unwrap().2, Some(opening));
     }
 }

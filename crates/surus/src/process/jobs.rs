@@ -142,7 +142,7 @@ async fn response(frames: &mut Frames) -> io::Result<(StatusCode, Bytes)> {
     let (HEAD, head) = frames.next().await? else {
         return Err(io::ErrorKind::InvalidData.into());
     };
-    let (response, _) = head::read_response(head)?;
+    let (response, ..) = head::read_response(head)?;
     let mut body = BytesMut::new();
     loop {
         match frames.next().await? {

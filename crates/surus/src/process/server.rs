@@ -274,7 +274,9 @@ impl Body for Pieces {
 async fn send(response: Response<ResponseBody>, output: &mut OwnedWriteHalf) -> io::Result<()> {
     let length = response.body().size_hint().exact();
     let mut out = Vec::with_capacity(2048);
-    put(&mut out, HEAD, &head::write_response(&response, length));
+    let opening = response.body().opening();
+    let head = head::write_response(&response, length, opening);
+    put(&mut out, HEAD, &head);
     let mut body = response.into_body();
     if length.is_none() {
         output.write_all(&out).await?;

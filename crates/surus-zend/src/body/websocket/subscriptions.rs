@@ -49,6 +49,10 @@ impl Subscriber for WebSocket {
         self.send(SocketMessage::clone(&message));
     }
 
+    fn is_full(&self) -> bool {
+        WebSocket::is_full(self)
+    }
+
     fn missed(&self, _: &str) {
         self.has_missed();
     }
@@ -72,6 +76,9 @@ impl WebSocket {
         };
         let recovery = hub.subscribe(channel, self.number, self.clone(), since);
         let recovery = recovery.map_err(NoSubscription::Refused)?;
+        if recovery.behind {
+            return Ok(recovery);
+        }
         if self.is_over.get() {
             // What it has missed was too much.
             hub.unsubscribe(channel, self.number);
