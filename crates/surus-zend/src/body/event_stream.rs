@@ -282,6 +282,7 @@ impl EventStream {
         self.waiting.take();
         self.bytes.set(0);
         self.change(State::CutOff);
+        self.unsubscribe();
     }
 
     fn change(&self, state: State) {
