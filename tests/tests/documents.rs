@@ -136,6 +136,7 @@ fn the_promises_name_tests_that_exist() {
         ("edge.md", 30),
         ("websockets.md", 30),
         ("waits.md", 20),
+        ("channels.md", 10),
     ];
     for (document, least) in documents {
         let names = promised(&format!("internals/{document}"));
