@@ -13,8 +13,8 @@ use crate::temp::TempDir;
 #[derive(Debug)]
 pub struct Redis {
     port: u16,
-    _process: Process,
-    _folder: TempDir,
+    process: Option<Process>,
+    folder: TempDir,
 }
 
 impl Redis {
@@ -28,9 +28,32 @@ impl Redis {
         self.port
     }
 
+    /// A server of one test, which may [`Redis::kill`] it.
+    pub fn own() -> Self {
+        Self::start()
+    }
+
+    /// Nobody is there any more.
+    pub fn kill(&mut self) {
+        self.process = None;
+    }
+
+    /// It is there again, at the same port, and has forgotten all.
+    pub fn again(&mut self) {
+        self.process = Some(Self::run(self.port, &self.folder));
+    }
+
     fn start() -> Self {
         let folder = TempDir::new("redis");
         let port = ports::free();
+        Self {
+            port,
+            process: Some(Self::run(port, &folder)),
+            folder,
+        }
+    }
+
+    fn run(port: u16, folder: &TempDir) -> Process {
         let mut command = Command::new("redis-server");
         command
             .args(["--port", &port.to_string(), "--bind", "127.0.0.1"])
@@ -38,10 +61,6 @@ impl Redis {
             .arg(folder.path());
         let mut process = Process::start("redis", command, Signal::SIGKILL, folder.path());
         process.wait_until(|_| TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok());
-        Self {
-            port,
-            _process: process,
-            _folder: folder,
-        }
+        process
     }
 }

@@ -5,6 +5,8 @@
 mod events;
 #[path = "channels/history.rs"]
 mod history;
+#[path = "channels/nodes.rs"]
+mod nodes;
 #[path = "channels/presence.rs"]
 mod presence;
 #[path = "channels/streams.rs"]

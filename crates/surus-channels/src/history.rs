@@ -48,6 +48,18 @@ pub trait History {
     /// What is at a position; `None`: it is not kept any more.
     fn read(&self, channel: &str, position: Position) -> Option<Kept>;
 
+    /// Keeps what was appended elsewhere. Without content it is known only that the position is that of something.
+    ///
+    /// # Errors
+    /// It is not kept.
+    fn put(
+        &self,
+        channel: &str,
+        keep: Keep,
+        position: Position,
+        content: Option<&[u8]>,
+    ) -> Result<(), HistoryError>;
+
     /// How often something was appended, by all workers.
     fn appended(&self) -> u64;
 }

@@ -7,6 +7,7 @@
 //!  - `subscriber` — who is told: [`Subscriber`] of a channel, [`Observer`] of all
 //!  - `rules` — which channels have a history
 //!  - `history` — where it is kept
+//!  - `nodes` — several servers that share channels
 //!  - `presence` — who is in a channel
 //!  - `wire` — what workers tell each other
 //!  - `hub` — the channels of one worker: [`Hub`]
@@ -19,6 +20,7 @@
 mod history;
 mod hub;
 mod name;
+mod nodes;
 mod presence;
 mod publication;
 mod rules;
@@ -28,6 +30,7 @@ mod wire;
 pub use history::{History, HistoryError, Kept};
 pub use hub::{Figures, Hub, Links, Recovery};
 pub use name::{Refused, LARGEST_DATA, LARGEST_INFO, LONGEST_NAME};
+pub use nodes::{Fetched, Nodes, Reply};
 pub use presence::Member;
 pub use publication::{Message, Position, Publication};
 pub use rules::{Keep, Rules};

@@ -34,6 +34,7 @@ mod inspect;
 mod internals;
 mod levels;
 mod log;
+mod nodes;
 mod open_files;
 mod orders;
 mod permitted;

@@ -120,7 +120,8 @@ fn serve(
     let (dropped, jobs) = rest.split_at(surus_log::CELLS);
     let jobs = JobCounts::new(jobs);
     surus_log::share(dropped);
-    surus_zend::channels_between(config.workers, config.app.channels.clone())
+    let is_shared = config.app.channels_redis.is_some();
+    surus_zend::channels_between(config.workers, config.app.channels.clone(), is_shared)
         .map_err(|error| Refusal::failed(format!("no letterboxes for workers: {error}")))?;
     let master = surus_master::Config {
         identity: config.master.identity.clone(),

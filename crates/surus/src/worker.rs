@@ -19,6 +19,7 @@ use crate::backend::{
 use crate::config::{App, Config, Entry, Reset};
 use crate::dev;
 use crate::event_loop;
+use crate::nodes;
 use crate::open_files;
 use crate::orders::ControlChannel;
 use crate::process::{self, Processes, Purpose, Queue};
@@ -82,9 +83,11 @@ async fn live(config: &Config, engine: &Engine, queue: Option<&Queue>, seat: Sea
     }
     if let Some(queue) = queue.filter(|_| seat.index >= config.workers) {
         surus_zend::reach_channels();
+        share_channels(app, false);
         return alone::run(config, engine, queue, seat).await;
     }
     surus_zend::enter_channels();
+    share_channels(app, true);
     surus_zend::beat_event_streams(app.heartbeat.unwrap_or_default());
     let offloading = match offloading(app, queue, &seat.master) {
         Ok(offloading) => offloading,
@@ -133,6 +136,16 @@ async fn live(config: &Config, engine: &Engine, queue: Option<&Queue>, seat: Sea
             let backend = classic(app, front, processes);
             serve(config, engine, seat, backend, None).await
         }
+    }
+}
+
+/// With other servers, if that is configured. `listens`: this process has clients.
+fn share_channels(app: &App, listens: bool) {
+    let Some((url, hub)) = app.channels_redis.as_ref().zip(surus_zend::channels()) else {
+        return;
+    };
+    if let Err(error) = nodes::share(url, &hub, listens) {
+        surus_log::say!("channels are not shared: {error}");
     }
 }
 

@@ -46,9 +46,14 @@ impl Hub {
     /// Subscribers get all up to this position. `newest` is what is there, if it is at hand.
     pub(super) fn advance(&self, channel: &str, to: Position, newest: Option<Rc<Publication>>) {
         loop {
-            let Some(last) = self.last(channel) else {
-                // Nobody has subscribed.
-                return;
+            let last = match self.last(channel) {
+                Some(last) => last,
+                // They have subscribed while it was not known where the channel is.
+                None if self.has_subscribers(channel) && to.offset > 0 => Position {
+                    offset: to.offset - 1,
+                    ..to
+                },
+                None => return,
             };
             let next = if last.epoch == to.epoch {
                 last.offset + 1
@@ -97,6 +102,12 @@ impl Hub {
         let keep = self.rules.borrow().of(channel);
         let newest = keep.and_then(|keep| self.history.newest(channel, keep).ok());
         newest.is_some_and(|newest| newest.epoch == position.epoch)
+    }
+
+    fn has_subscribers(&self, channel: &str) -> bool {
+        let channels = self.channels.borrow();
+        let found = channels.get(channel);
+        found.is_some_and(|found| !found.subscribers.is_empty())
     }
 
     fn last(&self, channel: &str) -> Option<Position> {

@@ -2,6 +2,7 @@
 
 mod channel;
 mod live;
+mod nodes;
 mod others;
 mod presence;
 #[cfg(test)]
@@ -19,7 +20,8 @@ use bytes::Bytes;
 use crate::{
     name::check,
     wire::{Content, Letter},
-    History, Message, Observer, Position, Publication, Refused, Rules, Subscriber, LARGEST_DATA,
+    History, HistoryError, Message, Nodes, Observer, Position, Publication, Refused, Rules,
+    Subscriber, LARGEST_DATA,
 };
 use channel::Channel;
 
@@ -65,6 +67,7 @@ pub struct Hub {
     /// Of this worker: no other one has it, on no node.
     me: u64,
     links: Box<dyn Links>,
+    nodes: RefCell<Option<Rc<dyn Nodes>>>,
     history: Box<dyn History>,
     rules: RefCell<Rules>,
     channels: RefCell<HashMap<Rc<str>, Channel>>,
@@ -86,6 +89,7 @@ impl Hub {
         Hub {
             me,
             links,
+            nodes: RefCell::default(),
             history,
             rules: RefCell::new(rules),
             channels: RefCell::default(),
@@ -211,14 +215,10 @@ impl Hub {
     /// # Errors
     /// Nobody gets it.
     pub fn publish(&self, channel: &str, message: Message) -> Result<Option<Position>, Refused> {
-        check(channel)?;
-        for name in [&message.event, &message.except] {
-            if name.len() > crate::LONGEST_NAME {
-                return Err(Refused::Name);
-            }
-        }
-        if message.data.len() > LARGEST_DATA {
-            return Err(Refused::TooLarge);
+        Hub::check(channel, &message)?;
+        if self.is_shared(channel) {
+            // It would have to wait: `publish_and_wait`.
+            return Err(Refused::History(HistoryError::Unavailable));
         }
         let keep = self.rules.borrow().of(channel);
         let position = match keep {
@@ -239,7 +239,7 @@ impl Hub {
                 position,
             },
         };
-        self.links.send(letter.write());
+        self.pass_on(letter.write());
         let Content::Published { message, .. } = letter.content else {
             return Ok(position);
         };
@@ -308,6 +308,25 @@ impl Hub {
                 .sum(),
             ..self.counts.get()
         }
+    }
+
+    fn check(channel: &str, message: &Message) -> Result<(), Refused> {
+        check(channel)?;
+        for name in [&message.event, &message.except] {
+            if name.len() > crate::LONGEST_NAME {
+                return Err(Refused::Name);
+            }
+        }
+        let fits = message.data.len() <= LARGEST_DATA;
+        fits.then_some(()).ok_or(Refused::TooLarge)
+    }
+
+    /// To all other workers, of all servers.
+    fn pass_on(&self, letter: Bytes) {
+        if let Some(nodes) = &*self.nodes.borrow() {
+            nodes.send(letter.clone());
+        }
+        self.links.send(letter);
     }
 
     fn count(&self, change: impl FnOnce(&mut Figures)) {

@@ -104,11 +104,11 @@ impl Hub {
 
     fn send_to(&self, to: u64, content: Content) {
         let from = self.me;
-        self.links.send(Letter { from, to, content }.write());
+        self.pass_on(Letter { from, to, content }.write());
     }
 
     /// Tells one other worker all of this one.
-    fn introduce(&self, to: u64) {
+    pub(super) fn introduce(&self, to: u64) {
         let (mut counts, mut members) = (Vec::new(), Vec::new());
         for channel in self.channels.borrow().values() {
             let name: Box<str> = Box::from(&*channel.name);

@@ -76,6 +76,6 @@ impl Hub {
 
     pub(super) fn send(&self, content: Content) {
         let (from, to) = (self.me, 0);
-        self.links.send(Letter { from, to, content }.write());
+        self.pass_on(Letter { from, to, content }.write());
     }
 }

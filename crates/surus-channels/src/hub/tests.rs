@@ -65,6 +65,21 @@ impl History for Side {
         (newest.epoch == position.epoch).then_some(Kept { content })
     }
 
+    fn put(
+        &self,
+        channel: &str,
+        _: Keep,
+        position: Position,
+        content: Option<&[u8]>,
+    ) -> Result<(), HistoryError> {
+        if let Some(content) = content {
+            let key = (channel.into(), position.offset);
+            self.0.kept.borrow_mut().insert(key, content.to_vec());
+        }
+        self.0.newest.borrow_mut().insert(channel.into(), position);
+        Ok(())
+    }
+
     fn appended(&self) -> u64 {
         self.0.appended.get()
     }

@@ -343,7 +343,7 @@ impl Subscriber for EventStream {
         let mut text = BytesMut::new();
         let id = self.id();
         if id.contains(':') {
-            let _ = write!(text, "id: {id}\n");
+            let _ = writeln!(text, "id: {id}");
         }
         text.extend_from_slice(&event.0);
         self.push(text.freeze());
@@ -381,7 +381,7 @@ fn event(publication: &Publication) -> Bytes {
     let mut text = String::with_capacity(message.data.len() + 32);
     if !message.event.is_empty() {
         let name: String = message.event.chars().filter(|c| !c.is_control()).collect();
-        let _ = write!(text, "event: {name}\n");
+        let _ = writeln!(text, "event: {name}");
     }
     data_lines(&mut text, &String::from_utf8_lossy(&message.data));
     text.push('\n');

@@ -68,6 +68,13 @@ unsafe fn give(position: Option<Position>, to: *mut Str) {
     });
 }
 
+/// Where the channel is for all servers that share it, if they can be asked.
+fn fetch(channel: &str) {
+    if let Some(hub) = channels().filter(|hub| hub.is_shared(channel) && can_park()) {
+        let _ = park_on(hub.fetch(channel));
+    }
+}
+
 /// What a client says of itself: it may say anything.
 fn since(text: Option<&str>) -> Since {
     match text {
@@ -106,7 +113,17 @@ unsafe extern "C" fn surus_rs_channel_publish(
         binary,
         except: except.into(),
     };
-    match hub.publish(channel, message) {
+    let published = if hub.is_shared(channel) {
+        if !can_park() {
+            return ffi::CHANNEL_UNAVAILABLE;
+        }
+        // Cut off: it may have been published.
+        let published = park_on(hub.publish_and_wait(channel, message));
+        published.unwrap_or(Err(Refused::History(HistoryError::Unavailable)))
+    } else {
+        hub.publish(channel, message)
+    };
+    match published {
         // SAFETY: it is writable.
         Ok(at) => unsafe { give(at, position) },
         Err(why) => return outcome(why),
@@ -175,6 +192,7 @@ unsafe extern "C" fn surus_rs_channel_history(
         Since::At(position) => Some(position),
         Since::Unknown => return ffi::CHANNEL_MISSED,
     };
+    fetch(channel);
     match hub.history(channel, after, most) {
         Ok(Some((at, kept))) => {
             // SAFETY: both are writable.
@@ -242,6 +260,7 @@ unsafe extern "C" fn surus_rs_channel_subscribe(
         socket.unsubscribe(channel);
         return ffi::CHANNEL_DONE;
     }
+    fetch(channel);
     let after = since(after);
     let at = match after {
         Since::At(position) => Some(position),
@@ -326,6 +345,7 @@ unsafe extern "C" fn surus_rs_channel_stream(
         since: since(after),
     };
     drop(headers);
+    fetch(channel);
     match exchange.go_on_with(wanted, u32::try_from(retry).ok()) {
         None => ffi::CHANNEL_OVER,
         Some(count) if count > MOST_CHANNELS => ffi::CHANNEL_TOO_MANY,

@@ -129,6 +129,8 @@ pub(crate) struct App {
     pub(crate) clear_env: bool,
     /// Bytes.
     pub(crate) shared_memory: u64,
+    /// The address of a Redis through which other servers share channels.
+    pub(crate) channels_redis: Option<String>,
     /// Which channels have a history.
     pub(crate) channels: surus_channels::Rules,
     pub(crate) spool: surus_edge::SpoolLimits,
@@ -346,6 +348,9 @@ fn finish(
     };
     let persistent_reset = fill(&mut app.persistent_reset, Reset::Always);
     let shared_memory = fill(&mut app.shared_memory, Size(64 << 20)).0;
+    if let Some(Err(why)) = app.channels_redis.as_deref().map(redis::Client::open) {
+        wrong.note("app.channels_redis", format!("channels_redis: {why}"));
+    }
     let channels = channels::of(&mut channel, shared_memory, &mut wrong);
 
     wrong.positive(&[
@@ -406,6 +411,7 @@ fn finish(
             persistent_reset,
             shared_memory,
             channels,
+            channels_redis: app.channels_redis.clone(),
             clear_env,
             memory_limit: app.memory_limit.map(|limit| limit.to_string()),
             spool,

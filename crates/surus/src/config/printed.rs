@@ -95,7 +95,12 @@ fn table(values: &impl Serialize) -> Table {
 impl Printed {
     pub(super) fn to_toml(&self) -> String {
         let mut text = String::new();
-        let (sources, app) = (&self.sources, table(&self.app));
+        let (sources, mut app) = (&self.sources, table(&self.app));
+        for (_, value) in &mut app {
+            if value.as_str().is_some_and(holds_secret) {
+                *value = Value::String("(not shown)".to_owned());
+            }
+        }
         text.push_str("[server]\n");
         let mut server = table(&self.server);
         for (name, value) in &mut server {

@@ -209,6 +209,9 @@ table! {
         memory_limit: Memory,
         /// Memory that all workers share: for `Surus\Store`, counters, tags, `Surus\Cache\SharedCache`; 0 is none.
         shared_memory: Size,
+        /// Redis through which several servers share their channels: `redis://HOST:PORT`, also with `USER:PASSWORD@` and a number of a database. Without it, each server
+        /// has channels of its own.
+        channels_redis: String,
         /// Size of a request body; a longer one gets 413. Sets PHP's `post_max_size`. 0 is no limit.
         max_body: Size,
         /// Memory for request bodies that are being received, per worker. More go to the spool.

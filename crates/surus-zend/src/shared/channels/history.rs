@@ -34,6 +34,8 @@ const LONGER: Duration = Duration::from_secs(24 * 60 * 60);
 pub(super) struct SharedHistory {
     pub(super) locks: &'static [Mutex],
     pub(super) appended: &'static AtomicU64,
+    /// Other servers have it, too, and decide about positions.
+    pub(super) is_shared: bool,
 }
 
 /// Nobody can foretell it.
@@ -89,6 +91,30 @@ fn set_newest(
     written.map_err(|_| HistoryError::Unavailable)
 }
 
+/// Writes one, in place of the oldest.
+fn write(
+    store: &Store,
+    channel: &str,
+    position: Position,
+    keep: Keep,
+    content: &[u8],
+) -> Result<(), HistoryError> {
+    let now = now();
+    if let Some(offset) = position.offset.checked_sub(keep.messages) {
+        let oldest = Position { offset, ..position };
+        let _ = store.remove(&key_of(channel, oldest), now);
+    }
+    let new = New {
+        kind: KIND,
+        number: 0,
+        bytes: content,
+        until: after(now, keep.ttl),
+        is_kept: false,
+    };
+    let written = store.write(&key_of(channel, position), &new, now);
+    written.map_err(|_| HistoryError::Unavailable)
+}
+
 impl SharedHistory {
     fn lock(&self, channel: &str) -> Result<Held<'static>, HistoryError> {
         // The same in all processes.
@@ -113,21 +139,9 @@ impl History for SharedHistory {
         });
         let offset = last.offset + 1;
         let position = Position { offset, ..last };
-        let now = now();
-        let new = New {
-            kind: KIND,
-            number: 0,
-            bytes: content,
-            until: after(now, keep.ttl),
-            is_kept: false,
-        };
-        let written = store.write(&key_of(channel, position), &new, now);
-        written.map_err(|_| HistoryError::Unavailable)?;
+        write(store, channel, position, keep, content)?;
         set_newest(store, channel, position, keep)?;
         self.appended.fetch_add(1, Ordering::Relaxed);
-        if let Some(offset) = offset.checked_sub(keep.messages) {
-            let _ = store.remove(&key_of(channel, Position { offset, ..last }), now);
-        }
         Ok(position)
     }
 
@@ -135,6 +149,10 @@ impl History for SharedHistory {
         let store = memory()?;
         if let Some(position) = newest(store, channel) {
             return Ok(position);
+        }
+        if self.is_shared {
+            // Others know where it is.
+            return Err(HistoryError::Unavailable);
         }
         let _held = self.lock(channel)?;
         if let Some(position) = newest(store, channel) {
@@ -153,6 +171,25 @@ impl History for SharedHistory {
         Some(Kept {
             content: Bytes::from(content),
         })
+    }
+
+    fn put(
+        &self,
+        channel: &str,
+        keep: Keep,
+        position: Position,
+        content: Option<&[u8]>,
+    ) -> Result<(), HistoryError> {
+        let store = memory()?;
+        let _held = self.lock(channel)?;
+        if let Some(content) = content {
+            write(store, channel, position, keep, content)?;
+        }
+        let last = newest(store, channel).filter(|last| last.epoch == position.epoch);
+        if last.is_some_and(|last| last.offset >= position.offset) {
+            return Ok(());
+        }
+        set_newest(store, channel, position, keep)
     }
 
     fn appended(&self) -> u64 {

@@ -30,6 +30,8 @@ const LOOK: Duration = Duration::from_millis(500);
 /// What is made before the fork.
 struct Shared {
     rules: Rules,
+    /// Other servers share them.
+    is_shared: bool,
     /// In the higher half of the number of each worker: its server, if several share channels.
     node: u64,
     locks: &'static [Mutex],
@@ -45,14 +47,15 @@ thread_local! {
     static STIRRED: Rc<Notify> = Rc::default();
 }
 
-/// Before any fork: channels of so many workers. `rules`: which have a history.
+/// Before any fork: channels of so many workers. `rules`: which have a history. `is_shared`: with other servers.
 ///
 /// # Errors
 /// The system has no more memory or descriptors.
-pub fn channels_between(workers: usize, rules: Rules) -> io::Result<()> {
+pub fn channels_between(workers: usize, rules: Rules, is_shared: bool) -> io::Result<()> {
     post::post_between(workers)?;
     let _ = SHARED.set(Shared {
         rules,
+        is_shared,
         node: u64::from(history::random() as u32) << 32,
         locks: Mutex::several(history::LOCKS)?,
         appended: &memory::shared_counters(1)?[0],
@@ -77,6 +80,7 @@ pub fn reach_channels() {
             let history = SharedHistory {
                 locks: shared.locks,
                 appended: shared.appended,
+                is_shared: shared.is_shared,
             };
             let rules = shared.rules.clone();
             Rc::new(Hub::new(me, Box::new(Post), Box::new(history), rules))

@@ -1,0 +1,341 @@
+//! Channels that several servers share, through Redis: each worker of each server is one client of it.
+//!
+//! What is published on a channel with a history gets its position there, in a script that also lets all workers have it. Other letters
+//! between workers are passed on as they are. Each worker has a lease; those whose lease is over are gone.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashSet;
+use std::future::pending;
+use std::rc::Rc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::StreamExt;
+use redis::aio::MultiplexedConnection;
+use redis::{AsyncConnectionConfig, Client, RedisError};
+use surus_channels::{Fetched, HistoryError, Hub, Keep, Nodes, Position, Reply};
+use tokio::sync::mpsc;
+use tokio::task::{spawn_local, JoinHandle};
+use tokio::time::{interval, sleep, timeout, MissedTickBehavior};
+
+/// Where all letters and publications go.
+const ALL: &str = "surus:channels";
+
+/// How long Redis may take to answer.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Between two attempts to connect.
+const RETRY: Duration = Duration::from_millis(500);
+
+/// How often a lease is renewed, and those of others are looked at.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// How long it holds, in milliseconds.
+const LEASE: u64 = 4000;
+
+/// Letters that wait for the connection. Then they are lost, as without a connection.
+const WAITING: usize = 4096;
+
+/// How much longer than the last publication its position is known, in milliseconds.
+const LONGER: u64 = 24 * 60 * 60 * 1000;
+
+/// A letter, and a publication with its position, as they come.
+const LETTER: u8 = b'L';
+const PUBLICATION: u8 = b'P';
+
+const APPEND: &str = "
+local epoch = redis.call('HGET', KEYS[1], 'epoch')
+if not epoch then
+    epoch = ARGV[1]
+    redis.call('HSET', KEYS[1], 'epoch', epoch)
+end
+local offset = redis.call('HINCRBY', KEYS[1], 'offset', 1)
+redis.call('RPUSH', KEYS[2], ARGV[2])
+redis.call('LTRIM', KEYS[2], -tonumber(ARGV[3]), -1)
+redis.call('PEXPIRE', KEYS[2], ARGV[4])
+redis.call('PEXPIRE', KEYS[1], ARGV[5])
+local head = 'P' .. epoch .. ':' .. string.format('%.0f', offset) .. ' ' .. #ARGV[6] .. ' '
+redis.call('PUBLISH', ARGV[7], head .. ARGV[6] .. ARGV[2])
+return epoch .. ':' .. string.format('%.0f', offset)";
+
+const FETCH: &str = "
+local epoch = redis.call('HGET', KEYS[1], 'epoch')
+if not epoch then
+    epoch = ARGV[1]
+    redis.call('HSET', KEYS[1], 'epoch', epoch, 'offset', 0)
+    redis.call('PEXPIRE', KEYS[1], ARGV[2])
+end
+local offset = tonumber(redis.call('HGET', KEYS[1], 'offset') or 0)
+local kept = {}
+local count = tonumber(ARGV[4])
+if ARGV[3] == epoch then
+    count = math.min(count, offset - tonumber(ARGV[5]))
+end
+if count > 0 then
+    kept = redis.call('LRANGE', KEYS[2], -count, -1)
+end
+return {epoch .. ':' .. string.format('%.0f', offset), kept}";
+
+/// The connection of this worker.
+struct Redis {
+    connection: RefCell<Option<MultiplexedConnection>>,
+    letters: mpsc::Sender<Bytes>,
+    has_lost: Cell<bool>,
+}
+
+/// Shares the channels of this process, as long as it runs. `listens`: it has subscribers.
+pub(crate) fn share(url: &str, hub: &Rc<Hub>, listens: bool) -> Result<JoinHandle<()>, RedisError> {
+    let client = Client::open(url)?;
+    let (letters, waiting) = mpsc::channel(WAITING);
+    let redis = Rc::new(Redis {
+        connection: RefCell::default(),
+        letters,
+        has_lost: Cell::new(false),
+    });
+    hub.share(Rc::clone(&redis) as Rc<dyn Nodes>);
+    let hub = Rc::clone(hub);
+    Ok(spawn_local(async move {
+        redis.keep(&client, &hub, waiting, listens).await;
+    }))
+}
+
+fn unavailable(error: RedisError) -> HistoryError {
+    tracing::error!(%error, "the history of a channel in Redis");
+    HistoryError::Unavailable
+}
+
+fn keys(channel: &str) -> [String; 2] {
+    // One slot of a cluster.
+    [
+        format!("surus:channel:{{{channel}}}:newest"),
+        format!("surus:channel:{{{channel}}}:kept"),
+    ]
+}
+
+fn milliseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_millis())
+        .unwrap_or(u64::MAX)
+        .clamp(1, 1 << 50)
+}
+
+fn epoch() -> String {
+    let random = std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), 0);
+    format!("{random:x}")
+}
+
+impl Nodes for Redis {
+    fn append(&self, channel: &str, keep: Keep, content: Bytes) -> Reply<Position> {
+        let ttl = milliseconds(keep.ttl);
+        let mut command = redis::cmd("EVAL");
+        command.arg(APPEND).arg(2).arg(&keys(channel));
+        command.arg(epoch()).arg(&content[..]).arg(keep.messages);
+        command.arg(ttl).arg(ttl + LONGER).arg(channel).arg(ALL);
+        let connection = self.connection.borrow().clone();
+        Box::pin(async move {
+            let mut connection = connection.ok_or(HistoryError::Unavailable)?;
+            let position: String = command
+                .query_async(&mut connection)
+                .await
+                .map_err(unavailable)?;
+            position.parse().map_err(|_| HistoryError::Unavailable)
+        })
+    }
+
+    fn fetch(&self, channel: &str, keep: Keep, after: Option<Position>) -> Reply<Fetched> {
+        let known = after.map(|after| (format!("{:x}", after.epoch), after.offset));
+        let (known, offset) = known.unwrap_or_default();
+        let mut command = redis::cmd("EVAL");
+        command.arg(FETCH).arg(2).arg(&keys(channel));
+        command.arg(epoch()).arg(milliseconds(keep.ttl) + LONGER);
+        command.arg(known).arg(keep.messages).arg(offset);
+        let connection = self.connection.borrow().clone();
+        Box::pin(async move {
+            let mut connection = connection.ok_or(HistoryError::Unavailable)?;
+            let (newest, kept): (String, Vec<Vec<u8>>) = command
+                .query_async(&mut connection)
+                .await
+                .map_err(unavailable)?;
+            Ok(Fetched {
+                newest: newest.parse().map_err(|_| HistoryError::Unavailable)?,
+                kept: kept.into_iter().map(Bytes::from).collect(),
+            })
+        })
+    }
+
+    fn send(&self, letter: Bytes) {
+        // Others get to know all of this worker when the connection is there.
+        if self.connection.borrow().is_some() && self.letters.try_send(letter).is_err() {
+            self.has_lost.set(true);
+        }
+    }
+}
+
+impl Redis {
+    async fn keep(
+        &self,
+        client: &Client,
+        hub: &Rc<Hub>,
+        mut waiting: mpsc::Receiver<Bytes>,
+        listens: bool,
+    ) {
+        let mut is_told = false;
+        loop {
+            let ended = self.serve(client, hub, &mut waiting, listens).await;
+            let was_there = self.connection.take().is_some();
+            if let Err(error) = ended {
+                if was_there || !is_told {
+                    tracing::error!(%error, "Redis is not there: channels are not shared with other servers");
+                }
+            }
+            is_told = true;
+            while waiting.try_recv().is_ok() {}
+            sleep(RETRY).await;
+        }
+    }
+
+    /// As long as the connection is there.
+    async fn serve(
+        &self,
+        client: &Client,
+        hub: &Rc<Hub>,
+        waiting: &mut mpsc::Receiver<Bytes>,
+        listens: bool,
+    ) -> Result<(), RedisError> {
+        let config = AsyncConnectionConfig::new()
+            .set_connection_timeout(Some(PATIENCE))
+            .set_response_timeout(Some(PATIENCE));
+        let late = |_| RedisError::from(std::io::Error::from(std::io::ErrorKind::TimedOut));
+        let mut come = None;
+        if listens {
+            let subscribed = timeout(PATIENCE, async {
+                let mut listening = client.get_async_pubsub().await?;
+                listening.subscribe(ALL).await?;
+                Ok::<_, RedisError>(listening)
+            });
+            come = Some(subscribed.await.map_err(late)??.into_on_message());
+        }
+        let mut connection = client
+            .get_multiplexed_async_connection_with_config(&config)
+            .await?;
+        *self.connection.borrow_mut() = Some(connection.clone());
+        if listens {
+            self.lease(hub, &mut connection).await?;
+            hub.begin_anew();
+            for channel in hub.followed() {
+                let fetched = hub.fetch(&channel).await;
+                fetched.map_err(|_| std::io::Error::other("a history cannot be fetched"))?;
+            }
+        }
+        let mut look = interval(LOOK);
+        look.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut silent = HashSet::new();
+        loop {
+            let next = async {
+                match &mut come {
+                    Some(come) => come.next().await,
+                    None => pending().await,
+                }
+            };
+            tokio::select! {
+                message = next => {
+                    let Some(message) = message else {
+                        return Err(std::io::Error::from(std::io::ErrorKind::UnexpectedEof).into());
+                    };
+                    came(hub, message.get_payload_bytes());
+                }
+                Some(letter) = waiting.recv() => {
+                    let mut text = vec![LETTER];
+                    text.extend_from_slice(&letter);
+                    let mut command = redis::cmd("PUBLISH");
+                    let () = command.arg(ALL).arg(text).query_async(&mut connection).await?;
+                }
+                _ = look.tick() => {
+                    if self.has_lost.take() {
+                        hub.begin_anew();
+                    }
+                    if listens {
+                        self.lease(hub, &mut connection).await?;
+                        silent = others(hub, &mut connection, silent).await?;
+                    }
+                }
+            }
+        }
+    }
+
+    async fn lease(
+        &self,
+        hub: &Hub,
+        connection: &mut MultiplexedConnection,
+    ) -> Result<(), RedisError> {
+        let mut command = redis::cmd("SET");
+        command.arg(lease_of(hub.me())).arg("").arg("PX").arg(LEASE);
+        command.query_async(connection).await
+    }
+}
+
+fn lease_of(worker: u64) -> String {
+    format!("surus:worker:{worker:x}")
+}
+
+/// Lets those go whose lease was over twice. Those for which it was over now.
+async fn others(
+    hub: &Hub,
+    connection: &mut MultiplexedConnection,
+    before: HashSet<u64>,
+) -> Result<HashSet<u64>, RedisError> {
+    let mut silent = HashSet::new();
+    for other in hub.others() {
+        if hub.is_of_this_server(other) {
+            continue;
+        }
+        let mut command = redis::cmd("EXISTS");
+        let is_there: bool = command.arg(lease_of(other)).query_async(connection).await?;
+        if is_there {
+            continue;
+        }
+        if before.contains(&other) {
+            hub.gone(other);
+        } else {
+            silent.insert(other);
+        }
+    }
+    Ok(silent)
+}
+
+fn came(hub: &Hub, message: &[u8]) {
+    match message.split_first() {
+        Some((&LETTER, letter)) => hub.receive_of_nodes(letter),
+        Some((&PUBLICATION, rest)) => match publication(rest) {
+            Some((channel, position, content)) => hub.came(channel, position, content),
+            None => tracing::error!("a publication in Redis is malformed"),
+        },
+        _ => tracing::error!("a message in Redis is of nobody here"),
+    }
+}
+
+/// `POSITION LENGTH CHANNELCONTENT`
+fn publication(text: &[u8]) -> Option<(&str, Position, &[u8])> {
+    let mut words = text.splitn(3, |byte| *byte == b' ');
+    let position = std::str::from_utf8(words.next()?).ok()?.parse().ok()?;
+    let length: usize = std::str::from_utf8(words.next()?).ok()?.parse().ok()?;
+    let (channel, content) = words.next()?.split_at_checked(length)?;
+    Some((std::str::from_utf8(channel).ok()?, position, content))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn publications_are_read() {
+        let position = Position {
+            epoch: 0x1f,
+            offset: 12,
+        };
+        let expected = Some(("a b", position, &b"content"[..]));
+        assert_eq!(publication(b"1f:12 3 a bcontent"), expected);
+        for malformed in ["", "1f:12", "1f:12 3", "1f:12 9 a", "x:1 1 a", "1:1 x a"] {
+            assert_eq!(publication(malformed.as_bytes()), None, "{malformed}");
+        }
+    }
+}
