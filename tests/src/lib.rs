@@ -9,6 +9,7 @@
 //! wordpress, apps         Debian's WordPress, and applications of frameworks, laid out in folders of their own
 //! http, browser, parallel clients: one exchange, a user with cookies, many at once
 //! http2, websocket        clients that send the frames they are told to
+//! pusher                  a client of the Pusher protocol, and a server that signs
 //! process, watchdog,      child processes and folders that end with the test, however it ends
 //! temp, ports, system_v
 //! valgrind                what sees each access to freed memory
@@ -33,6 +34,7 @@ pub mod parallel;
 pub mod ports;
 pub mod postgres;
 pub mod process;
+pub mod pusher;
 pub mod random;
 pub mod redis;
 pub mod reference;

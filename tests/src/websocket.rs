@@ -139,6 +139,12 @@ impl Client {
         self.stream.write_all(bytes).expect("send");
     }
 
+    /// False: the connection is gone.
+    pub fn try_text(&mut self, text: &str) -> bool {
+        let frame = frame(FIN | TEXT, text.as_bytes());
+        self.stream.write_all(&frame).is_ok()
+    }
+
     pub fn text(&mut self, text: &str) {
         self.send(&frame(FIN | TEXT, text.as_bytes()));
     }

@@ -104,6 +104,11 @@ pub(crate) fn text(status: &Value, tallies: &[Tally]) -> String {
             "WebSockets that are open.",
         ),
         (
+            "surus_pusher_connections",
+            "pusher_connections",
+            "Connections of the Pusher protocol that are open.",
+        ),
+        (
             "surus_websocket_messages_received_total",
             "websocket_messages_received",
             "Messages of their clients.",

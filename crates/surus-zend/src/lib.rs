@@ -41,7 +41,9 @@ pub use body::pipe::{Pace, Pipe};
 pub use body::relief::Wanted;
 pub use body::response_body::{BoxError, ResponseBody};
 pub use body::room::{bodies_on_disk, give_back_memory, Room};
-pub use body::websocket::extension::without_websocket_compression;
+pub use body::websocket::extension::{
+    agree as agree_on_compression, window as compression_window, without_websocket_compression,
+};
 pub use body::websocket::{
     socket_counts, without_websockets, SocketClose, SocketCounts, SocketMessage, SocketOutput,
     WebSocket,

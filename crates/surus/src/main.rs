@@ -42,6 +42,7 @@ mod php;
 mod preflight;
 mod process;
 mod project;
+mod pusher;
 mod queue;
 mod recycle;
 mod serve;

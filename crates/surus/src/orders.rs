@@ -15,6 +15,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use tokio::task::spawn_local;
 
 use crate::backend::{Counted, Php};
+use crate::pusher;
 
 /// Requests in flight that a status lists.
 const LISTED: usize = 20;
@@ -153,6 +154,9 @@ impl<B: Php> ControlChannel<B> {
             Order::Status { question } => {
                 let mut status = self.backend.status();
                 status["requests"] = self.counted.requests().into();
+                if let Some(connections) = pusher::connections() {
+                    status["pusher_connections"] = connections.into();
+                }
                 let replaced = status["isolates_replaced"].as_u64().unwrap_or(0);
                 status["isolates_replaced"] = (replaced + self.renewed.get()).into();
                 let (parked, oldest) = surus_zend::in_flight(LISTED);

@@ -15,6 +15,7 @@ use surus_zend::{Engine, EngineConfig, SelfTest};
 use crate::cli::ServeArgs;
 use crate::config::{Config, Entry, PROCESSES};
 use crate::process::{Purpose, Queue, SLEEP};
+use crate::pusher;
 use crate::{
     control, dev, environment, event_loop, inspect, log, open_files, preflight, queue, sidecar,
     worker, BOOT_FAILED, MISCONFIGURED,
@@ -121,7 +122,7 @@ fn serve(
     let jobs = JobCounts::new(jobs);
     surus_log::share(dropped);
     let is_shared = config.app.channels_redis.is_some();
-    surus_zend::channels_between(config.workers, config.app.channels.clone(), is_shared)
+    surus_zend::channels_between(config.workers, pusher::rules(config), is_shared)
         .map_err(|error| Refusal::failed(format!("no letterboxes for workers: {error}")))?;
     let master = surus_master::Config {
         identity: config.master.identity.clone(),

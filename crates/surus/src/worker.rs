@@ -23,6 +23,7 @@ use crate::nodes;
 use crate::open_files;
 use crate::orders::ControlChannel;
 use crate::process::{self, Processes, Purpose, Queue};
+use crate::pusher::WithPusher;
 use crate::queue;
 use crate::recycle;
 use crate::BOOT_FAILED;
@@ -206,9 +207,10 @@ async fn serve_with<B: Php>(
         counted.set_broken(Some(error.to_string()));
     }
     let files = Rc::new(Files::new(Rc::clone(&counted), &config.app)?);
+    let front = Rc::new(WithPusher::new(files, config));
     let mut limits = config.edge.clone();
     limits.connections = open_files::connections(limits.connections);
-    let edge = Edge::new(files, limits, config.settings.clone());
+    let edge = Edge::new(front, limits, config.settings.clone());
     let (intake, changes) = mpsc::unbounded_channel();
     let orders = ControlChannel::new(
         engine,

@@ -13,7 +13,7 @@ use super::hints::typed;
 use super::list::Listen;
 use super::nearest::nearest;
 use super::places::Lines;
-use super::tables::{App, Channel, File, Ini, IniValue, Isolates, Keys, Process, Server};
+use super::tables::{App, Channel, File, Ini, IniValue, Isolates, Keys, Process, Pusher, Server};
 use super::wrong::Wrong;
 use super::ConfigError;
 use crate::cli::ServeArgs;
@@ -46,6 +46,7 @@ pub(super) struct Layer {
     pub(super) env: BTreeMap<String, IniValue>,
     pub(super) process: BTreeMap<String, Process>,
     pub(super) channel: BTreeMap<String, Channel>,
+    pub(super) pusher: BTreeMap<String, Pusher>,
 }
 
 impl Layer {
@@ -109,6 +110,7 @@ pub(super) fn of_file(name: String, lines: Lines, file: File, app: App) -> Layer
         env: file.env,
         process: file.process,
         channel: file.channel,
+        pusher: file.pusher,
     }
 }
 
@@ -120,13 +122,15 @@ pub(super) struct Merged {
     pub(super) env: BTreeMap<String, IniValue>,
     pub(super) process: BTreeMap<String, Process>,
     pub(super) channel: BTreeMap<String, Channel>,
+    pub(super) pusher: BTreeMap<String, Pusher>,
 }
 
 pub(super) fn merged(layers: &[Layer]) -> Merged {
     let (mut server, mut app) = (Server::default(), App::default());
     let (mut php, mut env) = (BTreeMap::new(), BTreeMap::new());
     let mut isolates = Isolates::default();
-    let (mut process, mut channel) = (BTreeMap::new(), BTreeMap::new());
+    let (mut process, mut channel, mut pusher) =
+        (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
     for layer in layers {
         server = server.over(layer.server.clone());
         app = app.over(layer.app.clone());
@@ -138,6 +142,10 @@ pub(super) fn merged(layers: &[Layer]) -> Merged {
         for (name, table) in layer.channel.clone() {
             let upper: Channel = channel.remove(&name).unwrap_or_default();
             channel.insert(name, upper.over(table));
+        }
+        for (name, table) in layer.pusher.clone() {
+            let upper: Pusher = pusher.remove(&name).unwrap_or_default();
+            pusher.insert(name, upper.over(table));
         }
         for (all, some) in [(&mut php, &layer.php), (&mut env, &layer.env)] {
             for (name, value) in some {
@@ -153,6 +161,7 @@ pub(super) fn merged(layers: &[Layer]) -> Merged {
         env,
         process,
         channel,
+        pusher,
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! `tables.rs` has the keys, `units.rs` and `list.rs` the syntax of values, `layers.rs` their sources, `file.rs` the
 //! file, `entry.rs` what is served, `discover.rs` the case without a configuration, `shape.rs` frameworks, `edge.rs` the edge's part,
-//! `master.rs` the master's, `processes.rs` programs beside the workers, `channels.rs` which channels have a history, `variables.rs` the table `[env]`. `wrong.rs` collects errors, `places.rs` knows where each
+//! `master.rs` the master's, `processes.rs` programs beside the workers, `channels.rs` which channels have a history, `pusher.rs` applications of Pusher, `variables.rs` the table `[env]`. `wrong.rs` collects errors, `places.rs` knows where each
 //! key was set, `nearest.rs` and `hints.rs` suggest the right key for a wrong one, `sense.rs` finds values that
 //! contradict each other, `paths.rs` makes paths absolute, `printed.rs` prints.
 //! This file combines them and checks what no single table can check.
@@ -24,6 +24,7 @@ mod paths;
 mod places;
 mod printed;
 mod processes;
+mod pusher;
 mod sense;
 mod shape;
 mod share;
@@ -43,6 +44,7 @@ use master::Master;
 use places::Places;
 use printed::{Printed, Sources};
 pub(crate) use processes::Sidecar;
+pub(crate) use pusher::Pusher;
 pub(crate) use shape::{has_symfony_runtime, is_laravel};
 use surus_master::Address;
 use surus_zend::{Connections, IsolateLimits, Room};
@@ -73,6 +75,8 @@ pub(crate) struct Config {
     pub(crate) env: Vec<(String, Variable)>,
     /// Programs that run beside the workers.
     pub(crate) processes: Vec<Sidecar>,
+    /// Applications that speak the Pusher protocol.
+    pub(crate) pushers: Vec<Pusher>,
     pub(crate) dev: bool,
     /// The absolute path of the surus.toml, if there is one.
     pub(crate) file: Option<PathBuf>,
@@ -229,6 +233,7 @@ fn finish(
         env,
         mut process,
         mut channel,
+        mut pusher,
     } = layers::merged(layers);
     let mut sources = Sources::of(layers);
     let listen = fill(&mut server.listen, Listen::One("127.0.0.1:8080".to_owned()));
@@ -360,6 +365,7 @@ fn finish(
         ("server.boot_timeout", master.boot_timeout),
     ]);
     let processes = processes::of(&mut process, arguments, base, &mut wrong);
+    let pushers = pusher::of(&mut pusher, &mut wrong);
     let boot = wrong.take_of("app.boot", boot_script(&app));
     let warm_up = wrong.take_of("app.warm_up", warm_up_paths(&app));
     wrong.end()?;
@@ -435,6 +441,7 @@ fn finish(
             .collect(),
         env: variables,
         processes,
+        pushers,
         dev,
         file,
         printed: Printed {
@@ -445,6 +452,7 @@ fn finish(
             env,
             processes: process,
             channels: channel,
+            pushers: pusher,
             sources,
         },
         idle: sense::idle(&Places::of(layers), is_coroutine, in_processes),

@@ -48,11 +48,13 @@ pub(super) fn start_from(base: &Path, layer: &mut Layer) {
         server,
         app,
         process,
+        pusher,
         ..
     } = layer;
     server.each_path(change);
     app.each_path(change);
     process.values_mut().for_each(|each| each.each_path(change));
+    pusher.values_mut().for_each(|each| each.each_path(change));
 }
 
 /// The absolute path, with its symbolic links. If the working directory was entered through a link, the shell has that

@@ -56,6 +56,9 @@ impl Places {
             places.add(layer, "app.isolates", &layer.app.isolates);
             places.add(layer, "php", &layer.php);
             places.add(layer, "env", &layer.env);
+            for (name, table) in &layer.pusher {
+                places.add(layer, &format!("pusher.{name}"), table);
+            }
         }
         places
     }

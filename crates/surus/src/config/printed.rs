@@ -8,7 +8,7 @@ use toml::{Table, Value};
 
 use super::layers::Layer;
 use super::nearest::{holds_secret, is_secret};
-use super::tables::{App, Channel, IniValue, Isolates, Keys, Process, Server};
+use super::tables::{App, Channel, IniValue, Isolates, Keys, Process, Pusher, Server};
 
 /// Shorter lines are padded to this column before the comment.
 const COMMENT: usize = 40;
@@ -22,6 +22,7 @@ pub(super) struct Printed {
     pub(super) env: BTreeMap<String, IniValue>,
     pub(super) processes: BTreeMap<String, Process>,
     pub(super) channels: BTreeMap<String, Channel>,
+    pub(super) pushers: BTreeMap<String, Pusher>,
     pub(super) sources: Sources,
 }
 
@@ -102,12 +103,7 @@ impl Printed {
             }
         }
         text.push_str("[server]\n");
-        let mut server = table(&self.server);
-        for (name, value) in &mut server {
-            if is_secret(name) {
-                *value = Value::String("(not shown)".to_owned());
-            }
-        }
+        let server = without_secrets(table(&self.server));
         lines(&mut text, Server::KEYS, &server, &sources.server);
         // The name is quoted if necessary.
         let name = Table::from_iter([(self.name.clone(), Value::Table(Table::new()))]);
@@ -152,8 +148,22 @@ impl Printed {
             let _ = writeln!(text, "\n[channel.{}]", Value::String(pattern.clone()));
             lines(&mut text, Channel::KEYS, &table(channel), &BTreeMap::new());
         }
+        for (name, pusher) in &self.pushers {
+            let _ = writeln!(text, "\n[pusher.{name}]");
+            let shown = without_secrets(table(pusher));
+            lines(&mut text, Pusher::KEYS, &shown, &BTreeMap::new());
+        }
         text
     }
+}
+
+fn without_secrets(mut values: Table) -> Table {
+    for (name, value) in &mut values {
+        if is_secret(name) {
+            *value = Value::String("(not shown)".to_owned());
+        }
+    }
+    values
 }
 
 fn lines(text: &mut String, keys: &[&str], values: &Table, sources: &BTreeMap<String, String>) {

@@ -281,6 +281,30 @@ table! {
     }
 }
 
+table! {
+    /// `[pusher.NAME]`
+    Pusher {
+        /// In the paths of the HTTP API (`PUSHER_APP_ID` of Laravel). Without it, `NAME`.
+        id: String,
+        /// What clients connect with; pages show it. `"$NAME"` takes a variable of the server's environment, here and for `secret`.
+        key: String,
+        /// Signs what clients may subscribe to, and requests of the HTTP API. At least 8 characters.
+        secret: String,
+        /// What stands before the names of its channels in `Surus\Channels` of PHP: without one, they have the same names. A second application needs one, such as `"shop/"`.
+        prefix: String,
+        /// Sites whose pages may connect: `"www.example.com"`, `"*.example.com"`, `"https://www.example.com:8443"`, or `"*"` for all. Pages of the server's own host always may.
+        allowed_origins: List<String>,
+        /// Whether clients may send `client-` events (`whisper()` of Echo) on private and presence channels that they have subscribed to.
+        client_events: bool,
+        /// Connections of clients, per worker; 0 is no limit but that of `[server]`.
+        max_connections: usize,
+        /// Channels of one connection.
+        max_channels: usize,
+        /// Size of the data of one event. A longer one gets 413, or the error 4301.
+        max_event: Size,
+    }
+}
+
 /// When a program beside the workers starts again after it has ended.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
@@ -408,4 +432,5 @@ pub(crate) struct File {
     pub(crate) env: BTreeMap<String, IniValue>,
     pub(crate) process: BTreeMap<String, Process>,
     pub(crate) channel: BTreeMap<String, Channel>,
+    pub(crate) pusher: BTreeMap<String, Pusher>,
 }

@@ -44,7 +44,7 @@ pub(super) fn of(table: &BTreeMap<String, IniValue>, wrong: &mut Wrong) -> Vec<(
 }
 
 /// `$NAME`; `$$` is a dollar sign.
-fn variable(text: String) -> Variable {
+pub(super) fn variable(text: String) -> Variable {
     match text.strip_prefix('$') {
         Some(rest) if rest.starts_with('$') => Variable::Text(rest.to_owned()),
         Some(rest) if !rest.is_empty() => Variable::Of(rest.to_owned()),

@@ -19,7 +19,8 @@ pub fn without_websocket_compression() {
 }
 
 /// The answer to the offers of a client, the preferred one first; `None`: there is nothing to agree upon.
-pub(crate) fn agree(offers: &str) -> Option<String> {
+#[must_use]
+pub fn agree(offers: &str) -> Option<String> {
     if WITHOUT.load(Ordering::Relaxed) {
         return None;
     }
@@ -32,7 +33,8 @@ pub(crate) fn agree(offers: &str) -> Option<String> {
 }
 
 /// The window of the server's messages, in bits, by the answer that was sent. `None`: they are not compressed.
-pub(crate) fn window(answer: &str) -> Option<u8> {
+#[must_use]
+pub fn window(answer: &str) -> Option<u8> {
     let agreed = answer.split(',').find_map(parse)?;
     Some(agreed.window.unwrap_or(LARGEST))
 }

@@ -283,3 +283,61 @@ fn unknown_names_are_refused_wherever_they_stand() {
         "{value}"
     );
 }
+
+#[test]
+fn applications_of_pusher_need_credentials_of_their_own() {
+    let folder = Folder::with(&[("app.php", "")]);
+    let serve = |text: &str| {
+        fs::write(folder.path("surus.toml"), text).unwrap();
+        folder.serve("{}", &[])
+    };
+    let right = "[pusher.chat]\nkey = \"k\"\nsecret = \"hidden-secret\"\n";
+    let config = serve(right).unwrap();
+    assert_eq!(config.pushers[0].app.id, "chat");
+    let printed = config.to_toml();
+    assert!(printed.contains("[pusher.chat]") && !printed.contains("hidden-secret"));
+    for (more, expected) in [
+        ("[pusher.a]\nkey = \"a\"", "[pusher.a] needs a secret"),
+        (
+            "[pusher.a]\nsecret = \"12345678\"",
+            "[pusher.a] needs a key",
+        ),
+        (
+            "[pusher.a]\nkey = \"a\"\nsecret = \"short\"",
+            "fewer than 8 characters",
+        ),
+        (
+            "[pusher.a]\nkey = \"k\"\nsecret = \"12345678\"",
+            "key: another application has \"k\"",
+        ),
+        (
+            "[pusher.a]\nid = \"chat\"\nkey = \"a\"\nsecret = \"12345678\"",
+            "id: another application has \"chat\"",
+        ),
+        (
+            "[pusher.a]\nkey = \"a/b\"\nsecret = \"12345678\"",
+            "key: it is a part of paths",
+        ),
+        (
+            "[pusher.a]\nkey = \"$NOT_THERE\"\nsecret = \"12345678\"",
+            "no variable NOT_THERE",
+        ),
+        (
+            "allowed_origins = \"ftp://a\"",
+            "neither http:// nor https://",
+        ),
+        ("allowed_origins = \"a/b\"", "is no host"),
+        ("max_event = \"1M\"", "max_event must be from"),
+        (
+            "[pusher.a]\nkey = \"a\"\nsecret = \"12345678\"",
+            "prefix: another application has \"\", too",
+        ),
+        ("prefix = \"a\"", "with a slash at the end"),
+        ("prefix = \"#/\"", "with a slash at the end"),
+        ("clientevents = true", "is `client_events` meant?"),
+    ] {
+        let error = serve(&format!("{right}{more}")).unwrap_err();
+        assert!(error.contains(expected), "{more}: {error}");
+        assert!(!error.contains("12345678"), "{error}");
+    }
+}

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use toml::{Table, Value};
 
-use super::super::tables::{App, Channel, Isolates, Keys, Process, Server};
+use super::super::tables::{App, Channel, Isolates, Keys, Process, Pusher, Server};
 use super::*;
 
 const BEGIN: &str = "<!-- keys -->\n";
@@ -70,7 +70,7 @@ fn rows<T: Keys>(text: &mut String, values: &Table) {
 
 /// All tables, with the values of a server without configuration.
 fn reference() -> String {
-    let with = "[process.x]\ncommand = [\"x\"]\n[channel.x]\n";
+    let with = "[process.x]\ncommand = [\"x\"]\n[channel.x]\n[pusher.x]\nkey = \"x\"\nsecret = \"xxxxxxxx\"\n";
     let folder = Folder::with(&[("app.php", "<?php"), ("surus.toml", with)]);
     let config = folder.serve("{}", &[]).expect("a configuration");
     let printed = config.to_toml();
@@ -82,6 +82,10 @@ fn reference() -> String {
     let mut process = table(&values["process"]["x"]);
     process.remove("command");
     process.remove("folder");
+    let mut pusher = table(&values["pusher"]["x"]);
+    for given in ["id", "key", "secret"] {
+        pusher.remove(given);
+    }
     let mut text = String::from("### `[server]`\n\n");
     rows::<Server>(&mut text, &server);
     text.push_str("\n### `[app.NAME]`\n\n");
@@ -92,6 +96,8 @@ fn reference() -> String {
     rows::<Process>(&mut text, &process);
     text.push_str("\n### `[channel.PATTERN]`\n\n");
     rows::<Channel>(&mut text, &table(&values["channel"]["x"]));
+    text.push_str("\n### `[pusher.NAME]`\n\n");
+    rows::<Pusher>(&mut text, &pusher);
     text
 }
 

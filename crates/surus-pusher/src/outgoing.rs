@@ -1,0 +1,191 @@
+//! Messages to clients.
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+use serde_json::{json, Map, Value};
+use surus_channels::Member;
+
+use crate::event::{Frame, SocketId};
+use crate::fault::Fault;
+use crate::names::OF_CLIENT;
+
+/// Seconds of silence after which a client asks whether the server is still there.
+const ACTIVITY_TIMEOUT: u64 = 120;
+
+#[derive(Serialize)]
+struct Message<'a, D: Serialize> {
+    event: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    channel: Option<&'a str>,
+    data: D,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    user_id: Option<&'a str>,
+}
+
+fn message(event: &str, channel: Option<&str>, data: impl Serialize) -> Vec<u8> {
+    let message = Message {
+        event,
+        channel,
+        data,
+        user_id: None,
+    };
+    // Texts, numbers, and maps of them always serialise.
+    serde_json::to_vec(&message).unwrap_or_default()
+}
+
+pub(crate) fn established(socket: SocketId) -> Frame {
+    let data = json!({"socket_id": socket.to_string(), "activity_timeout": ACTIVITY_TIMEOUT});
+    Frame::one(message(
+        "pusher:connection_established",
+        None,
+        data.to_string(),
+    ))
+}
+
+pub(crate) fn pong() -> Frame {
+    Frame::one(message("pusher:pong", None, "{}"))
+}
+
+/// `why`: for developers, in place of the general text.
+pub(crate) fn error(fault: Fault, why: Option<&str>) -> Frame {
+    let text = why.map_or_else(|| fault.to_string(), str::to_owned);
+    let data = json!({"message": text, "code": fault.code()});
+    Frame::one(message("pusher:error", None, data))
+}
+
+/// With the members, if it is a presence channel.
+pub(crate) fn subscribed(channel: &str, members: Option<&[Member]>) -> Frame {
+    let data = match members {
+        None => Value::Object(Map::new()),
+        Some(members) => {
+            let ids: Vec<&str> = members.iter().map(|member| &*member.id).collect();
+            let hash: Map<String, Value> = members
+                .iter()
+                .map(|member| (String::from(&*member.id), info(member)))
+                .collect();
+            json!({"presence": {"count": ids.len(), "ids": ids, "hash": hash}})
+        }
+    };
+    let event = "pusher_internal:subscription_succeeded";
+    Frame::one(message(event, Some(channel), data.to_string()))
+}
+
+/// What is no JSON is null: PHP may say anything about a member.
+fn info(member: &Member) -> Value {
+    serde_json::from_slice(&member.info).unwrap_or_default()
+}
+
+/// The kinds of `pusher:subscription_error`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Refused {
+    /// The signature is missing or wrong.
+    Auth,
+    /// The channel cannot be subscribed to.
+    Channel,
+    /// The connection has as many channels as it may have.
+    Limit,
+}
+
+pub(crate) fn refused(channel: &str, refused: Refused, why: &str) -> Frame {
+    let (kind, status) = match refused {
+        Refused::Auth => ("AuthError", 401),
+        Refused::Channel => ("ChannelError", 400),
+        Refused::Limit => ("LimitReached", 413),
+    };
+    let data = json!({"type": kind, "error": why, "status": status});
+    Frame::one(message("pusher:subscription_error", Some(channel), data))
+}
+
+pub(crate) fn cache_miss(channel: &str) -> Frame {
+    Frame::one(message("pusher:cache_miss", Some(channel), "{}"))
+}
+
+pub(crate) fn signed_in(user_data: &str) -> Frame {
+    let data = json!({"user_data": user_data});
+    Frame::one(message("pusher:signin_success", None, data.to_string()))
+}
+
+pub(crate) fn member_added(channel: &str, member: &Member) -> Frame {
+    let data = json!({"user_id": member.id, "user_info": info(member)});
+    let event = "pusher_internal:member_added";
+    Frame::many(message(event, Some(channel), data.to_string()))
+}
+
+pub(crate) fn member_removed(channel: &str, id: &str) -> Frame {
+    let data = json!({"user_id": id});
+    let event = "pusher_internal:member_removed";
+    Frame::many(message(event, Some(channel), data.to_string()))
+}
+
+/// The name of an event that has none.
+const NAMELESS: &str = "message";
+
+/// Clients get data as a text; that of clients' events as the JSON that it is.
+pub(crate) fn event(channel: &str, name: &str, data: &str, user: Option<&str>) -> Frame {
+    let of_client = match name.starts_with(OF_CLIENT) {
+        true => serde_json::from_str::<&RawValue>(data).ok(),
+        false => None,
+    };
+    let data = match of_client {
+        Some(json) => Data::Json(json),
+        None => Data::Text(data),
+    };
+    let message = Message {
+        event: if name.is_empty() { NAMELESS } else { name },
+        channel: Some(channel),
+        data,
+        user_id: user,
+    };
+    // As above.
+    Frame::many(serde_json::to_vec(&message).unwrap_or_default())
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Data<'a> {
+    Text(&'a str),
+    Json(&'a RawValue),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(frame: &Frame) -> &str {
+        std::str::from_utf8(&frame.text).unwrap()
+    }
+
+    #[test]
+    fn messages_are_those_of_the_protocol() {
+        let socket = SocketId::parse("1.2").unwrap();
+        assert_eq!(
+            text(&established(socket)),
+            r#"{"event":"pusher:connection_established","data":"{\"activity_timeout\":120,\"socket_id\":\"1.2\"}"}"#
+        );
+        let member = crate::incoming::member(r#"{"user_id":1,"user_info":{"a":"b"}}"#).unwrap();
+        assert_eq!(
+            text(&subscribed(
+                "presence-a",
+                Some(std::slice::from_ref(&member))
+            )),
+            r#"{"event":"pusher_internal:subscription_succeeded","channel":"presence-a","data":"{\"presence\":{\"count\":1,\"hash\":{\"1\":{\"a\":\"b\"}},\"ids\":[\"1\"]}}"}"#
+        );
+        assert_eq!(
+            text(&error(Fault::NoSuchApp, None)),
+            r#"{"event":"pusher:error","data":{"code":4001,"message":"Application does not exist"}}"#
+        );
+        assert_eq!(
+            text(&event(
+                "presence-a",
+                "client-a",
+                r#"{"b": 1.50}"#,
+                Some("1")
+            )),
+            r#"{"event":"client-a","channel":"presence-a","data":{"b": 1.50},"user_id":"1"}"#
+        );
+        assert_eq!(
+            text(&event("a", "", r#"{"b":1}"#, None)),
+            r#"{"event":"message","channel":"a","data":"{\"b\":1}"}"#
+        );
+    }
+}

@@ -1,0 +1,77 @@
+//! Several workers, and PHP.
+
+use std::rc::Rc;
+
+use serde_json::json;
+use surus_channels::Message;
+
+use super::{app, event, front, inner, publish, Client, Server};
+
+/// What happens in one worker is seen in another one, and what was there when that worker died is gone.
+#[test]
+fn workers_see_the_same() {
+    let server = Rc::<Server>::default();
+    let fronts = [1, 2].map(|_| server.worker(vec![app("a"), app("b")]));
+    let [first, second] = &fronts;
+    let talk = || server.talk(&[first, second]);
+    let (ann, bob, again) = (
+        Client::new(first, "a"),
+        Client::new(second, "a"),
+        Client::new(second, "a"),
+    );
+    ann.enter("presence-x", Some("ann"));
+    talk();
+    bob.enter("presence-x", Some("bob"));
+    let (_, _, data) = bob.next();
+    assert_eq!(inner(&data)["presence"]["ids"], json!(["ann", "bob"]));
+    talk();
+    again.enter("presence-x", Some("ann"));
+    talk();
+    assert_eq!(ann.names()[1..], ["pusher_internal:member_added"]);
+    assert!(bob.names().is_empty(), "ann is there already");
+    assert_eq!(first.hub().subscribers("presence-x"), 3);
+    bob.whisper("presence-x", "client-a");
+    publish(first, "presence-x", &event("e"));
+    talk();
+    assert_eq!(ann.names(), ["e", "client-a"]);
+    assert_eq!(bob.names(), ["e"]);
+    // The second one is killed: ann is still there.
+    first.hub().gone(second.hub().me());
+    let (name, _, data) = ann.next();
+    assert_eq!(name, "pusher_internal:member_removed");
+    assert_eq!(inner(&data), json!({"user_id": "bob"}));
+    assert!(ann.names().is_empty());
+    assert_eq!(first.hub().subscribers("presence-x"), 1);
+}
+
+/// What PHP publishes reaches them, and the other way round.
+#[test]
+fn channels_are_those_of_php() {
+    let front = front();
+    let (one, other) = (Client::new(&front, "a"), Client::new(&front, "b"));
+    one.subscribe("news");
+    other.subscribe("news");
+    one.names();
+    other.names();
+    let php = |channel: &str, message: Message| {
+        front.hub().publish(channel, message).unwrap();
+    };
+    php("news", event(""));
+    assert_eq!(one.next().0, "message");
+    php("b/news", event("made"));
+    assert_eq!(other.names(), ["made"]);
+    let mut binary = event("made");
+    binary.binary = true;
+    php("news", binary);
+    assert!(one.names().is_empty() && other.names().is_empty());
+    // Members that PHP has let in may have said anything.
+    one.enter("presence-x", Some("ann"));
+    one.names();
+    let id = surus_channels::next_id();
+    front
+        .hub()
+        .join("presence-x", id, "php", &"no JSON".into())
+        .unwrap();
+    let (_, _, data) = one.next();
+    assert_eq!(inner(&data), json!({"user_id": "php", "user_info": null}));
+}
