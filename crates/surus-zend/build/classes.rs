@@ -4,9 +4,10 @@ use std::{env, fs, path::Path};
 
 /// Folders of classes, the namespace of each, and how their files are called in messages. The packages' composer.json say
 /// the same (php/tests/PackagesTest.php); `psr` stands in for packages that are not installed.
-const PACKAGES: [(&str, &str, &str); 10] = [
+const PACKAGES: [(&str, &str, &str); 11] = [
     ("core/src", "surus", ""),
     ("auth/src", "surus\\auth", "Auth/"),
+    ("broadcasting/src", "surus\\broadcasting", "Broadcasting/"),
     ("cache/src", "surus\\cache", "Cache/"),
     ("config/src", "surus\\config", "Config/"),
     ("queue/src", "surus\\queue", "Queue/"),

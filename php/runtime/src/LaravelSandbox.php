@@ -45,14 +45,16 @@ final class LaravelSandbox
         \Illuminate\Routing\Contracts\ControllerDispatcher::class => 'container',
     ];
 
-    /** What services are asked to forget, by the names of their methods. */
+    /**
+     * What services are asked to forget, by the names of their methods. Not the drivers of broadcasting: they have the channels that
+     * the boot has declared.
+     */
     private const FORGET = [
         'auth' => ['forgetGuards'],
         'cookie' => ['flushQueuedCookies'],
         'log' => ['flushSharedContext'],
         'mail.manager' => ['forgetMailers'],
         'session' => ['forgetDrivers'],
-        \Illuminate\Broadcasting\BroadcastManager::class => ['forgetDrivers'],
         \Illuminate\Foundation\Vite::class => ['flush'],
         \Illuminate\Notifications\ChannelManager::class => ['forgetDrivers'],
     ];
