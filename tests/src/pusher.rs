@@ -254,6 +254,9 @@ impl Client {
         ending(&mut self.client)
     }
 
+    /// Goes without a word, if it is still there.
+    pub fn shut(self) {}
+
     pub fn close(mut self) {
         self.client.close();
     }

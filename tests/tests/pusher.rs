@@ -11,6 +11,8 @@ mod channels;
 mod connecting;
 #[path = "pusher/php.rs"]
 mod php;
+#[path = "pusher/webhooks.rs"]
+mod webhooks;
 #[path = "pusher/workers.rs"]
 mod workers;
 

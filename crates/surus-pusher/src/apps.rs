@@ -6,6 +6,7 @@ use std::time::Duration;
 use surus_channels::{Keep, Rules};
 
 use crate::names::CACHES;
+use crate::signature;
 
 /// Bytes of the longest prefix.
 pub const LONGEST_PREFIX: usize = 32;
@@ -54,6 +55,12 @@ impl App {
         for prefix in CACHES {
             rules.add(&format!("{}{prefix}*", self.prefix), Some(KEPT));
         }
+    }
+
+    /// The signature of a text with the secret, in hexadecimal digits.
+    #[must_use]
+    pub fn sign(&self, text: &[u8]) -> String {
+        signature::sign(&self.secret, text)
     }
 
     /// The name of a channel among all of the server.

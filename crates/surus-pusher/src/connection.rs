@@ -16,6 +16,7 @@ use crate::incoming::{self, Incoming, SignIn};
 use crate::names::{self, Kind};
 use crate::outgoing;
 use crate::pace::Pace;
+use crate::report::Happened;
 use crate::signature::is_authorised;
 
 /// Bytes that may wait for a client; then it has to come again. The members of the largest presence channel take half of it.
@@ -145,6 +146,14 @@ impl Connection {
         if !self.pace.allows() {
             return Err("More than 10 client events a second".to_owned());
         }
+        let report = || Happened::ClientEvent {
+            channel: channel.to_owned(),
+            event: name.clone(),
+            data: data.to_owned(),
+            socket_id: self.socket.to_string(),
+            user_id: member.as_deref().map(str::to_owned),
+        };
+        self.front.report(self.app, report);
         let message = event::of_client(name, data, self.socket, member.as_deref());
         let published = self.front.publish(self.app, channel, message);
         published.map_err(|refused| refused.to_string())

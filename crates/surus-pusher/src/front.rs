@@ -15,6 +15,7 @@ use crate::fault::Fault;
 use crate::incoming::{self, Subscribe};
 use crate::names::{self, Kind, OF_CLIENT};
 use crate::outgoing::{self, Refused};
+use crate::report::{Happened, Reporter};
 use crate::signature::is_authorised;
 
 /// Members of one presence channel: each newcomer is told of all of them.
@@ -33,6 +34,7 @@ const TERMINATE: &str = "terminate";
 pub struct Front {
     spaces: Vec<Space>,
     hub: Rc<Hub>,
+    reporter: Option<Box<dyn Reporter>>,
 }
 
 /// Connections by their numbers.
@@ -55,9 +57,13 @@ impl fmt::Debug for Front {
 impl Front {
     /// A front for these applications. The hub is told by [`App::add_rules`] which channels have a history.
     #[must_use]
-    pub fn new(apps: Vec<App>, hub: Rc<Hub>) -> Rc<Self> {
+    pub fn new(apps: Vec<App>, hub: Rc<Hub>, reporter: Option<Box<dyn Reporter>>) -> Rc<Self> {
         let spaces = apps.into_iter().map(Space::new).collect();
-        let front = Rc::new(Front { spaces, hub });
+        let front = Rc::new(Front {
+            spaces,
+            hub,
+            reporter,
+        });
         let watch = |app| {
             Rc::new(Watch {
                 front: Rc::downgrade(&front),
@@ -216,17 +222,16 @@ impl Front {
     ) -> Result<(), (Refused, String)> {
         let place = connection.settings().place(channel);
         let refuse = |refused: NotDone| (Refused::Limit, refused.to_string());
-        if let Some(Member { id, info }) = &member {
-            // Before the newcomer is among those who are told.
-            let joined = self.hub.join(&place, connection.id, id, info);
-            joined.map_err(refuse)?;
-        }
         let subscribed = self
             .hub
             .subscribe(&place, connection.id, connection.clone(), None);
-        if let Err(refused) = subscribed {
-            self.hub.leave(&place, connection.id);
-            return Err(refuse(refused));
+        subscribed.map_err(refuse)?;
+        if let Some(Member { id, info }) = &member {
+            // Before the newcomer is among those who are told.
+            if let Err(refused) = self.hub.join(&place, connection.id, id, info) {
+                self.hub.unsubscribe(&place, connection.id);
+                return Err(refuse(refused));
+            }
         }
         let members = member.as_ref().map(|_| self.hub.members(&place));
         if member.is_some() {
@@ -296,6 +301,13 @@ impl Front {
         self.hub.publish(&place, message).map(|_| ())
     }
 
+    /// Tells the application's server.
+    pub(crate) fn report(&self, app: usize, happened: impl FnOnce() -> Happened) {
+        if let Some(reporter) = &self.reporter {
+            reporter.report(app, happened());
+        }
+    }
+
     /// Ends the connections of a user, of all workers.
     pub(crate) fn terminate(&self, app: usize, user: &str) -> Result<(), NotDone> {
         let message = Message {
@@ -358,6 +370,17 @@ impl Watch {
             act(&front.spaces[self.app]);
         }
     }
+
+    /// Something has happened in a channel, whose name is one of this protocol.
+    fn report(&self, place: &str, happened: impl FnOnce(String) -> Happened) {
+        let Some(front) = self.front.upgrade() else {
+            return;
+        };
+        let channel = place.strip_prefix(&*front.app(self.app).prefix);
+        if let Some(channel) = channel.filter(|channel| names::kind(channel).is_some()) {
+            front.report(self.app, || happened(channel.to_owned()));
+        }
+    }
 }
 
 impl Subscriber for Watch {
@@ -383,11 +406,29 @@ impl Subscriber for Watch {
 }
 
 impl Observer for Watch {
+    fn occupied(&self, channel: &str) {
+        self.report(channel, |channel| Happened::ChannelOccupied { channel });
+    }
+
+    fn vacated(&self, channel: &str) {
+        self.report(channel, |channel| Happened::ChannelVacated { channel });
+    }
+
     fn joined(&self, channel: &str, member: &Member) {
+        let user_id = member.id.to_string();
+        self.report(channel, |channel| Happened::MemberAdded {
+            channel,
+            user_id,
+        });
         self.with(|space| space.tell(channel, |channel| outgoing::member_added(channel, member)));
     }
 
     fn left(&self, channel: &str, member: &Member) {
+        let user_id = member.id.to_string();
+        self.report(channel, |channel| Happened::MemberRemoved {
+            channel,
+            user_id,
+        });
         self.with(|space| {
             space.tell(channel, |channel| {
                 outgoing::member_removed(channel, &member.id)

@@ -13,7 +13,7 @@
 //! - [`incoming`], [`outgoing`]: the messages of clients, and those to them; [`fault`]: why they are refused
 //! - [`event`]: what is published, as channels have it
 //! - [`front`]: the connections of a worker; [`connection`]: one of them; [`pace`]: how many events it may send
-//! - [`api`]: requests of servers
+//! - [`api`]: requests of servers; [`report`]: what they are told
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
@@ -29,6 +29,7 @@ mod incoming;
 mod names;
 mod outgoing;
 mod pace;
+mod report;
 mod signature;
 #[cfg(test)]
 mod tests;
@@ -38,3 +39,4 @@ pub use connection::{Connection, Output};
 pub use event::{Frame, SocketId};
 pub use fault::Fault;
 pub use front::Front;
+pub use report::{Happened, Reporter};

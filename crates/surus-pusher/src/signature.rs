@@ -15,6 +15,12 @@ fn mac(secret: &str, text: &[u8]) -> Option<Hmac<Sha256>> {
     Some(mac)
 }
 
+/// The signature of a text.
+pub(crate) fn sign(secret: &str, text: &[u8]) -> String {
+    let mac = mac(secret, text);
+    mac.map_or_else(String::new, |mac| hex(&mac.finalize().into_bytes()))
+}
+
 /// Whether `signature` is that of `text`. Takes the same time wherever it differs.
 pub(crate) fn is_signed(secret: &str, text: &[u8], signature: &str) -> bool {
     let (Some(mac), Some(signature)) = (mac(secret, text), bytes_of(signature)) else {
@@ -58,8 +64,7 @@ pub(crate) mod tests {
 
     /// For other tests.
     pub(crate) fn sign(secret: &str, text: &str) -> String {
-        let mac = mac(secret, text.as_bytes()).expect("a key");
-        hex(&mac.finalize().into_bytes())
+        super::sign(secret, text.as_bytes())
     }
 
     /// The examples of Pusher's documentation ("Worked examples" of channel authorisation and of the HTTP API).

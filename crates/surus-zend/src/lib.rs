@@ -69,5 +69,6 @@ pub use serve::worker::{BootScript, PreparedIsolates, WorkerMode};
 pub use shared::channels::{
     channels, channels_between, enter_channels, leave_channels, reach_channels,
 };
+pub use shared::lead::take as leads;
 pub use shared::memory::shared_counters;
 pub use shared::store::{figures as store_figures, StoreFigures};

@@ -23,7 +23,7 @@ use crate::nodes;
 use crate::open_files;
 use crate::orders::ControlChannel;
 use crate::process::{self, Processes, Purpose, Queue};
-use crate::pusher::WithPusher;
+use crate::pusher::{self, WithPusher};
 use crate::queue;
 use crate::recycle;
 use crate::BOOT_FAILED;
@@ -270,6 +270,7 @@ async fn serve_with<B: Php>(
         );
     }
     finish(&*backend, ended.get().map(|at| at + config.edge.drain)).await;
+    pusher::settle().await;
     queue::settle().await;
     following.abort();
     wearing.abort();

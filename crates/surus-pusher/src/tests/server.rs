@@ -7,7 +7,7 @@ use std::rc::Rc;
 use bytes::Bytes;
 use surus_channels::{History, HistoryError, Hub, Keep, Kept, Links, Position, Rules};
 
-use crate::{App, Front};
+use crate::{App, Front, Happened, Reporter};
 
 /// Letters lie here until they are read.
 #[derive(Default)]
@@ -15,6 +15,17 @@ pub(crate) struct Server {
     letters: RefCell<Vec<(u64, Bytes)>>,
     kept: RefCell<BTreeMap<String, Vec<Vec<u8>>>>,
     last: Cell<u64>,
+    /// By any worker.
+    pub(crate) reports: RefCell<Vec<String>>,
+}
+
+struct Noted(Rc<Server>);
+
+impl Reporter for Noted {
+    fn report(&self, app: usize, happened: Happened) {
+        let json = serde_json::to_string(&happened).expect("JSON");
+        self.0.reports.borrow_mut().push(format!("{app} {json}"));
+    }
 }
 
 struct Side(Rc<Server>, u64);
@@ -63,7 +74,7 @@ impl Server {
         let side = || Box::new(Side(self.clone(), self.last.get()));
         let hub = Hub::new(self.last.get(), side(), side(), rules);
         hub.hello();
-        Front::new(apps, Rc::new(hub))
+        Front::new(apps, Rc::new(hub), Some(Box::new(Noted(self.clone()))))
     }
 
     /// Lets these workers tell each other what they have to tell.

@@ -75,3 +75,35 @@ fn channels_are_those_of_php() {
     let (_, _, data) = one.next();
     assert_eq!(inner(&data), json!({"user_id": "php", "user_info": null}));
 }
+
+/// Servers of applications are told of their own channels.
+#[test]
+fn what_happens_is_reported() {
+    let server = Rc::<Server>::default();
+    let front = server.worker(vec![app("a"), app("b")]);
+    let (one, other) = (Client::new(&front, "a"), Client::new(&front, "b"));
+    one.enter("presence-x", Some("ann"));
+    one.whisper("presence-x", "client-e");
+    one.connection.ended();
+    other.subscribe("news");
+    let id = surus_channels::next_id();
+    front.hub().join("of/php", id, "php", &"".into()).unwrap();
+    let socket = &one.socket;
+    let expected = [
+        r#"0 {"name":"channel_occupied","channel":"presence-x"}"#.to_owned(),
+        r#"0 {"name":"member_added","channel":"presence-x","user_id":"ann"}"#.to_owned(),
+        format!(
+            "0 {}",
+            json!({"name": "client_event", "channel": "presence-x", "event": "client-e", "data": "{\"x\":1}", "socket_id": socket, "user_id": "ann"})
+        ),
+        r#"0 {"name":"member_removed","channel":"presence-x","user_id":"ann"}"#.to_owned(),
+        r#"0 {"name":"channel_vacated","channel":"presence-x"}"#.to_owned(),
+        r#"1 {"name":"channel_occupied","channel":"news"}"#.to_owned(),
+    ];
+    let sorted = |text: &String| -> (String, serde_json::Value) {
+        let (app, json) = text.split_once(' ').unwrap();
+        (app.to_owned(), serde_json::from_str(json).unwrap())
+    };
+    let found: Vec<_> = server.reports.borrow().iter().map(sorted).collect();
+    assert_eq!(found, expected.iter().map(sorted).collect::<Vec<_>>());
+}

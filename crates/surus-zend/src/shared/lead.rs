@@ -110,8 +110,9 @@ fn flock(file: &File, operation: libc::c_int) -> bool {
     unsafe { libc::flock(file.as_raw_fd(), operation) == 0 }
 }
 
-/// Whether this worker leads; it does from now on if no other one does.
-pub(crate) fn take() -> bool {
+/// Whether this worker leads its server: what is done once for all workers is done by it. It does from now on if no other one does.
+#[must_use]
+pub fn take() -> bool {
     if LEADS.get() {
         return true;
     }

@@ -44,7 +44,7 @@ use master::Master;
 use places::Places;
 use printed::{Printed, Sources};
 pub(crate) use processes::Sidecar;
-pub(crate) use pusher::Pusher;
+pub(crate) use pusher::{Hook, Pusher};
 pub(crate) use shape::{has_symfony_runtime, is_laravel};
 use surus_master::Address;
 use surus_zend::{Connections, IsolateLimits, Room};
@@ -365,7 +365,9 @@ fn finish(
         ("server.boot_timeout", master.boot_timeout),
     ]);
     let processes = processes::of(&mut process, arguments, base, &mut wrong);
-    let pushers = pusher::of(&mut pusher, &mut wrong);
+    let own = server_name.as_deref().unwrap_or("localhost");
+    let own = (!settings.proxy_protocol).then_some(own);
+    let pushers = pusher::of(&mut pusher, own, &mut wrong);
     let boot = wrong.take_of("app.boot", boot_script(&app));
     let warm_up = wrong.take_of("app.warm_up", warm_up_paths(&app));
     wrong.end()?;

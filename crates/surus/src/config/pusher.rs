@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use surus_pusher::LONGEST_PREFIX;
+use surus_pusher::{Happened, LONGEST_PREFIX};
 
 use super::fill;
 use super::list::List;
@@ -10,6 +10,7 @@ use super::tables;
 use super::units::Size;
 use super::variables::{variable, Variable};
 use super::wrong::Wrong;
+use super::ConfigError;
 
 /// An application of the Pusher protocol.
 #[derive(Clone, Debug)]
@@ -17,13 +18,69 @@ pub(crate) struct Pusher {
     pub(crate) app: surus_pusher::App,
     /// In lower case.
     pub(crate) allowed_origins: Vec<String>,
+    pub(crate) webhook: Option<Hook>,
+}
+
+/// Where an application is told what happens.
+#[derive(Clone, Debug)]
+pub(crate) struct Hook {
+    /// As it is configured.
+    pub(crate) url: String,
+    /// If `None`, this server.
+    pub(crate) host: Option<(String, u16)>,
+    /// For the header `Host`.
+    pub(crate) authority: String,
+    /// With the query.
+    pub(crate) path: String,
+    /// The names of what it is told.
+    pub(crate) events: Vec<String>,
+}
+
+/// What is told if nothing else is configured: not each event of a client.
+const EVENTS: [&str; 4] = [
+    "channel_occupied",
+    "channel_vacated",
+    "member_added",
+    "member_removed",
+];
+
+impl Hook {
+    fn new(url: &str, events: Vec<String>, own: Option<&str>) -> Result<Self, &'static str> {
+        let uri: http::Uri = url.parse().map_err(|_| "it is no address")?;
+        let path = uri.path_and_query().map_or("/", |path| path.as_str());
+        let (host, authority) = match (uri.scheme_str(), uri.authority()) {
+            (None, None) if url.starts_with('/') => match own {
+                Some(own) => (None, own.to_owned()),
+                None => return Err("with proxy_protocol, the server cannot send requests to itself: name an address with http://"),
+            },
+            (Some("http"), Some(authority)) => {
+                let host = authority.host().trim_matches(['[', ']']).to_owned();
+                let port = authority.port_u16().unwrap_or(80);
+                (Some((host, port)), authority.to_string())
+            }
+            (Some("https"), _) => return Err("it has https: Surus speaks no TLS. Name a path of the application, or a proxy with http://"),
+            _ => return Err("it is neither a path such as \"/webhooks/pusher\" nor an address with http://"),
+        };
+        Ok(Hook {
+            url: url.to_owned(),
+            host,
+            authority,
+            path: path.to_owned(),
+            events,
+        })
+    }
 }
 
 /// Characters of the shortest secret.
 const SHORTEST: usize = 8;
 
-/// Resolves and checks them; fills in what is left out.
-pub(super) fn of(tables: &mut BTreeMap<String, tables::Pusher>, wrong: &mut Wrong) -> Vec<Pusher> {
+/// Resolves and checks them; fills in what is left out. `own`: the name of this server in requests that it
+/// sends to itself, if it can.
+pub(super) fn of(
+    tables: &mut BTreeMap<String, tables::Pusher>,
+    own: Option<&str>,
+    wrong: &mut Wrong,
+) -> Vec<Pusher> {
     let mut all = Vec::new();
     let (mut ids, mut keys, mut prefixes) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
     for (name, table) in tables {
@@ -79,6 +136,23 @@ pub(super) fn of(tables: &mut BTreeMap<String, tables::Pusher>, wrong: &mut Wron
             let why = "max_event must be from 1 byte to 60K";
             wrong.note(&at("max_event"), why);
         }
+        let events = EVENTS.map(str::to_owned).to_vec();
+        let events = fill(&mut table.webhook_events, List(events)).0;
+        for event in events
+            .iter()
+            .filter(|event| !Happened::NAMES.contains(&&***event))
+        {
+            let why = format!(
+                "webhook_events: {event:?} is none of {}",
+                Happened::NAMES.join(", ")
+            );
+            wrong.note(&at("webhook_events"), why);
+        }
+        let webhook = table.webhook.as_deref().map(|url| {
+            let hook = Hook::new(url, events, own);
+            hook.map_err(|why| ConfigError::new(format!("webhook: {url:?}: {why}")))
+        });
+        let webhook = wrong.take_of(&at("webhook"), webhook.transpose()).flatten();
         let (Some(id), Some(key), Some(secret)) = (id, key, secret) else {
             continue;
         };
@@ -106,6 +180,7 @@ pub(super) fn of(tables: &mut BTreeMap<String, tables::Pusher>, wrong: &mut Wron
                 .iter()
                 .map(|origin| origin.to_ascii_lowercase())
                 .collect(),
+            webhook,
         });
     }
     all

@@ -302,6 +302,10 @@ table! {
         max_channels: usize,
         /// Size of the data of one event. A longer one gets 413, or the error 4301.
         max_event: Size,
+        /// Where the application is told what happens in channels: a path of its own (`"/webhooks/pusher"`), or an address with `http://`.
+        webhook: String,
+        /// What it is told.
+        webhook_events: List<String>,
     }
 }
 

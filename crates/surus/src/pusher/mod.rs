@@ -1,12 +1,13 @@
 //! The Pusher protocol in front of the application, in every mode: PHP is not asked.
 //!
 //! - [`handshake`]: from a request to a WebSocket; [`origin`]: whose pages may; [`talk`]: the conversation
-//! - [`requests`]: the HTTP API
+//! - [`requests`]: the HTTP API; [`webhooks`]: what applications are told
 
 mod handshake;
 mod origin;
 mod requests;
 mod talk;
+mod webhooks;
 
 use std::cell::RefCell;
 use std::rc::{Rc, Weak};
@@ -19,6 +20,8 @@ use surus_edge::{Answer, Backend, Connection, Refusal, Reply, RequestBody};
 use surus_pusher::{api, Front};
 
 use crate::config::{Config, Pusher};
+
+pub(crate) use webhooks::settle;
 
 /// Which channels have a history: those that are configured, and those whose last event clients of this protocol get later.
 pub(crate) fn rules(config: &Config) -> Rules {
@@ -62,7 +65,7 @@ impl<B: Backend> WithPusher<B> {
         let hub = surus_zend::channels().filter(|_| !pushers.is_empty());
         let served = hub.map(|hub| {
             let apps = pushers.iter().map(|pusher| pusher.app.clone()).collect();
-            let front = Front::new(apps, hub);
+            let front = Front::new(apps, hub, webhooks::reporter(config));
             FRONT.set(Rc::downgrade(&front));
             Rc::new(Served {
                 front,

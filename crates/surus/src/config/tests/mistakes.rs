@@ -333,6 +333,17 @@ fn applications_of_pusher_need_credentials_of_their_own() {
             "prefix: another application has \"\", too",
         ),
         ("prefix = \"a\"", "with a slash at the end"),
+        ("webhook = \"https://a/b\"", "speaks no TLS"),
+        ("webhook = \"a/b\"", "it is no address"),
+        ("webhook = \"ftp://a/b\"", "neither a path"),
+        (
+            "webhook = \"/x\"\n[server]\nproxy_protocol = true",
+            "cannot send requests to itself",
+        ),
+        (
+            "webhook_events = [\"occupied\"]",
+            "is none of channel_occupied",
+        ),
         ("prefix = \"#/\"", "with a slash at the end"),
         ("clientevents = true", "is `client_events` meant?"),
     ] {
