@@ -117,7 +117,9 @@ impl Connection {
         else {
             return self.refuse(Fault::Unauthorised, "The signature of the user is wrong");
         };
-        *self.user.borrow_mut() = Some(user);
+        if self.user.replace(Some(user)).is_none() {
+            self.front.count_user(self.app, true);
+        }
         self.send(outgoing::signed_in(&sign_in.user_data));
     }
 
@@ -157,6 +159,10 @@ impl Connection {
         let message = event::of_client(name, data, self.socket, member.as_deref());
         let published = self.front.publish(self.app, channel, message);
         published.map_err(|refused| refused.to_string())
+    }
+
+    pub(crate) fn has_signed_in(&self) -> bool {
+        self.user.borrow().is_some()
     }
 
     /// Whether somebody has signed in as this user.

@@ -1,6 +1,6 @@
 //! The connections of one worker, and what they have subscribed to.
 
-use std::cell::RefCell;
+use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::io;
@@ -43,6 +43,9 @@ type Room = BTreeMap<u64, Rc<Connection>>;
 struct Space {
     app: App,
     connections: RefCell<HashMap<SocketId, Rc<Connection>>>,
+    /// How many have signed in. While there are some, it listens to [`CONTROL`].
+    users: Cell<usize>,
+    watch: OnceCell<Rc<Watch>>,
     /// Who is told of members, by channel.
     rooms: RefCell<HashMap<Box<str>, Room>>,
 }
@@ -68,15 +71,13 @@ impl Front {
             Rc::new(Watch {
                 front: Rc::downgrade(&front),
                 app,
+                id: surus_channels::next_id(),
             })
         };
         for (app, space) in front.spaces.iter().enumerate() {
-            let place = space.app.place(CONTROL);
-            // The name is short, and the channel has no history.
-            let _ = front
-                .hub
-                .subscribe(&place, surus_channels::next_id(), watch(app), None);
-            front.hub.observe(watch(app));
+            let watch = watch(app);
+            front.hub.observe(watch.clone());
+            let _ = space.watch.set(watch);
         }
         front
     }
@@ -280,6 +281,9 @@ impl Front {
 
     /// The connection is over.
     pub(crate) fn forget(&self, connection: &Connection) {
+        if connection.has_signed_in() {
+            self.count_user(connection.app, false);
+        }
         let channels = connection.channels.take();
         for (channel, member) in channels {
             self.remove(connection, &channel, member.is_some());
@@ -299,6 +303,28 @@ impl Front {
     ) -> Result<(), NotDone> {
         let place = self.app(app).place(channel);
         self.hub.publish(&place, message).map(|_| ())
+    }
+
+    /// One more has signed in, or one of them is gone.
+    pub(crate) fn count_user(&self, app: usize, is_there: bool) {
+        let space = &self.spaces[app];
+        let (users, place) = (space.users.get(), space.app.place(CONTROL));
+        let Some(watch) = space.watch.get() else {
+            return;
+        };
+        if is_there {
+            space.users.set(users + 1);
+            if users == 0 {
+                let subscriber: Rc<dyn Subscriber> = watch.clone();
+                // The name is short, and the channel has no history.
+                let _ = self.hub.subscribe(&place, watch.id, subscriber, None);
+            }
+        } else {
+            space.users.set(users - 1);
+            if users == 1 {
+                self.hub.unsubscribe(&place, watch.id);
+            }
+        }
     }
 
     /// Tells the application's server.
@@ -324,6 +350,8 @@ impl Space {
         Space {
             app,
             connections: RefCell::default(),
+            users: Cell::new(0),
+            watch: OnceCell::new(),
             rooms: RefCell::default(),
         }
     }
@@ -362,6 +390,8 @@ impl Space {
 struct Watch {
     front: Weak<Front>,
     app: usize,
+    /// Its number among all subscribers of this worker.
+    id: u64,
 }
 
 impl Watch {

@@ -1,8 +1,10 @@
 //! Messages to clients.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
+use serde_json::json;
 use serde_json::value::RawValue;
-use serde_json::{json, Map, Value};
 use surus_channels::Member;
 
 use crate::event::{Frame, SocketId};
@@ -56,23 +58,39 @@ pub(crate) fn error(fault: Fault, why: Option<&str>) -> Frame {
 /// With the members, if it is a presence channel.
 pub(crate) fn subscribed(channel: &str, members: Option<&[Member]>) -> Frame {
     let data = match members {
-        None => Value::Object(Map::new()),
-        Some(members) => {
-            let ids: Vec<&str> = members.iter().map(|member| &*member.id).collect();
-            let hash: Map<String, Value> = members
-                .iter()
-                .map(|member| (String::from(&*member.id), info(member)))
-                .collect();
-            json!({"presence": {"count": ids.len(), "ids": ids, "hash": hash}})
-        }
+        None => "{}".to_owned(),
+        Some(members) => text(&Members {
+            presence: Presence {
+                count: members.len(),
+                ids: members.iter().map(|member| &*member.id).collect(),
+                hash: members.iter().map(|each| (&*each.id, info(each))).collect(),
+            },
+        }),
     };
     let event = "pusher_internal:subscription_succeeded";
-    Frame::one(message(event, Some(channel), data.to_string()))
+    Frame::one(message(event, Some(channel), data))
+}
+
+#[derive(Serialize)]
+struct Members<'a> {
+    presence: Presence<'a>,
+}
+
+#[derive(Serialize)]
+struct Presence<'a> {
+    count: usize,
+    ids: Vec<&'a str>,
+    hash: BTreeMap<&'a str, Option<&'a RawValue>>,
+}
+
+fn text(data: &impl Serialize) -> String {
+    // As above.
+    serde_json::to_string(data).unwrap_or_default()
 }
 
 /// What is no JSON is null: PHP may say anything about a member.
-fn info(member: &Member) -> Value {
-    serde_json::from_slice(&member.info).unwrap_or_default()
+fn info(member: &Member) -> Option<&RawValue> {
+    serde_json::from_slice(&member.info).ok()
 }
 
 /// The kinds of `pusher:subscription_error`.
@@ -106,9 +124,17 @@ pub(crate) fn signed_in(user_data: &str) -> Frame {
 }
 
 pub(crate) fn member_added(channel: &str, member: &Member) -> Frame {
-    let data = json!({"user_id": member.id, "user_info": info(member)});
+    #[derive(Serialize)]
+    struct Added<'a> {
+        user_id: &'a str,
+        user_info: Option<&'a RawValue>,
+    }
+    let data = text(&Added {
+        user_id: &member.id,
+        user_info: info(member),
+    });
     let event = "pusher_internal:member_added";
-    Frame::many(message(event, Some(channel), data.to_string()))
+    Frame::many(message(event, Some(channel), data))
 }
 
 pub(crate) fn member_removed(channel: &str, id: &str) -> Frame {
@@ -151,7 +177,7 @@ enum Data<'a> {
 mod tests {
     use super::*;
 
-    fn text(frame: &Frame) -> &str {
+    fn sent(frame: &Frame) -> &str {
         std::str::from_utf8(&frame.text).unwrap()
     }
 
@@ -159,23 +185,23 @@ mod tests {
     fn messages_are_those_of_the_protocol() {
         let socket = SocketId::parse("1.2").unwrap();
         assert_eq!(
-            text(&established(socket)),
+            sent(&established(socket)),
             r#"{"event":"pusher:connection_established","data":"{\"activity_timeout\":120,\"socket_id\":\"1.2\"}"}"#
         );
         let member = crate::incoming::member(r#"{"user_id":1,"user_info":{"a":"b"}}"#).unwrap();
         assert_eq!(
-            text(&subscribed(
+            sent(&subscribed(
                 "presence-a",
                 Some(std::slice::from_ref(&member))
             )),
-            r#"{"event":"pusher_internal:subscription_succeeded","channel":"presence-a","data":"{\"presence\":{\"count\":1,\"hash\":{\"1\":{\"a\":\"b\"}},\"ids\":[\"1\"]}}"}"#
+            r#"{"event":"pusher_internal:subscription_succeeded","channel":"presence-a","data":"{\"presence\":{\"count\":1,\"ids\":[\"1\"],\"hash\":{\"1\":{\"a\":\"b\"}}}}"}"#
         );
         assert_eq!(
-            text(&error(Fault::NoSuchApp, None)),
+            sent(&error(Fault::NoSuchApp, None)),
             r#"{"event":"pusher:error","data":{"code":4001,"message":"Application does not exist"}}"#
         );
         assert_eq!(
-            text(&event(
+            sent(&event(
                 "presence-a",
                 "client-a",
                 r#"{"b": 1.50}"#,
@@ -184,7 +210,7 @@ mod tests {
             r#"{"event":"client-a","channel":"presence-a","data":{"b": 1.50},"user_id":"1"}"#
         );
         assert_eq!(
-            text(&event("a", "", r#"{"b":1}"#, None)),
+            sent(&event("a", "", r#"{"b":1}"#, None)),
             r#"{"event":"message","channel":"a","data":"{\"b\":1}"}"#
         );
     }

@@ -2,6 +2,7 @@
 
 use serde_json::json;
 use surus_tests::http::Request;
+use surus_tests::http2::{self, ACK, DATA, END_HEADERS, HEADERS, SETTINGS};
 use surus_tests::pusher::{ending, Client};
 use surus_tests::surus::Mode;
 use surus_tests::waiting::wait_for;
@@ -125,4 +126,24 @@ fn messages_of_clients_are_bounded() {
     }
     client.text(&"x".repeat(100_000));
     assert_eq!(client.end(), (vec![], 1009));
+}
+
+/// Over HTTP/2 a connection is a stream (RFC 8441).
+#[test]
+fn browsers_may_use_http_2() {
+    let mut client = http2::Client::open(shared().address()).expect("connect");
+    client.send(SETTINGS, ACK, 0, b"").expect("send");
+    let lines = [(":protocol", "websocket"), ("sec-websocket-version", "13")];
+    let head = http2::head("CONNECT", &Client::path(CHAT.key), &lines);
+    client.send(HEADERS, END_HEADERS, 1, &head).expect("send");
+    assert_eq!(client.next(HEADERS).expect("a head").status(), Some(200));
+    let subscribe = json!({"event": "pusher:subscribe", "data": {"channel": "over-2"}}).to_string();
+    let text = websocket::frame(websocket::FIN | websocket::TEXT, subscribe.as_bytes());
+    client.send(DATA, 0, 1, &text).expect("send");
+    let mut received = String::new();
+    while !received.contains("subscription_succeeded") {
+        let data = client.next(DATA).expect("data").payload;
+        received.push_str(&String::from_utf8_lossy(&data));
+    }
+    assert!(received.contains("pusher:connection_established"));
 }
