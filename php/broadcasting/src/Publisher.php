@@ -89,7 +89,10 @@ final class Publisher
         $answer = @file_get_contents("$url?" . $this->credentials->query('POST', $path, $body), false, $context);
         $status = $http_response_header[0] ?? null;
         if ($answer === false || $status === null || preg_match('~^HTTP/\S+ 200\b~', $status) !== 1) {
-            $why = $status === null ? error_get_last()['message'] ?? 'no answer' : "$status: " . substr((string) $answer, 0, 200);
+            // PHP's message has the address with its signature, which is no text for logs.
+            $why = $status === null
+                ? (string) preg_replace('/^.*\): /s', '', error_get_last()['message'] ?? 'no answer')
+                : "$status: " . substr((string) $answer, 0, 200);
             throw new BroadcastFailure("$url: $why");
         }
     }
