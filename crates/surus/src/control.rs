@@ -13,7 +13,7 @@ use surus_master::{ask, Address, Door, Request};
 
 use crate::cli::{ControlArgs, StatusArgs, TopArgs};
 use crate::environment::path_in as variable;
-use crate::{failed, misconfigured, print, table};
+use crate::{failed, misconfigured, print, queue, table};
 
 /// Timeout of an upgrade, which takes as long as the application needs to boot. A reload is bounded by the server's
 /// `boot_timeout`, so this is for a server that is stopped.
@@ -273,12 +273,21 @@ fn unreachable(socket: &Path, error: &io::Error) -> ExitCode {
     misconfigured(&format!("{}: {why}", socket.display()))
 }
 
+/// The status of a server, with its queues: the process that has the jobs knows them.
+fn seen(socket: &Path) -> io::Result<Value> {
+    let mut status = ask(socket, Request::Status, PROMPT)?;
+    if let Some(queues) = queue::counts(&status) {
+        status["queues"] = queues;
+    }
+    Ok(status)
+}
+
 pub(crate) fn status(arguments: &StatusArgs) -> ExitCode {
     let socket = match find(&arguments.server) {
         Ok(socket) => socket,
         Err(error) => return misconfigured(&error),
     };
-    match ask(&socket, Request::Status, PROMPT) {
+    match seen(&socket) {
         Ok(status) if arguments.json => {
             print(&format!("{}\n", pretty(&status)));
             ExitCode::SUCCESS
@@ -304,7 +313,7 @@ pub(crate) fn top(arguments: &TopArgs) -> ExitCode {
     let pause = arguments.every;
     let mut before: Option<(Instant, Value)> = None;
     for look in 1u64.. {
-        let status = match ask(&socket, Request::Status, PROMPT) {
+        let status = match seen(&socket) {
             Ok(status) => status,
             // An upgrade changes the process id, and so the path of the socket.
             Err(error) => match find(&arguments.server) {

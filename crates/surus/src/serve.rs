@@ -256,6 +256,7 @@ fn about(config: &Config, addresses: &[Address]) -> Value {
         "path": config.app.source,
         "config": config.file,
         "listen": listen,
+        "queue_folder": queue::folder_of(&config.app),
         "admin": config.master.admin.as_ref().map(|desk| desk.address.to_string()),
     })
 }

@@ -96,6 +96,11 @@ fn jobs(text: &mut String, status: &Value) {
         let counts: Vec<String> = keys.map(|key| format!("{} {key}", count(key))).to_vec();
         let _ = writeln!(text, "\njobs: {}", counts.join(", "));
     }
+    for queue in status["queues"].as_array().into_iter().flatten() {
+        let name = queue["queue"].as_str().unwrap_or_default();
+        let counts = keys.map(|key| format!("{} {key}", queue[key].as_u64().unwrap_or(0)));
+        let _ = writeln!(text, "queue {name}: {}", counts.join(", "));
+    }
     for process in status["processes"].as_array().into_iter().flatten() {
         let name = process["process"].as_str().unwrap_or_default();
         if name != "queue" || process["restarts"] != 0 {
@@ -201,7 +206,13 @@ pub(crate) fn top(now: &Value, before: Option<(&Value, Duration)>) -> String {
     let mut text = status(now);
     if let Some((before, time)) = before {
         let rate = total(now).saturating_sub(total(before)) as f64 / time.as_secs_f64();
-        let _ = writeln!(text, "\n{rate:.0} requests/s");
+        let _ = write!(text, "\n{rate:.0} requests/s");
+        let done = |status: &Value| status["jobs"]["done"].as_u64().unwrap_or(0);
+        let jobs = done(now).saturating_sub(done(before)) as f64 / time.as_secs_f64();
+        match done(now) {
+            0 => text.push('\n'),
+            _ => _ = writeln!(text, ", {jobs:.0} jobs/s"),
+        }
     }
     for worker in now["workers"].as_array().into_iter().flatten() {
         for request in worker["requests_in_flight"]

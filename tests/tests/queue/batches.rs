@@ -40,6 +40,13 @@ fn jobs_follow_a_batch_also_if_the_owner_is_killed() {
     wait_for("it was not replaced", || {
         owner(&server).is_some_and(|other| other != pid)
     });
+    for command in [&["status"][..], &["top", "-n", "1"]] {
+        let (_, text) = server.command(command);
+        assert!(
+            text.contains("queue one: 1 waiting, 0 delayed, 1 running"),
+            "{text}"
+        );
+    }
     let shown = get(&server, &format!("/batch/{third}"));
     assert_eq!(shown, r#"[{"total":1,"done":0,"failed":1,"forgotten":0}]"#);
     let shown = get(&server, &format!("/batch/{second}"));

@@ -1,5 +1,5 @@
 //! What is promised of jobs whose processes are killed, counted: none is lost, each runs at most once more than it was asked to, and goes on
-//! elsewhere within a second. `SURUS_QUEUE_KILLS=1000 cargo test … queue::proof -- --nocapture` is the proof, which takes some minutes.
+//! elsewhere within a second. `QUEUE_KILLS=1000 cargo test … queue::proof -- --nocapture` is the proof, which takes some minutes.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -19,7 +19,7 @@ use super::support::{owner, push, Site};
 const JOBS: usize = 12;
 
 fn rounds() -> usize {
-    let told = std::env::var("SURUS_QUEUE_KILLS").ok();
+    let told = std::env::var("QUEUE_KILLS").ok();
     told.and_then(|count| count.parse().ok()).unwrap_or(6)
 }
 

@@ -66,6 +66,10 @@ struct Kept<'a> {
     start: Option<Now>,
     /// It was told to end, and another one is to start.
     again: bool,
+    /// It was told to end for good.
+    leaves: bool,
+    /// When it is killed, if it was told to end and does not.
+    kill_at: Option<Now>,
     early_deaths: u32,
     restarts: u64,
     last: Option<String>,
@@ -81,6 +85,8 @@ impl<'a> Companions<'a> {
             since: Now::ZERO,
             start: None,
             again: false,
+            leaves: false,
+            kill_at: None,
             early_deaths: 0,
             restarts: 0,
             last: None,
@@ -95,7 +101,7 @@ impl<'a> Companions<'a> {
     /// The server serves: those start that are always there.
     pub(crate) fn begin(&mut self, now: Now) {
         for kept in &mut self.all {
-            if !kept.companion.on_demand && kept.pid.is_none() {
+            if !kept.companion.on_demand && kept.pid.is_none() && !kept.leaves {
                 kept.start.get_or_insert(now);
             }
         }
@@ -104,7 +110,7 @@ impl<'a> Companions<'a> {
     /// A worker needs this one.
     pub(crate) fn summon(&mut self, name: &str, now: Now) {
         for kept in &mut self.all {
-            if kept.companion.name == name && kept.pid.is_none() {
+            if kept.companion.name == name && kept.pid.is_none() && !kept.leaves {
                 kept.start.get_or_insert(now);
             }
         }
@@ -113,7 +119,10 @@ impl<'a> Companions<'a> {
     /// When the next one is due.
     pub(crate) fn due(&self) -> Option<Now> {
         let waiting = self.all.iter().filter(|_| !self.ending);
-        waiting.filter_map(|kept| kept.start).min()
+        waiting
+            .flat_map(|kept| [kept.start, kept.kill_at])
+            .flatten()
+            .min()
     }
 
     /// One that is to start now.
@@ -148,8 +157,9 @@ impl<'a> Companions<'a> {
     pub(crate) fn exited(&mut self, pid: Pid, death: Death, now: Now) -> Option<String> {
         let kept = self.all.iter_mut().find(|kept| kept.pid == Some(pid))?;
         kept.pid = None;
+        kept.kill_at = None;
         let name = &kept.companion.name;
-        if self.ending {
+        if self.ending || kept.leaves {
             return Some(String::new());
         }
         if std::mem::take(&mut kept.again) {
@@ -178,14 +188,29 @@ impl<'a> Companions<'a> {
         ))
     }
 
-    /// There is new code: these are told to end, and others start.
-    pub(crate) fn reload(&mut self) -> Vec<Pid> {
+    /// There is new code: these are told to end, and others start. They have this time.
+    pub(crate) fn reload(&mut self, now: Now, patience: Duration) -> Vec<Pid> {
         let with_code = self.all.iter_mut().filter(|kept| kept.companion.reloads);
         let running = with_code.filter_map(|kept| {
             kept.again = kept.pid.is_some();
+            kept.kill_at = kept.pid.map(|_| now + patience);
             kept.pid
         });
         running.collect()
+    }
+
+    /// Those whose time to end is over, each once, with what is to be logged.
+    pub(crate) fn late(&mut self, now: Now) -> Vec<(Pid, String)> {
+        let mut late = Vec::new();
+        for kept in &mut self.all {
+            if kept.kill_at.is_some_and(|at| at <= now) {
+                kept.kill_at = None;
+                let name = &kept.companion.name;
+                let message = format!("process {name} does not end for the reload; killing it");
+                late.extend(kept.pid.map(|pid| (pid, message)));
+            }
+        }
+        late
     }
 
     /// The server begins to end: those are told to that no worker needs.
@@ -195,6 +220,7 @@ impl<'a> Companions<'a> {
             if !kept.companion.outlives_workers {
                 kept.start = None;
                 kept.again = false;
+                kept.leaves = true;
                 pids.extend(kept.pid);
             }
         }

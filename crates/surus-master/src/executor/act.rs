@@ -87,7 +87,9 @@ impl Master<'_> {
         match &result {
             Ok(()) => {
                 surus_log::say!("reloaded");
-                let leaving = self.companions.reload();
+                let leaving = self
+                    .companions
+                    .reload(self.started.elapsed(), self.config.drain);
                 Self::terminate(&leaving);
             }
             Err(error) if self.config.shows_errors => {

@@ -19,8 +19,13 @@ use crate::state::Death;
 const GRACE: Duration = Duration::from_secs(10);
 
 impl Master<'_> {
-    /// Starts those that are due. One that the system cannot start is tried again later.
+    /// Starts those that are due, and kills those that do not end. One that the system cannot start is tried again later.
     pub(super) fn start_companions(&mut self) {
+        for (pid, message) in self.companions.late(self.started.elapsed()) {
+            surus_log::say!("{message}");
+            // Not reaped yet: the id is still its own.
+            let _ = kill(pid, Signal::SIGKILL);
+        }
         loop {
             let now = self.started.elapsed();
             let Some(index) = self.companions.next(now) else {

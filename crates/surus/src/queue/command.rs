@@ -1,11 +1,13 @@
 //! `surus queue`: the jobs of a running server, for its operator.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use serde_json::Value;
 use surus_queue::{Client, Id, Question};
 
-use super::place::folder;
+use super::place::{folder, NAME};
 use crate::cli::{QueueArgs, QueueCommand, ServeArgs};
 use crate::config::Config;
 use crate::{event_loop, failed, misconfigured, print};
@@ -61,6 +63,23 @@ pub(crate) fn run(arguments: &QueueArgs) -> ExitCode {
         Ok(Err(error)) => failed(&error),
         Err(error) => failed(&error),
     }
+}
+
+/// For an answer that is only a part of one.
+const SHORTLY: Duration = Duration::from_secs(1);
+
+/// How many jobs the queues of a server have, as its process with the jobs knows; none if it does not run, or does not say.
+pub(crate) fn counts(status: &Value) -> Option<Value> {
+    let mut processes = status["processes"].as_array()?.iter();
+    processes.find(|process| process["process"] == NAME && process["state"] == "running")?;
+    let folder = PathBuf::from(status["queue_folder"].as_str()?);
+    let answer = event_loop::run(async {
+        let client = Client::new(folder, || ());
+        tokio::time::timeout(SHORTLY, client.ask(Question::Counts)).await
+    });
+    let text = answer.ok()?.ok()?.ok()?;
+    let mut answer: Value = serde_json::from_str(&text).ok()?;
+    Some(answer["queues"].take())
 }
 
 /// One job, or the jobs of one queue.

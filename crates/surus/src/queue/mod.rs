@@ -16,7 +16,7 @@ mod place;
 mod policy;
 mod runner;
 
-pub(crate) use command::run;
+pub(crate) use command::{counts, run};
 pub(crate) use keeper::{in_command, in_server, settle};
 pub(crate) use place::{companion, folder_of};
 pub(crate) use runner::{follow, rest};
