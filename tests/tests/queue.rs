@@ -21,6 +21,8 @@ mod proof;
 mod reloads;
 #[path = "queue/sidecars.rs"]
 mod sidecars;
+#[path = "queue/streams.rs"]
+mod streams;
 #[path = "queue/support.rs"]
 mod support;
 #[path = "queue/taken.rs"]

@@ -17,6 +17,7 @@ use crate::job::{Ending, Failure, Id, Job, Push, Pushed};
 use crate::message::Subscription;
 use crate::millis;
 use crate::record::Record;
+use crate::streams::Streams;
 pub(crate) use batches::Batch;
 use batches::Turn;
 use queue::Queue;
@@ -64,6 +65,7 @@ pub(crate) struct Book {
     clock: Option<Clock>,
     /// Jobs that are gone: one that is pushed again was not heard of by its sender.
     gone: Recent,
+    pub(crate) streams: Streams,
     batches: HashMap<Id, Batch>,
     /// From jobs to their batches.
     batch_of: HashMap<Id, Id>,
@@ -80,7 +82,11 @@ impl Book {
         now: u64,
         most: u64,
     ) -> Result<(Pushed, Option<&Job>), String> {
-        let known = Pushed { id, is_new: true };
+        let known = Pushed {
+            id,
+            is_new: true,
+            position: 0,
+        };
         if self.jobs.contains_key(&id) || self.gone.has(&id) {
             return Ok((known, None));
         }
@@ -89,14 +95,15 @@ impl Book {
             let pushed = Pushed {
                 id: other,
                 is_new: false,
+                position: 0,
             };
             return Ok((pushed, None));
         }
         let job = Job::pushed(id, push, now);
-        if self.bytes + job.size() > most {
+        if self.bytes() + job.size() > most {
             return Err(format!(
                 "the queue is full: its jobs take {} of {most} bytes (`queue_size`)",
-                self.bytes
+                self.bytes()
             ));
         }
         if !self.queues.contains_key(&job.queue) && self.queues.len() >= QUEUES {
@@ -291,7 +298,7 @@ impl Book {
 
     /// Bytes that its jobs take.
     pub(crate) fn bytes(&self) -> u64 {
-        self.bytes
+        self.bytes + self.streams.bytes()
     }
 
     /// All that must be kept.
@@ -307,7 +314,11 @@ impl Book {
         let jobs = entries
             .into_iter()
             .map(|entry| Record::Job(entry.job.clone()));
-        clock.into_iter().chain(self.batch_records()).chain(jobs)
+        clock
+            .into_iter()
+            .chain(self.batch_records())
+            .chain(jobs)
+            .chain(self.streams.records())
     }
 }
 

@@ -1,9 +1,11 @@
 //! The side of those who push and run jobs. The connection comes and goes; what the owner has not confirmed is sent again.
 
 mod link;
+mod pushing;
+mod streams;
 
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::fmt;
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -11,6 +13,8 @@ use std::time::Duration;
 
 use tokio::sync::{oneshot, Notify};
 use tokio::time::timeout;
+
+use pushing::{Pushing, Unanswered};
 
 use crate::job::{Ending, Id, NewBatch, Push, Pushed};
 use crate::message::{write, Delivery, Question, Subscription, ToOwner, LONGEST};
@@ -22,24 +26,6 @@ const PATIENCE: Duration = Duration::from_secs(15);
 const LONGEST_ERROR: usize = 16 << 10;
 
 type Handler = dyn Fn(Delivery);
-
-/// A push, under the name of its job, and who waits for the answer.
-type Unanswered = (Id, Pushing, oneshot::Sender<Result<Pushed, String>>);
-
-#[derive(Clone)]
-enum Pushing {
-    Job(Push),
-    Batch(Box<NewBatch>),
-}
-
-impl Pushing {
-    fn message(self, request: u64, id: Id) -> ToOwner {
-        match self {
-            Pushing::Job(push) => ToOwner::Push { request, id, push },
-            Pushing::Batch(batch) => ToOwner::Batch { request, id, batch },
-        }
-    }
-}
 
 /// A connection to the owner of the jobs in a folder. On a thread with a `LocalSet`.
 #[derive(Clone)]
@@ -75,6 +61,9 @@ struct State {
     /// Jobs that this process has, until the owner has noted their end.
     held: HashSet<Id>,
     ended: BTreeMap<Id, Ending>,
+    reads: BTreeMap<u64, streams::Asked>,
+    /// By stream and group, what this process has read and not acknowledged.
+    entries: BTreeMap<(String, String), BTreeSet<u64>>,
     /// What running jobs have said of themselves, and nobody has been told yet.
     progress: BTreeMap<Id, f32>,
     handler: Option<Rc<Handler>>,

@@ -103,6 +103,8 @@ pub struct Pushed {
     pub id: Id,
     /// Whether it is new.
     pub is_new: bool,
+    /// Of an entry of a stream: its position. Of acknowledgements: how many there were.
+    pub position: u64,
 }
 
 /// A job.

@@ -10,7 +10,7 @@
 //!     └─ dies: the socket closes, and its jobs go to others at once
 //! ```
 //!
-//! Bottom to top: `job.rs` has a job, `record.rs` what the log has of it, `log.rs` the file; `book.rs` decides which job is whose turn,
+//! Bottom to top: `job.rs` has a job, `record.rs` what the log has of it, `log.rs` the file; `book.rs` decides which job is whose turn, `streams.rs` which entry,
 //! without doing anything; `message.rs` is what goes over the socket, `peer.rs` one connection of the owner, `owner.rs` its loop;
 //! `client.rs` and `client/` are the other side, which survive the death of the owner. `holder.rs` tells whether a process still lives, `clock.rs` what time it is.
 
@@ -28,10 +28,11 @@ mod message;
 mod owner;
 mod peer;
 mod record;
+mod streams;
 
 pub use client::Client;
 pub use job::{Ending, Id, NewBatch, Push, Pushed};
-pub use message::{Delivery, Question, Rate, Subscription, LONGEST};
+pub use message::{Change, Delivery, Entry, Question, Rate, Reading, Subscription, LONGEST};
 pub use owner::{own, Outcome};
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};

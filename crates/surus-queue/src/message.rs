@@ -44,6 +44,28 @@ pub(crate) enum ToOwner {
         id: Id,
         done: f32,
     },
+    /// Of a stream.
+    Change {
+        request: u64,
+        id: Id,
+        change: Change,
+    },
+    /// Entries of a stream are wanted, as soon as there are any.
+    Read {
+        request: u64,
+        wanted: Reading,
+    },
+    /// They are not wanted any more.
+    Unread {
+        request: u64,
+    },
+    /// This process has these entries from an earlier owner; or has got them too late, and gives them back.
+    Claim {
+        stream: String,
+        group: String,
+        positions: Vec<u64>,
+        keeps: bool,
+    },
     /// Jobs that belong together.
     Batch {
         request: u64,
@@ -107,10 +129,74 @@ pub enum Question {
         /// Which queue.
         queue: Option<String>,
     },
+    /// Streams, or one of them.
+    Streams {
+        /// Which one.
+        stream: Option<String>,
+    },
+    /// A group of readers is forgotten.
+    Ungroup {
+        /// Of this stream.
+        stream: String,
+        /// Which.
+        group: String,
+    },
     /// Batches that have not ended.
     Batches {
         /// Which one; or all.
         id: Option<Id>,
+    },
+}
+
+/// Which entries of a stream are wanted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reading {
+    /// Of this one.
+    pub stream: String,
+    /// For this group of readers.
+    pub group: String,
+    /// How many at most.
+    pub count: u32,
+    /// Those, too, that another reader has had for so many milliseconds; 0: as long as it lives.
+    pub idle: u64,
+}
+
+impl Reading {
+    /// Bytes above which no further entry is sent at a time.
+    pub(crate) const MOST: usize = 1 << 20;
+}
+
+/// An entry of a stream, for who reads it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Entry {
+    /// Its number, from 1 on.
+    pub position: u64,
+    /// How often it was read, with this time.
+    pub attempt: u32,
+    /// When it was appended, in milliseconds since 1970.
+    pub at: u64,
+    /// What was appended.
+    pub payload: Bytes,
+}
+
+/// What a client wants of streams, and is answered when it is on disk.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum Change {
+    /// Another entry.
+    Append {
+        /// Of this one.
+        stream: String,
+        /// Its content.
+        payload: Bytes,
+    },
+    /// A group has done with these entries.
+    Acknowledge {
+        /// Of this one.
+        stream: String,
+        /// Which.
+        group: String,
+        /// Which entries.
+        positions: Vec<u64>,
     },
 }
 
@@ -125,6 +211,11 @@ pub(crate) enum ToClient {
     /// The end of this job is written down.
     Noted {
         id: Id,
+    },
+    /// Of a stream.
+    Entries {
+        request: u64,
+        result: Result<Vec<Entry>, String>,
     },
     /// JSON.
     Answer {

@@ -4,8 +4,9 @@
 mod asked;
 mod door;
 mod pushed;
+mod streams;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::io;
 use std::os::fd::AsFd;
 use std::path::Path;
@@ -80,6 +81,7 @@ pub fn own(folder: &Path, most: u64, observe: &dyn Fn([u64; 6])) -> io::Result<O
         rewrite_not_before: None,
     };
     owner.keep_time();
+    owner.book.streams.begin(owner.clock.now());
     owner.run(&signals, observe)
 }
 
@@ -106,6 +108,8 @@ struct Batch {
     records: Vec<u8>,
     ids: Vec<Id>,
     batches: Vec<Id>,
+    /// Those that have new entries.
+    streams: BTreeSet<String>,
     answers: Vec<(Peer, u64, Result<Pushed, String>)>,
 }
 
@@ -138,6 +142,7 @@ impl Owner {
             }
             self.save()?;
             self.deliver();
+            self.deliver_entries();
             self.write_owed();
             self.flush();
             self.tidy()?;
@@ -259,6 +264,30 @@ impl Owner {
             ToOwner::Ask { request, question } => {
                 let text = self.answer(question, time).to_string();
                 self.send(peer, &ToClient::Answer { request, text });
+            }
+            ToOwner::Change {
+                request,
+                id,
+                change,
+            } => {
+                let result = self.change(id, change, time);
+                self.batch.answers.push((peer, request, result));
+            }
+            ToOwner::Read { request, wanted } => self.read(peer, request, wanted),
+            ToOwner::Unread { request } => {
+                if self.book.streams.unread(peer, request) {
+                    let result = Ok(Vec::new());
+                    self.send(peer, &ToClient::Entries { request, result });
+                }
+            }
+            ToOwner::Claim {
+                stream,
+                group,
+                positions,
+                keeps,
+            } => {
+                let streams = &mut self.book.streams;
+                streams.claim(peer, &stream, &group, &positions, keeps, time);
             }
             ToOwner::Progress { id, done } => self.book.note_progress(peer, id, done),
             ToOwner::Batch { request, id, batch } => {

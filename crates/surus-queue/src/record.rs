@@ -59,6 +59,37 @@ pub(crate) enum Record {
         jobs: Vec<Job>,
         members: Vec<Id>,
     },
+    /// An entry of a stream.
+    Append {
+        stream: String,
+        id: Id,
+        position: u64,
+        at: u64,
+        payload: Bytes,
+    },
+    /// A group has done with these entries.
+    Acknowledged {
+        stream: String,
+        group: String,
+        positions: Vec<u64>,
+    },
+    /// A group of readers: it has done with all entries up to one, and with some after it.
+    Group {
+        stream: String,
+        group: String,
+        done: u64,
+        acknowledged: Vec<u64>,
+    },
+    /// A group is forgotten.
+    Ungroup {
+        stream: String,
+        group: String,
+    },
+    /// The position of the last entry, which may be gone.
+    Stream {
+        stream: String,
+        last: u64,
+    },
 }
 
 impl Record {

@@ -192,6 +192,8 @@ pub(crate) enum QueueCommand {
         /// Of this queue only
         queue: Option<String>,
     },
+    /// List the streams, and how much their groups have left to read
+    Streams,
     /// List the batches that have not ended, up to 1000
     Batches,
     /// Run failed jobs again

@@ -83,7 +83,11 @@ impl Book {
         now: u64,
         most: u64,
     ) -> Result<(Pushed, Option<Record>), String> {
-        let known = Pushed { id, is_new: true };
+        let known = Pushed {
+            id,
+            is_new: true,
+            position: 0,
+        };
         if self.batches.contains_key(&id) || self.gone.has(&id) {
             return Ok((known, None));
         }
@@ -111,10 +115,10 @@ impl Book {
             .map(|(id, push)| Job::pushed(id, push, now))
             .collect();
         let size = batch.size() + jobs.iter().map(Job::size).sum::<u64>();
-        if self.bytes + size > most {
+        if self.bytes() + size > most {
             return Err(format!(
                 "the queue is full: its jobs take {} of {most} bytes (`queue_size`), and the batch {size}",
-                self.bytes
+                self.bytes()
             ));
         }
         self.bytes += batch.size();

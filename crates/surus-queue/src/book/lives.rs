@@ -10,6 +10,7 @@ use crate::record::Record;
 impl Book {
     /// A connection has ended. Its process may be alive, and come again.
     pub(crate) fn leave(&mut self, peer: Peer, holder: Holder) {
+        self.streams.leave(peer);
         let mut held = Vec::new();
         for queue in self.queues.values_mut() {
             queue.unsubscribe(peer);

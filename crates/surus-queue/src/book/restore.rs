@@ -79,6 +79,11 @@ impl Book {
                 self.shift(set_by);
                 self.clock = Some(Clock { boot, offset });
             }
+            record @ (Record::Append { .. }
+            | Record::Acknowledged { .. }
+            | Record::Group { .. }
+            | Record::Ungroup { .. }
+            | Record::Stream { .. }) => self.streams.apply(record),
             Record::Batch {
                 id,
                 batch,

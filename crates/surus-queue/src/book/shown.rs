@@ -27,12 +27,12 @@ impl Book {
             })
         });
         let queues: Vec<Value> = queues.collect();
-        json!({"bytes": self.bytes, "queues": queues})
+        json!({"bytes": self.bytes(), "queues": queues})
     }
 
     /// Of all queues: jobs that wait, are delayed, run, have failed and were done; and bytes.
     pub(crate) fn totals(&self) -> Totals {
-        let mut totals = [0, 0, 0, 0, 0, self.bytes];
+        let mut totals = [0, 0, 0, 0, 0, self.bytes()];
         for queue in self.queues.values() {
             let counts = [
                 queue.ready() as u64,

@@ -53,6 +53,7 @@ impl Book {
         let delayed = self.due.first().map(|&(due, _)| due);
         let queues = self.queues.values();
         let slowed = queues.filter_map(|queue| queue.next_due(now)).min();
-        delayed.into_iter().chain(slowed).min()
+        let read = self.streams.next_due(now);
+        delayed.into_iter().chain(slowed).chain(read).min()
     }
 }

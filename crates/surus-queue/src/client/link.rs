@@ -57,6 +57,7 @@ impl State {
     /// There is a new connection.
     fn begin(&mut self) {
         self.is_connected = true;
+        self.reads.retain(|_, (_, sender)| !sender.is_closed());
         let out = &mut self.out;
         out.clear();
         let holds = self.held.iter().copied().collect();
@@ -70,6 +71,19 @@ impl State {
         }
         for (&request, (id, pushing, _)) in &self.pushes {
             write(&pushing.clone().message(request, *id), out);
+        }
+        for ((stream, group), positions) in &self.entries {
+            let claim = ToOwner::Claim {
+                stream: stream.clone(),
+                group: group.clone(),
+                positions: positions.iter().copied().collect(),
+                keeps: true,
+            };
+            write(&claim, out);
+        }
+        for (&request, (wanted, _)) in &self.reads {
+            let wanted = wanted.clone();
+            write(&ToOwner::Read { request, wanted }, out);
         }
         for (&request, (question, _)) in &self.questions {
             let question = question.clone();
@@ -145,6 +159,10 @@ impl Client {
                 if let Some((.., sender)) = state.pushes.remove(&request) {
                     let _ = sender.send(result);
                 }
+            }
+            ToClient::Entries { request, result } => {
+                drop(state);
+                self.heard_entries(request, result);
             }
             ToClient::Answer { request, text } => {
                 if let Some((_, sender)) = state.questions.remove(&request) {

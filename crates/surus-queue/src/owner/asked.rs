@@ -9,6 +9,13 @@ impl Owner {
     pub(super) fn answer(&mut self, question: Question, time: u64) -> Value {
         let records = match question {
             Question::Counts => return self.book.counts(),
+            Question::Streams { stream } => {
+                return self.book.streams.shown(stream.as_deref());
+            }
+            Question::Ungroup { stream, group } => {
+                let record = self.book.streams.ungroup(&stream, &group);
+                record.into_iter().collect()
+            }
             Question::Batches { id } => return self.book.list_batches(id),
             Question::List { queue, failed } => return self.book.list(queue.as_deref(), failed),
             Question::Retry { id, queue } => {

@@ -67,6 +67,9 @@ impl Owner {
                 self.unsynced_since = None;
                 self.note_written(&Ok(()));
                 batch.ids.iter().for_each(|&id| self.book.saved(id, time));
+                for stream in &batch.streams {
+                    self.book.streams.saved(stream, true);
+                }
             }
             Err(error) => {
                 self.note_written(&Err(error));
@@ -76,12 +79,15 @@ impl Owner {
                 for id in &batch.batches {
                     self.book.refuse_batch(*id);
                 }
+                for stream in &batch.streams {
+                    self.book.streams.saved(stream, false);
+                }
             }
         }
         for (peer, request, result) in batch.answers {
             let refused = |error: &io::Error| {
                 format!(
-                    "the job cannot be written to {}: {error}",
+                    "it cannot be written to {}: {error}",
                     self.door.folder().display()
                 )
             };

@@ -42,6 +42,7 @@ pub(crate) fn run(arguments: &QueueArgs) -> ExitCode {
             queue,
             failed: true,
         },
+        Some(QueueCommand::Streams) => Question::Streams { stream: None },
         Some(QueueCommand::Batches) => Question::Batches { id: None },
         Some(QueueCommand::Retry { .. }) => Question::Retry { id, queue },
         Some(QueueCommand::Forget { .. }) => Question::Forget { id, queue },
@@ -85,7 +86,7 @@ pub(crate) fn counts(status: &Value) -> Option<Value> {
 /// One job, or the jobs of one queue.
 fn selected(what: &Option<QueueCommand>) -> Result<(Option<Id>, Option<String>), String> {
     match what {
-        None | Some(QueueCommand::Batches) => Ok((None, None)),
+        None | Some(QueueCommand::Batches | QueueCommand::Streams) => Ok((None, None)),
         Some(QueueCommand::List { queue } | QueueCommand::Failed { queue }) => {
             Ok((None, queue.clone()))
         }
@@ -144,6 +145,21 @@ fn shown(what: &Option<QueueCommand>, answer: &Value) -> String {
                 )
             };
             jobs.map(line).collect()
+        }
+        Some(QueueCommand::Streams) => {
+            let streams = answer.as_array().into_iter().flatten();
+            let lines = |stream: &Value| {
+                let (entries, last) = (&stream["entries"], &stream["last"]);
+                let name = text(&stream["stream"]);
+                let mut lines = format!("{name}  entries {entries}  last {last}\n");
+                for group in stream["groups"].as_array().into_iter().flatten() {
+                    let (left, read) = (&group["left"], &group["read"]);
+                    let name = text(&group["group"]);
+                    lines += &format!("  {name}  left {left}  of which read {read}\n");
+                }
+                lines
+            };
+            streams.map(lines).collect()
         }
         Some(QueueCommand::Batches) => {
             let batches = answer.as_array().into_iter().flatten();

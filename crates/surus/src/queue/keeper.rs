@@ -10,7 +10,7 @@ use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::json;
 use surus_master::{Channel, Report};
-use surus_queue::{Client, Delivery, Ending, Id, NewBatch, Push, Question};
+use surus_queue::{Change, Client, Delivery, Ending, Id, NewBatch, Push, Question, Reading};
 use surus_zend::{queue_with, QueueAnswer};
 
 use super::place::{folder, NAME};
@@ -155,6 +155,49 @@ struct Named {
     id: String,
 }
 
+/// Of a stream: an entry, or entries that a group has done with.
+#[derive(Deserialize)]
+struct Changing {
+    stream: String,
+    group: Option<String>,
+    #[serde(default)]
+    positions: Vec<u64>,
+}
+
+impl Changing {
+    fn change(self, payload: Bytes) -> Change {
+        let stream = self.stream;
+        match self.group {
+            Some(group) => Change::Acknowledge {
+                stream,
+                group,
+                positions: self.positions,
+            },
+            None => Change::Append { stream, payload },
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct Wanted {
+    stream: String,
+    group: String,
+    count: u32,
+    wait: f64,
+    idle: f64,
+}
+
+impl Wanted {
+    fn reading(self) -> Reading {
+        Reading {
+            stream: self.stream,
+            group: self.group,
+            count: self.count,
+            idle: u64::try_from(seconds(self.idle).as_millis()).unwrap_or(u64::MAX),
+        }
+    }
+}
+
 #[derive(Deserialize)]
 struct Taking {
     queue: String,
@@ -205,6 +248,42 @@ fn ask(client: &Client, verb: &str, head: &str, payload: Bytes) -> Result<QueueA
                 })),
                 Err(error) => Ok(Err(error)),
             },
+            Err(error) => wrong(error),
+        },
+        "append" | "acknowledge" => match serde_json::from_str::<Changing>(head) {
+            Ok(wanted) => Err(Box::pin(async move {
+                let pushed = client.change(wanted.change(payload)).await?;
+                Ok((pushed.position.to_string(), Bytes::new()))
+            })),
+            Err(error) => wrong(error),
+        },
+        "read" => match serde_json::from_str::<Wanted>(head) {
+            Ok(wanted) => Err(Box::pin(async move {
+                // An answer takes its time even if nobody wants to wait.
+                let wait = seconds(wanted.wait).max(Duration::from_millis(20));
+                let entries = client.read(wanted.reading(), wait).await?;
+                let heads = entries.iter().map(|entry| {
+                    json!([entry.position, entry.attempt, entry.at, entry.payload.len()])
+                });
+                let heads: Vec<serde_json::Value> = heads.collect();
+                let payloads: Vec<&[u8]> = entries.iter().map(|entry| &*entry.payload).collect();
+                Ok((json!(heads).to_string(), payloads.concat().into()))
+            })),
+            Err(error) => wrong(error),
+        },
+        "stream" | "ungroup" => match serde_json::from_str::<Changing>(head) {
+            Ok(wanted) => Err(Box::pin(async move {
+                let question = match wanted.group {
+                    Some(group) => Question::Ungroup {
+                        stream: wanted.stream,
+                        group,
+                    },
+                    None => Question::Streams {
+                        stream: Some(wanted.stream),
+                    },
+                };
+                Ok((client.ask(question).await?, Bytes::new()))
+            })),
             Err(error) => wrong(error),
         },
         "progress" => match serde_json::from_str::<Progressed>(head) {

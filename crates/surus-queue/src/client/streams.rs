@@ -1,0 +1,137 @@
+//! Appending to streams and reading them.
+
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+use tokio::time::timeout;
+
+use super::{Client, Pushing};
+use crate::job::Pushed;
+use crate::message::{Change, Entry, Reading, ToOwner, LONGEST};
+
+/// What is read, and who waits for it.
+pub(super) type Asked = (Reading, oneshot::Sender<Result<Vec<Entry>, String>>);
+
+impl Client {
+    /// Returns when it is on disk.
+    ///
+    /// # Errors
+    /// It is not; or the owner has not answered in time, and nobody knows.
+    pub async fn change(&self, change: Change) -> Result<Pushed, String> {
+        match &change {
+            Change::Append { payload, .. } if payload.len() > LONGEST => {
+                let length = payload.len();
+                return Err(format!(
+                    "the entry has {length} bytes, of {LONGEST} at most"
+                ));
+            }
+            Change::Append { .. } => {}
+            Change::Acknowledge {
+                stream,
+                group,
+                positions,
+            } => {
+                let mut state = self.shared.state.borrow_mut();
+                let of = (stream.clone(), group.clone());
+                if let Some(own) = state.entries.get_mut(&of) {
+                    positions
+                        .iter()
+                        .for_each(|position| _ = own.remove(position));
+                    if own.is_empty() {
+                        state.entries.remove(&of);
+                    }
+                }
+            }
+        }
+        self.push_any(Pushing::Change(change)).await
+    }
+
+    /// The next entries for a group of readers, if there are any within this time. This process has them until it acknowledges them.
+    ///
+    /// # Errors
+    /// They cannot be read.
+    pub async fn read(&self, wanted: Reading, wait: Duration) -> Result<Vec<Entry>, String> {
+        let (sender, answer) = oneshot::channel();
+        let request = {
+            let mut state = self.shared.state.borrow_mut();
+            state.last_request += 1;
+            let request = state.last_request;
+            state.reads.insert(request, (wanted.clone(), sender));
+            request
+        };
+        let mut reader = Reader {
+            client: self,
+            wanted: &wanted,
+            request,
+            answer,
+        };
+        self.send(&ToOwner::Read {
+            request,
+            wanted: wanted.clone(),
+        });
+        let entries = match timeout(wait, &mut reader.answer).await {
+            Ok(Ok(result)) => result?,
+            Ok(Err(_)) | Err(_) => Vec::new(),
+        };
+        drop(reader);
+        let of = wanted;
+        let mut state = self.shared.state.borrow_mut();
+        let own = state.entries.entry((of.stream, of.group)).or_default();
+        own.extend(entries.iter().map(|entry| entry.position));
+        if own.is_empty() {
+            state.entries.retain(|_, own| !own.is_empty());
+        }
+        Ok(entries)
+    }
+
+    pub(super) fn heard_entries(&self, request: u64, result: Result<Vec<Entry>, String>) {
+        let asked = self.shared.state.borrow_mut().reads.remove(&request);
+        if let Some((wanted, sender)) = asked {
+            if let Err(Ok(entries)) = sender.send(result) {
+                self.give_back(&wanted, &entries);
+            }
+        }
+    }
+
+    /// They have come too late.
+    fn give_back(&self, wanted: &Reading, entries: &[Entry]) {
+        if entries.is_empty() {
+            return;
+        }
+        self.send(&ToOwner::Claim {
+            stream: wanted.stream.clone(),
+            group: wanted.group.clone(),
+            positions: entries.iter().map(|entry| entry.position).collect(),
+            keeps: false,
+        });
+    }
+}
+
+/// One who waits for entries. Those that have come go back if nobody looks any more.
+struct Reader<'a> {
+    client: &'a Client,
+    wanted: &'a Reading,
+    request: u64,
+    answer: oneshot::Receiver<Result<Vec<Entry>, String>>,
+}
+
+impl Drop for Reader<'_> {
+    fn drop(&mut self) {
+        self.answer.close();
+        if let Ok(Ok(entries)) = self.answer.try_recv() {
+            self.client.give_back(self.wanted, &entries);
+        }
+        let request = self.request;
+        // The owner answers that, too, so that what crosses it is known.
+        if self
+            .client
+            .shared
+            .state
+            .borrow()
+            .reads
+            .contains_key(&request)
+        {
+            self.client.send(&ToOwner::Unread { request });
+        }
+    }
+}
