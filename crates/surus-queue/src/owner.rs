@@ -81,7 +81,9 @@ pub fn own(folder: &Path, most: u64, observe: &dyn Fn([u64; 6])) -> io::Result<O
         rewrite_not_before: None,
     };
     owner.keep_time();
-    owner.book.streams.begin(owner.clock.now());
+    let time = owner.clock.now();
+    owner.book.wake(time);
+    owner.book.streams.begin(time);
     owner.run(&signals, observe)
 }
 
