@@ -1,11 +1,17 @@
 //! Event streams without PHP.
 
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
 use nix::sys::signal::Signal;
 use surus_tests::fixture;
 use surus_tests::http::{Connection, Request};
 use surus_tests::http2;
+use surus_tests::random::Random;
 use surus_tests::surus::Surus;
 use surus_tests::waiting::wait_for;
+use surus_tests::websocket::Client;
 
 use super::events::Event;
 use super::{options, publish, serve, stream, RULES};
@@ -199,4 +205,80 @@ fn new_code_leaves_them_and_the_end_of_the_server_ends_them() {
     assert_eq!(events.data(), "after");
     server.process().signal(Signal::SIGTERM);
     assert_eq!(events.next(), None);
+}
+
+/// Clients that subscribe, unsubscribe and vanish at random get what they have subscribed to then, and nothing else.
+#[test]
+fn nobody_gets_what_it_has_not_subscribed_to() {
+    const NAMES: [&str; 6] = ["c", "cc", "c/1", "kept/c", "kept/cc", "kept/c/1"];
+    let server = serve(2);
+    let end = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let publisher = scope.spawn(|| {
+            let mut count = 0;
+            while !end.load(Ordering::Relaxed) {
+                for name in NAMES {
+                    publish(&server, name, name);
+                    count += 1;
+                }
+            }
+            count
+        });
+        let mut clients = Vec::new();
+        for seed in 0..6 {
+            let server = &server;
+            clients.push(scope.spawn(move || {
+                let mut random = Random::of(seed, 0);
+                let mut heard = 0;
+                for _ in 0..4 {
+                    heard += talk(server, &mut random, &NAMES);
+                    let chosen = any(&mut random, &NAMES);
+                    let other = any(&mut random, &NAMES);
+                    let mut events = stream(server, &format!("{chosen},{other}"), None);
+                    for text in events.all(3) {
+                        assert!(text == chosen || text == other, "{text}: {chosen}, {other}");
+                    }
+                }
+                heard
+            }));
+        }
+        let heard: usize = clients
+            .into_iter()
+            .map(|one| one.join().expect("a client"))
+            .sum();
+        end.store(true, Ordering::Relaxed);
+        assert!(heard > 0 && publisher.join().expect("the publisher") > 0);
+    });
+}
+
+fn any<'a>(random: &mut Random, all: &[&'a str]) -> &'a str {
+    let place = random.below(all.len() as u64);
+    all[place as usize]
+}
+
+/// A WebSocket, until it vanishes. How much it has heard.
+fn talk(server: &Surus, random: &mut Random, names: &[&str]) -> usize {
+    let mut client = Client::open(server.address(), "/socket");
+    client.next_text();
+    let (mut subscribed, mut heard) = (BTreeSet::new(), 0);
+    for _ in 0..12 {
+        let name = any(random, names);
+        let what = any(random, &["subscribe", "unsubscribe"]);
+        client.text(&format!("{what} {name}"));
+        if what == "subscribe" {
+            subscribed.insert(name);
+        }
+        loop {
+            let text = client.next_text();
+            if text.starts_with("> ") {
+                break;
+            }
+            assert!(subscribed.contains(&*text), "{text}: {subscribed:?}");
+            heard += 1;
+        }
+        if what == "unsubscribe" {
+            subscribed.remove(name);
+        }
+    }
+    heard
 }
