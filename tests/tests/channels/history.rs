@@ -101,7 +101,7 @@ fn a_client_goes_on_from_where_it_was_as_far_as_the_history_goes() {
 #[test]
 fn all_get_the_same_in_order_and_once_whoever_is_killed() {
     let server = options()
-        .config("[channel.\"kept/*\"]\nhistory = 5000\n")
+        .config("[channel.\"kept/*\"]\nhistory = 50000\n")
         .workers(3)
         .start();
     let rounds: usize =
@@ -150,7 +150,7 @@ fn all_get_the_same_in_order_and_once_whoever_is_killed() {
         .1
         .parse()
         .expect("a number");
-    let all = history(&server, "channel=kept/a&limit=5000").1;
+    let all = history(&server, "channel=kept/a&limit=50000").1;
     assert_eq!(all.len(), count, "there are holes");
     // Each request's texts are there in its order, as far as it came.
     let distinct: HashSet<_> = all.iter().collect();
