@@ -3,6 +3,8 @@
 //! The id of each event says where its client is in all channels of the stream: positions in their order, with commas. A client that
 //! comes again says the last one that it has got (`Last-Event-ID`), and goes on from there.
 
+mod format;
+
 use std::{
     cell::{Cell, RefCell},
     collections::{BTreeMap, VecDeque},
@@ -18,13 +20,11 @@ use surus_channels::{next_id, Position, Publication, Subscriber};
 use tokio::{task::spawn_local, time::sleep};
 
 use crate::shared::channels::channels;
+use format::{data_lines, event, together, whole, Event, Whole};
 
 /// Bytes that wait for a client which reads slowly. Then it gets what follows from the history, once it has read them; without a history
 /// it is cut off.
 const HIGHEST: usize = 256 * 1024;
-
-/// Bytes that are sent at once.
-const TOGETHER: usize = 64 * 1024;
 
 /// How often it is looked who was silent too long.
 const LOOK: Duration = Duration::from_secs(1);
@@ -359,61 +359,6 @@ impl Subscriber for EventStream {
     }
 }
 
-/// With its id.
-struct Whole(Bytes);
-
-/// Without one.
-struct Event(Bytes);
-
-fn whole(publication: &Publication) -> Bytes {
-    let event = event(publication);
-    match publication.position {
-        Some(position) => {
-            let id = format!("id: {position}\n");
-            Bytes::from([id.as_bytes(), &event].concat())
-        }
-        None => event,
-    }
-}
-
-fn event(publication: &Publication) -> Bytes {
-    let message = &publication.message;
-    let mut text = String::with_capacity(message.data.len() + 32);
-    if !message.event.is_empty() {
-        let name: String = message.event.chars().filter(|c| !c.is_control()).collect();
-        let _ = writeln!(text, "event: {name}");
-    }
-    data_lines(&mut text, &String::from_utf8_lossy(&message.data));
-    text.push('\n');
-    Bytes::from(text)
-}
-
-/// Line ends are those of the format: CR, LF, or both.
-fn data_lines(text: &mut String, data: &str) {
-    let data = data.replace("\r\n", "\n");
-    for line in data.split(['\r', '\n']) {
-        text.push_str("data: ");
-        text.push_str(line);
-        text.push('\n');
-    }
-}
-
-fn together(first: Bytes, waiting: &mut VecDeque<Bytes>) -> Bytes {
-    let next = waiting.front().map_or(usize::MAX, Bytes::len);
-    if first.len().saturating_add(next) > TOGETHER {
-        return first;
-    }
-    let mut all = BytesMut::from(&first[..]);
-    while let Some(next) = waiting.front() {
-        if all.len() + next.len() > TOGETHER {
-            break;
-        }
-        all.extend_from_slice(next);
-        waiting.pop_front();
-    }
-    all.freeze()
-}
-
 /// Sends a comment to those who were silent, as long as there are streams.
 async fn look() {
     loop {
@@ -450,33 +395,6 @@ impl fmt::Debug for EventStream {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn data_has_lines() {
-        for (data, expected) in [
-            ("", "data: \n"),
-            ("a", "data: a\n"),
-            (
-                "a\nb\r\nc\rd\n",
-                "data: a\ndata: b\ndata: c\ndata: d\ndata: \n",
-            ),
-        ] {
-            let mut text = String::new();
-            data_lines(&mut text, data);
-            assert_eq!(text, expected);
-        }
-    }
-
-    #[test]
-    fn short_ones_leave_together() {
-        let bytes = |size| Bytes::from(vec![b'x'; size]);
-        let mut waiting = VecDeque::from([bytes(2), bytes(3), bytes(TOGETHER), bytes(1)]);
-        assert_eq!(together(bytes(1), &mut waiting).len(), 6);
-        let next = waiting.pop_front().unwrap();
-        assert_eq!(together(next, &mut waiting).len(), TOGETHER);
-        let next = waiting.pop_front().unwrap();
-        assert_eq!(together(next, &mut waiting).len(), 1);
-    }
 
     #[test]
     fn who_does_not_read_is_cut_off_where_nothing_is_kept() {
