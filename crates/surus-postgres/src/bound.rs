@@ -4,6 +4,7 @@ use std::{cell::Cell, rc::Rc};
 
 use crate::{
     client::{Client, LONGEST_QUEUE},
+    copy::{Copy, Pipe},
     failure::{Failure, Kind},
     lane::{Job, Lane, State},
     slot::{Slot, Ticket},
@@ -61,6 +62,27 @@ impl Bound {
         parameters: Vec<Parameter>,
         limit: usize,
     ) -> Result<Ticket, Failure> {
+        let slot = self.check()?;
+        let known = self.client.known(text);
+        let job = Job::new(known, parameters, limit, slot.clone(), true);
+        self.lane.place(job);
+        Ok(Ticket::new(slot, self.client.clone()))
+    }
+
+    pub(crate) fn submit_copy(&self, text: &str) -> Result<Copy, Failure> {
+        if !sql::is_copy(text) {
+            return Err(Failure::usage("The statement is no COPY"));
+        }
+        let slot = self.check()?;
+        let pipe = Rc::<Pipe>::default();
+        let known = self.client.known(text);
+        let job = Job::new(known, Vec::new(), 0, slot.clone(), true);
+        self.lane.place(job.with_pipe(pipe.clone()));
+        let ticket = Ticket::new(slot, self.client.clone());
+        Ok(Copy::new(pipe, self.lane.clone(), ticket))
+    }
+
+    fn check(&self) -> Result<Rc<Slot>, Failure> {
         if self.lane.state.get() != State::Bound {
             return Err(Failure::connection(
                 "The connection of the transaction was lost: it is rolled back",
@@ -72,11 +94,7 @@ impl Bound {
                 "Too many statements of this transaction wait for each other",
             ));
         }
-        let slot = Rc::new(Slot::default());
-        let known = self.client.known(text);
-        let job = Job::new(known, parameters, limit, slot.clone(), true);
-        self.lane.place(job);
-        Ok(Ticket::new(slot, self.client.clone()))
+        Ok(Rc::default())
     }
 
     /// The transaction has ended: others may use the connection, unless it has not.

@@ -7,7 +7,7 @@
 //! Layout: `config` where the server is · `handshake` connecting, authentication · `lane` one connection · `client` all of
 //! them, and who uses which · `bound` one for a transaction · `slot` where a caller waits · `known` what is
 //! known of a statement's text · `statement` what was prepared · `value` parameters ·
-//! `listen` notifications · `tls` encryption ·
+//! `listen` notifications · `copy` COPY · `tls` encryption ·
 //! `sql` what must not be sent on a shared connection · `failure` what goes wrong
 //!
 //! Everything runs inside a tokio `LocalSet`.
@@ -17,6 +17,7 @@
 mod bound;
 mod client;
 mod config;
+mod copy;
 mod failure;
 mod handshake;
 mod known;
@@ -32,6 +33,7 @@ mod value;
 pub use bound::Bound;
 pub use client::{Client, Figures, Resolve};
 pub use config::Config;
+pub use copy::{Copy, Direction};
 pub use failure::{Details, Failure, Kind};
 pub use listen::{Listener, Notification};
 pub use slot::{Buffer, Rows, Ticket};

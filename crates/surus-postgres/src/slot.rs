@@ -150,6 +150,14 @@ impl Ticket {
         Ticket { slot, client }
     }
 
+    pub(crate) fn is_answered(&self) -> bool {
+        self.slot.is_answered.get()
+    }
+
+    pub(crate) fn register(&self, cx: &Context<'_>) {
+        self.slot.register(cx);
+    }
+
     /// The answer, if it is there.
     pub fn try_answer(&self) -> Option<Result<Rows, Failure>> {
         self.slot.answer.take()

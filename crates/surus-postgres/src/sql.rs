@@ -64,6 +64,10 @@ pub(crate) fn refused(sql: &str, alone: bool) -> Option<&'static str> {
     (!alone || !ends_with_it).then_some(*found)
 }
 
+pub(crate) fn is_copy(sql: &str) -> bool {
+    first_word(sql).0.eq_ignore_ascii_case("COPY")
+}
+
 /// Whether it waits for no row's lock and writes nothing, as far as its text says.
 pub(crate) fn only_reads(sql: &str) -> bool {
     let (word, _) = first_word(sql);

@@ -328,6 +328,15 @@ void *surus_rs_postgres_begin(void *exchange, uint64_t client, surus_str sql, ui
 void *surus_rs_postgres_end(void *exchange, uint64_t transaction, surus_str sql);
 /* Closes the connection of a transaction that has not ended. */
 void surus_rs_postgres_cut(void *exchange, uint64_t transaction);
+/* Begins a COPY of a transaction: its number, which ends with the request. Otherwise 0 and an answer, or NULL where the running code
+ * must end. */
+uint64_t surus_rs_postgres_copy(void *exchange, uint64_t transaction, surus_str sql, bool to_server, void **answer);
+/* Sends a piece. False: no more are taken; the end says why. */
+bool surus_rs_postgres_copy_put(void *exchange, uint64_t copy, surus_str piece);
+/* The next piece, which stays until the one after it. If none is there, waits. False: there are no more; the end says why. */
+bool surus_rs_postgres_copy_take(void *exchange, uint64_t copy, surus_str *piece);
+/* Ends it, or undoes it. An answer, or NULL where the running code must end. */
+void *surus_rs_postgres_copy_end(void *exchange, uint64_t copy, bool is_good);
 typedef struct { surus_str payload; int process; bool missed; } surus_postgres_notification;
 /* Listens to a channel: the number of the listener, which ends with the request. Otherwise 0 and an answer, or NULL where the running
  * code must end. */

@@ -538,6 +538,26 @@ namespace Surus\Internal {
     {
     }
 
+    /** Begins a COPY of a transaction. Returns its number. */
+    function postgres_copy(int $transaction, string $sql, bool $toServer): int
+    {
+    }
+
+    /** Sends a piece; false: the server takes no more, and the end says why. */
+    function postgres_copy_put(int $copy, string $piece): bool
+    {
+    }
+
+    /** The next piece of the server's; null: there are no more, or the end says why not. */
+    function postgres_copy_take(int $copy): ?string
+    {
+    }
+
+    /** Ends a COPY, or undoes it. Returns the number of rows. */
+    function postgres_copy_end(int $copy, bool $isGood): int
+    {
+    }
+
     /** Listens to a channel. Returns the number of the listener, which ends with the request. */
     function postgres_listen(int $client, string $channel): int
     {

@@ -4,6 +4,7 @@ declare(strict_types=1);
 
 namespace Surus;
 
+use Surus\Internal\PostgresCopy;
 use Surus\Internal\PostgresFailure;
 use Surus\Internal\PostgresStream;
 use Surus\Postgres\ConnectionError;
@@ -104,6 +105,28 @@ final class Postgres implements Queries
         $isOver = false;
         try {
             yield from PostgresStream::rows($number, $sql, $parameters, $size);
+            $isOver = true;
+            postgres_end($number, true);
+        } finally {
+            if (!$isOver) {
+                self::giveUp($number);
+            }
+        }
+    }
+
+    /** In a transaction of its own. */
+    public function copyFrom(string $sql, iterable $pieces): int
+    {
+        return $this->transaction(static fn (Transaction $transaction): int => $transaction->copyFrom($sql, $pieces));
+    }
+
+    /** In a transaction of its own. */
+    public function copyTo(string $sql): \Generator
+    {
+        $number = postgres_begin($this->number, 'BEGIN');
+        $isOver = false;
+        try {
+            yield from PostgresCopy::to($number, $sql);
             $isOver = true;
             postgres_end($number, true);
         } finally {

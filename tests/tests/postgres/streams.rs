@@ -27,6 +27,35 @@ fn rows_are_read_when_they_are_needed() {
 }
 
 #[test]
+fn rows_are_copied_in_both_directions() {
+    for mode in [Mode::Coroutine, Mode::Classic] {
+        let server = server(mode);
+        let own = format!("{mode:?}").to_lowercase();
+        together(3, |number| {
+            let token = format!("{own}{number}");
+            let found = ask(&server, &format!("step=copy&token={token}"));
+            let message = |key: &str| found[key]["message"].as_str().unwrap_or_default();
+            assert_eq!(found["count"], 50_000, "{found}");
+            assert_eq!(found["lines"], 50_000, "{found}");
+            assert_eq!(found["sum"], 50_000_u64 * 50_001 / 2, "{found}");
+            assert_eq!((&found["cut"], &found["null"]), (&json!(3), &json!(2)));
+            assert_eq!(found["none"], 0);
+            assert_eq!(found["large"], json!([1, true]), "{found}");
+            assert_eq!(found["bound"], json!([1, "x", ["7\n"]]), "{found}");
+            assert_eq!(found["bad"]["state"], "22P02", "{found}");
+            assert_eq!(found["thrown"]["class"], "DomainException", "{found}");
+            assert_eq!(found["type"]["class"], "TypeError", "{found}");
+            assert_eq!(message("select"), "The statement is no COPY");
+            assert_eq!(found["table"]["state"], "42P01", "{found}");
+            assert_eq!(message("other"), "This COPY has no FROM STDIN");
+            assert_eq!(message("another"), "This COPY has no TO STDOUT");
+            assert_eq!(found["left"], 0, "{found}");
+            assert_eq!(found["after"], token);
+        });
+    }
+}
+
+#[test]
 fn listeners_share_a_connection() {
     for mode in [Mode::Coroutine, Mode::Classic] {
         let server = server(mode);

@@ -11,6 +11,7 @@ use super::{
     Job, State,
 };
 use crate::{
+    copy::{Direction, Pipe},
     failure::{Failure, Kind},
     slot::{Buffer, Rows},
     statement::{Column, Statement},
@@ -151,7 +152,11 @@ impl Driver {
                 let failure = Failure::from_server(&body);
                 // The end of the connection says more than what it does to a statement. But it need not follow: errors of
                 // foreign servers and of parallel workers have these states, too, and are the statement's.
-                if self.sent.is_empty() || is_of_connection(&failure) {
+                if self.sent.is_empty() {
+                    // It closes the connection, but not at this moment: what was sent until then would be lost.
+                    return Err(End::Lost(failure.as_lost()));
+                }
+                if is_of_connection(&failure) {
                     self.last_words = Some(failure.as_lost());
                 }
                 if let Some(sent) = self.sent.front_mut() {
@@ -162,17 +167,33 @@ impl Driver {
             Message::NoticeResponse(_)
             | Message::ParameterStatus(_)
             | Message::NotificationResponse(_) => {}
-            Message::CopyInResponse(_) | Message::CopyOutResponse(_) => {
-                return Err(End::Lost(Failure::connection(
-                    "COPY is not possible with this client",
-                )))
-            }
+            Message::CopyInResponse(_) => self.pipe()?.begin(Direction::ToServer),
+            Message::CopyOutResponse(_) => self.pipe()?.begin(Direction::FromServer),
+            Message::CopyData(body) => self.pipe()?.receive(body.into_bytes()),
+            Message::CopyDone => {}
             message => {
                 let sent = self.sent.front_mut().ok_or_else(unexpected)?;
                 note(sent, &message)?;
             }
         }
         Ok(())
+    }
+
+    /// Of the COPY at the front.
+    fn pipe(&self) -> Result<&Rc<Pipe>, End> {
+        let pipe = self.copying();
+        pipe.ok_or_else(|| {
+            End::Lost(Failure::connection(
+                "a statement that is no COPY has begun one",
+            ))
+        })
+    }
+
+    pub(super) fn copying(&self) -> Option<&Rc<Pipe>> {
+        match &self.sent.front()?.what {
+            What::Query { job, .. } => job.pipe.as_ref(),
+            What::Prepare { .. } | What::Close => None,
+        }
     }
 
     /// The statement at the front is answered.

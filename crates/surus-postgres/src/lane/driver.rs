@@ -131,7 +131,7 @@ impl Driver {
             return Err(End::Cut);
         }
         let mut has_read = false;
-        while self.read(cx)? {
+        while !self.copying().is_some_and(|pipe| pipe.is_full()) && self.read(cx)? {
             has_read = true;
             self.parse()?;
         }
@@ -139,6 +139,10 @@ impl Driver {
             self.client.clone().pump();
         }
         self.take_jobs();
+        if let Some(pipe) = self.copying().cloned() {
+            let failed = self.sent.front().is_some_and(|sent| sent.failure.is_some());
+            pipe.send(failed, &mut self.output);
+        }
         while !self.output.is_empty() {
             match Pin::new(&mut self.stream).poll_write(cx, &self.output)? {
                 Poll::Ready(0) => return Err(io::Error::from(io::ErrorKind::WriteZero).into()),
@@ -190,7 +194,7 @@ impl Driver {
     }
 
     fn take_jobs(&mut self) {
-        while self.sent.len() < DEPTH {
+        while self.sent.len() < DEPTH && !self.has_copy() {
             if self.is_next_too_early() {
                 return;
             }
@@ -209,6 +213,13 @@ impl Driver {
                 self.send(job);
             }
         }
+    }
+
+    /// The server takes nothing else in the middle of one.
+    fn has_copy(&self) -> bool {
+        let is_copy =
+            |sent: &Sent| matches!(&sent.what, What::Query { job, .. } if job.pipe.is_some());
+        self.lane.state.get() == State::Bound && self.sent.iter().any(is_copy)
     }
 
     /// Statements of a transaction run in their order: its end must not overtake one that is still being prepared, which

@@ -19,7 +19,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::{known::Known, slot::Slot, value::Parameter};
+use crate::{copy::Pipe, known::Known, slot::Slot, value::Parameter};
 
 pub(crate) use driver::run;
 
@@ -41,6 +41,8 @@ pub(crate) struct Job {
     moves: u32,
     /// Nothing may be sent behind it.
     is_last: bool,
+    /// Of a COPY.
+    pipe: Option<Rc<Pipe>>,
 }
 
 impl Job {
@@ -60,7 +62,13 @@ impl Job {
             is_second: false,
             moves: 0,
             is_last: false,
+            pipe: None,
         }
+    }
+
+    pub(crate) fn with_pipe(mut self, pipe: Rc<Pipe>) -> Self {
+        self.pipe = Some(pipe);
+        self
     }
 }
 

@@ -31,6 +31,7 @@
 #include "isolate/isolate.h"
 #include "os/children.h"
 #include "os/process_functions.h"
+#include "postgres/flows.h"
 #include "postgres/functions.h"
 #include "state/apcu.h"
 #include "state/functions.h"
@@ -96,6 +97,7 @@ static PHP_MINIT_FUNCTION(surus)
 		|| zend_register_functions(NULL, surus_timer_functions, NULL, type) != SUCCESS
 		|| zend_register_functions(NULL, surus_offload_functions, NULL, type) != SUCCESS
 		|| zend_register_functions(NULL, surus_postgres_functions, NULL, type) != SUCCESS
+		|| zend_register_functions(NULL, surus_postgres_flows, NULL, type) != SUCCESS
 		|| zend_register_functions(NULL, surus_queue_functions, NULL, type) != SUCCESS
 		|| zend_register_functions(NULL, surus_websocket_functions, NULL, type) != SUCCESS
 		|| zend_register_functions(NULL, surus_channel_functions, NULL, type) != SUCCESS

@@ -31,6 +31,9 @@ void surus_persistent_trust(bool texts)
 #define PREPARED_CHECK "PREPARE surus_check AS SELECT pg_catalog.count(*), pg_catalog.pg_advisory_unlock_all() " \
 	"FROM pg_catalog.pg_prepared_statement(); "
 
+/* What an idle server says is rare. */
+#define LAST_WORDS_MS 20
+
 /* ---- answers ---- */
 
 static long milliseconds_since(const struct timespec *begun)
@@ -176,9 +179,12 @@ bool surus_libpq_is_alive(PGconn *connection)
 		surus_libpq_break(connection);
 		return false;
 	}
-	/* An idle server sends changes of its settings, or a last message, after which the connection is closed. */
+	/* An idle server sends changes of its settings, or a last message, after which the connection is closed: soon, but not at
+	 * once. */
 	for (unsigned tries = 0; tries < 8 && pq.PQstatus(connection) == STATUS_OK; tries++) {
-		if (!surus_is_readable(pq.PQsocket(connection))) {
+		int descriptor = pq.PQsocket(connection);
+		struct pollfd state = {.fd = descriptor, .events = POLLIN | POLLRDHUP};
+		if (!surus_is_readable(descriptor) && (tries == 0 || poll(&state, 1, LAST_WORDS_MS) == 0)) {
 			return true;
 		}
 		pq.PQconsumeInput(connection);

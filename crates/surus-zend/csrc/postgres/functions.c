@@ -68,8 +68,7 @@ static void throw_failure(const surus_postgres_failure *failure)
 	zval_ptr_dtor(&fields);
 }
 
-/* Turns an answer into what the statement returns, and frees it, also if there is no memory for that. */
-static void take(void *answer, zval *to, surus_postgres_shape shape, zend_class_entry *class)
+void surus_postgres_take(void *answer, zval *to, surus_postgres_shape shape, zend_class_entry *class)
 {
 	zend_try {
 		surus_postgres_rows rows;
@@ -111,7 +110,7 @@ static ZEND_FUNCTION(postgres_query)
 		void *answer = surus_rs_postgres_query(surus_current_exchange(), (uint64_t)client, (uint64_t)transaction,
 			surus_bytes_of(sql), values, room());
 		surus_postgres_unpack(&packed);
-		take(answer, return_value, (surus_postgres_shape)shape, class);
+		surus_postgres_take(answer, return_value, (surus_postgres_shape)shape, class);
 	} else {
 		surus_postgres_unpack(&packed);
 	}
@@ -152,7 +151,7 @@ static void take_each(void *batch, HashTable *lists, surus_postgres_shape shape,
 		if (!answer) {
 			return;
 		}
-		take(answer, &result, shape, NULL);
+		surus_postgres_take(answer, &result, shape, NULL);
 		if (key) {
 			zend_hash_add(to, key, &result);
 		} else {
@@ -204,7 +203,7 @@ static ZEND_FUNCTION(postgres_begin)
 	void *answer = surus_rs_postgres_begin(surus_current_exchange(), (uint64_t)client, surus_bytes_of(sql), &number);
 	zval affected;
 	ZVAL_NULL(&affected);
-	take(answer, &affected, SURUS_SHAPE_AFFECTED, NULL);
+	surus_postgres_take(answer, &affected, SURUS_SHAPE_AFFECTED, NULL);
 	RETURN_LONG((zend_long)number);
 }
 
@@ -222,7 +221,7 @@ static ZEND_FUNCTION(postgres_end)
 	surus_postgres_rows rows;
 	surus_postgres_failure failure;
 	bool committed = surus_rs_postgres_rows(answer, &rows, &failure) == SURUS_POSTGRES_ROWS && !rows.rolled_back;
-	take(answer, return_value, SURUS_SHAPE_AFFECTED, NULL);
+	surus_postgres_take(answer, return_value, SURUS_SHAPE_AFFECTED, NULL);
 	RETURN_BOOL(committed);
 }
 
@@ -236,61 +235,6 @@ static ZEND_FUNCTION(postgres_cut)
 	surus_rs_postgres_cut(surus_current_exchange(), (uint64_t)transaction);
 }
 
-/* Surus\Internal\postgres_listen(int $client, string $channel): int. The listener's number. */
-static ZEND_FUNCTION(postgres_listen)
-{
-	zend_long client;
-	zend_string *channel;
-	ZEND_PARSE_PARAMETERS_START(2, 2)
-		Z_PARAM_LONG(client)
-		Z_PARAM_STR(channel)
-	ZEND_PARSE_PARAMETERS_END();
-	void *answer;
-	uint64_t number = surus_rs_postgres_listen(surus_current_exchange(), (uint64_t)client, surus_bytes_of(channel), &answer);
-	if (answer) {
-		take(answer, return_value, SURUS_SHAPE_AFFECTED, NULL);
-		return;
-	}
-	RETURN_LONG((zend_long)number);
-}
-
-/* Surus\Internal\postgres_notification(int $listener): ?array. [payload, process, missed]; null: the code must end. */
-static ZEND_FUNCTION(postgres_notification)
-{
-	zend_long listener;
-	ZEND_PARSE_PARAMETERS_START(1, 1)
-		Z_PARAM_LONG(listener)
-	ZEND_PARSE_PARAMETERS_END();
-	surus_postgres_notification found;
-	if (!surus_rs_postgres_notification(surus_current_exchange(), (uint64_t)listener, &found)) {
-		return;
-	}
-	array_init_size(return_value, 3);
-	add_next_index_stringl(return_value, found.payload.ptr, found.payload.len);
-	add_next_index_long(return_value, found.process);
-	add_next_index_bool(return_value, found.missed);
-}
-
-/* Surus\Internal\postgres_unlisten(int $listener): void */
-static ZEND_FUNCTION(postgres_unlisten)
-{
-	zend_long listener;
-	ZEND_PARSE_PARAMETERS_START(1, 1)
-		Z_PARAM_LONG(listener)
-	ZEND_PARSE_PARAMETERS_END();
-	surus_rs_postgres_unlisten(surus_current_exchange(), (uint64_t)listener);
-}
-
-ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_postgres_listen, 0, 2, IS_LONG, 0)
-	ZEND_ARG_TYPE_INFO(0, client, IS_LONG, 0)
-	ZEND_ARG_TYPE_INFO(0, channel, IS_STRING, 0)
-ZEND_END_ARG_INFO()
-ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_postgres_notification, 0, 1, IS_ARRAY, 1)
-	ZEND_ARG_TYPE_INFO(0, listener, IS_LONG, 0)
-ZEND_END_ARG_INFO()
-ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_postgres_unlisten, 0, 1, IS_VOID, 0)
-	ZEND_ARG_TYPE_INFO(0, listener, IS_LONG, 0)
-ZEND_END_ARG_INFO()
 ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_postgres_client, 0, 2, IS_LONG, 0)
 	ZEND_ARG_TYPE_INFO(0, connection, IS_STRING, 0)
 	ZEND_ARG_TYPE_INFO(0, connections, IS_LONG, 0)
@@ -329,8 +273,5 @@ const zend_function_entry surus_postgres_functions[] = {
 	ZEND_NS_FE("Surus\\Internal", postgres_begin, arginfo_postgres_begin)
 	ZEND_NS_FE("Surus\\Internal", postgres_end, arginfo_postgres_end)
 	ZEND_NS_FE("Surus\\Internal", postgres_cut, arginfo_postgres_cut)
-	ZEND_NS_FE("Surus\\Internal", postgres_listen, arginfo_postgres_listen)
-	ZEND_NS_FE("Surus\\Internal", postgres_notification, arginfo_postgres_notification)
-	ZEND_NS_FE("Surus\\Internal", postgres_unlisten, arginfo_postgres_unlisten)
 	ZEND_FE_END
 };

@@ -7,6 +7,7 @@
 mod application;
 mod body;
 mod channels;
+mod copies;
 mod input;
 mod locks;
 mod log;

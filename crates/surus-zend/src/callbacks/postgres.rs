@@ -136,7 +136,7 @@ pub(super) fn client(number: u64) -> Option<Rc<Client>> {
     CLIENTS.with_borrow(|clients| clients.all.get(index).cloned())
 }
 
-fn transaction(exchange: &Exchange, number: u64) -> Option<Rc<Bound>> {
+pub(super) fn transaction(exchange: &Exchange, number: u64) -> Option<Rc<Bound>> {
     let transactions = exchange.transactions.borrow();
     let found = transactions.iter().find(|(own, _)| *own == number);
     found.map(|(_, bound)| bound.clone())
@@ -175,7 +175,7 @@ unsafe fn parameters(values: &ffi::PostgresValues) -> Vec<Parameter> {
 pub(super) const NOT_HERE: &str = "Nothing can wait for the database here: PHP compiles a file or collects cycles, or this is a script without tasks";
 const NOT_UTF8: &str = "The statement is no UTF-8";
 const ANOTHERS: &str = "This client is another process's";
-const OVER: &str = "The transaction has ended";
+pub(super) const OVER: &str = "The transaction has ended";
 
 fn wait(ticket: Result<Ticket, Failure>) -> Answer {
     match ticket {

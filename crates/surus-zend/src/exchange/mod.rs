@@ -66,6 +66,12 @@ thread_local! {
     static IDLE: RefCell<Vec<Rc<Exchange>>> = const { RefCell::new(Vec::new()) };
 }
 
+/// A `COPY` of `Surus\Postgres`, and the pieces that it has received last: PHP reads them.
+pub(crate) struct Copying {
+    pub(crate) copy: surus_postgres::Copy,
+    pub(crate) last: RefCell<std::collections::VecDeque<bytes::Bytes>>,
+}
+
 /// A listener of `Surus\Postgres`, and what it has received last: PHP reads it.
 pub(crate) struct Listening {
     pub(crate) listener: surus_postgres::Listener,
@@ -104,6 +110,8 @@ pub(crate) struct Exchange {
     pub(crate) driver: RefCell<Option<Waker>>,
     /// The transactions of `Surus\Postgres` that it is in the middle of, by number: they end with it.
     pub(crate) transactions: RefCell<Vec<(u64, Rc<surus_postgres::Bound>)>>,
+    /// What it copies, likewise.
+    pub(crate) copies: RefCell<Vec<(u64, Rc<Copying>)>>,
     /// Its listeners, likewise.
     pub(crate) listeners: RefCell<Vec<(u64, Rc<Listening>)>>,
     /// Of requests that have had one.
@@ -178,6 +186,7 @@ impl Exchange {
             waiter,
             driver,
             transactions,
+            copies,
             listeners,
             jobs,
             is_being_read,
@@ -207,6 +216,7 @@ impl Exchange {
         client_left.set(false);
         *waiter.get_mut() = None;
         *driver.get_mut() = None;
+        copies.get_mut().clear();
         transactions.get_mut().clear();
         listeners.get_mut().clear();
         jobs.take();
@@ -365,6 +375,7 @@ impl Default for Exchange {
             waiter: RefCell::default(),
             driver: RefCell::default(),
             transactions: RefCell::default(),
+            copies: RefCell::default(),
             listeners: RefCell::default(),
             jobs: OnceCell::new(),
             is_being_read: Cell::new(false),

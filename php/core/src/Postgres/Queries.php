@@ -107,4 +107,31 @@ interface Queries
      * @throws ConnectionError
      */
     public function stream(string $sql, array $parameters = [], int $size = 500): \Generator;
+
+    /**
+     * Sends many rows: the fastest way into a table.
+     *
+     *     $db->copyFrom('COPY products (id, name) FROM STDIN', [[1, 'a'], [2, null]]);
+     *
+     * @param string $sql COPY … FROM STDIN
+     * @param iterable<string|list<mixed>> $pieces lists of values, each a row in the text format; or strings as the statement wants them,
+     *     with ends of lines, cut anywhere. They are taken as fast as the server reads them
+     *
+     * @return int how many rows were copied: all or, with an exception, none
+     *
+     * @throws Error
+     * @throws ConnectionError
+     */
+    public function copyFrom(string $sql, iterable $pieces): int;
+
+    /**
+     * Gets many rows: `COPY … TO STDOUT`, a string for each line. They are read when they are needed. If the loop is left before the last one,
+     * the connection is closed, and so a transaction is lost.
+     *
+     * @return \Generator<int, string>
+     *
+     * @throws Error
+     * @throws ConnectionError
+     */
+    public function copyTo(string $sql): \Generator;
 }

@@ -4,6 +4,7 @@ declare(strict_types=1);
 
 namespace Surus\Postgres;
 
+use Surus\Internal\PostgresCopy;
 use Surus\Internal\PostgresStream;
 
 use function Surus\Internal\postgres_each;
@@ -51,6 +52,16 @@ final class Transaction implements Queries
     {
         PostgresStream::check($size);
         yield from PostgresStream::rows($this->number, $sql, $parameters, $size);
+    }
+
+    public function copyFrom(string $sql, iterable $pieces): int
+    {
+        return PostgresCopy::from($this->number, $sql, $pieces);
+    }
+
+    public function copyTo(string $sql): \Generator
+    {
+        yield from PostgresCopy::to($this->number, $sql);
     }
 
     /** @internal Its number is this process's: elsewhere it would be that of another client, with another user's rights */
