@@ -27,6 +27,12 @@ fn it_is_there_in_every_mode() {
         assert_eq!(event.data, json!({"a": 1}), "{mode:?}");
         let page = Request::get("/page").send(at).expect(200).text();
         assert_eq!(page, "PHP: GET /page 0", "{mode:?}");
+        // New code is no reason to come again.
+        let (code, text) = server.command(&["reload"]);
+        assert_eq!(code, Some(0), "{mode:?}: {text}");
+        CHAT.trigger(at, "news", "again", "");
+        client.expect("again");
+        client.expect_nothing();
     }
 }
 
