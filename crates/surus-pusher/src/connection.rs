@@ -124,7 +124,7 @@ impl Connection {
     }
 
     /// An event for the others of a channel.
-    fn publish(&self, name: String, channel: &str, data: &str) -> Result<(), String> {
+    fn publish(self: &Rc<Self>, name: String, channel: &str, data: &str) -> Result<(), String> {
         let settings = self.settings();
         if !settings.client_events {
             return Err("Client events are not enabled for this application".to_owned());
@@ -157,7 +157,7 @@ impl Connection {
         };
         self.front.report(self.app, report);
         let message = event::of_client(name, data, self.socket, member.as_deref());
-        let published = self.front.publish(self.app, channel, message);
+        let published = self.front.publish_of(self, channel, message);
         published.map_err(|refused| refused.to_string())
     }
 

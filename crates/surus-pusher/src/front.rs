@@ -3,7 +3,9 @@
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
+use std::future::Future;
 use std::io;
+use std::pin::Pin;
 use std::rc::{Rc, Weak};
 
 use surus_channels::{Hub, Member, Message, Observer, Publication, Refused as NotDone, Subscriber};
@@ -35,7 +37,11 @@ pub struct Front {
     spaces: Vec<Space>,
     hub: Rc<Hub>,
     reporter: Option<Box<dyn Reporter>>,
+    spawn: Box<dyn Fn(Work)>,
 }
+
+/// What goes on while nobody waits for it.
+pub type Work = Pin<Box<dyn Future<Output = ()>>>;
 
 /// Connections by their numbers.
 type Room = BTreeMap<u64, Rc<Connection>>;
@@ -58,14 +64,20 @@ impl fmt::Debug for Front {
 }
 
 impl Front {
-    /// A front for these applications. The hub is told by [`App::add_rules`] which channels have a history.
+    /// A front for these applications. `spawn` runs what is given to it, on this thread. The hub is told by [`App::add_rules`] which channels have a history.
     #[must_use]
-    pub fn new(apps: Vec<App>, hub: Rc<Hub>, reporter: Option<Box<dyn Reporter>>) -> Rc<Self> {
+    pub fn new(
+        apps: Vec<App>,
+        hub: Rc<Hub>,
+        reporter: Option<Box<dyn Reporter>>,
+        spawn: impl Fn(Work) + 'static,
+    ) -> Rc<Self> {
         let spaces = apps.into_iter().map(Space::new).collect();
         let front = Rc::new(Front {
             spaces,
             hub,
             reporter,
+            spawn: Box::new(spawn),
         });
         let watch = |app| {
             Rc::new(Watch {
@@ -294,15 +306,43 @@ impl Front {
         drop(removed);
     }
 
-    /// Publishes to all subscribers, in all workers.
-    pub(crate) fn publish(
+    /// Publishes to all subscribers, in all workers. It waits only where other servers decide about positions in the history of the
+    /// channel.
+    pub(crate) async fn publish(
         &self,
         app: usize,
         channel: &str,
         message: Message,
     ) -> Result<(), NotDone> {
         let place = self.app(app).place(channel);
-        self.hub.publish(&place, message).map(|_| ())
+        let published = match self.hub.is_shared(&place) {
+            true => self.hub.publish_and_wait(&place, message).await,
+            false => self.hub.publish(&place, message),
+        };
+        published.map(|_| ())
+    }
+
+    /// The same for a client, which is told if it is not published.
+    pub(crate) fn publish_of(
+        &self,
+        connection: &Rc<Connection>,
+        channel: &str,
+        message: Message,
+    ) -> Result<(), NotDone> {
+        let place = self.app(connection.app).place(channel);
+        if !self.hub.is_shared(&place) {
+            return self.hub.publish(&place, message).map(|_| ());
+        }
+        let (connection, channel) = (connection.clone(), channel.to_owned());
+        (self.spawn)(Box::pin(async move {
+            let front = connection.front.clone();
+            let published = front.publish(connection.app, &channel, message).await;
+            if let Err(refused) = published {
+                let why = refused.to_string();
+                connection.send(outgoing::error(Fault::ClientEvent, Some(&why)));
+            }
+        }));
+        Ok(())
     }
 
     /// One more has signed in, or one of them is gone.
@@ -335,13 +375,13 @@ impl Front {
     }
 
     /// Ends the connections of a user, of all workers.
-    pub(crate) fn terminate(&self, app: usize, user: &str) -> Result<(), NotDone> {
+    pub(crate) async fn terminate(&self, app: usize, user: &str) -> Result<(), NotDone> {
         let message = Message {
             event: TERMINATE.into(),
             data: user.to_owned().into(),
             ..Message::default()
         };
-        self.publish(app, CONTROL, message)
+        self.publish(app, CONTROL, message).await
     }
 }
 

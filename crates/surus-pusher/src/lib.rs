@@ -38,5 +38,5 @@ pub use apps::{App, LONGEST_PREFIX};
 pub use connection::{Connection, Output};
 pub use event::{Frame, SocketId};
 pub use fault::Fault;
-pub use front::Front;
+pub use front::{Front, Work};
 pub use report::{Happened, Reporter};

@@ -90,9 +90,8 @@ pub fn admit(front: &Front, request: &Request<'_>) -> Result<(), Response> {
 }
 
 /// Answers a request of the HTTP API.
-#[must_use]
-pub fn answer(front: &Front, request: &Request<'_>) -> Response {
-    match dispatch(front, request) {
+pub async fn answer(front: &Front, request: &Request<'_>) -> Response {
+    match dispatch(front, request).await {
         Ok(body) => Response { status: 200, body },
         Err(refusal) => refused(refusal),
     }
@@ -114,19 +113,19 @@ fn application<'a>(front: &Front, path: &'a str) -> Result<(usize, &'a str), Ref
     Ok((app, rest))
 }
 
-fn dispatch(front: &Front, request: &Request<'_>) -> Answer {
+async fn dispatch(front: &Front, request: &Request<'_>) -> Answer {
     let (app, rest) = application(front, request.path)?;
     let parameters = request::authenticated(front.app(app), request)?;
     let decoded: Vec<String> = rest.split('/').map(request::decoded).collect();
     let parts: Vec<&str> = decoded.iter().map(String::as_str).collect();
     match (request.method, &parts[..]) {
-        ("POST", ["events"]) => publish::one(front, app, request.body),
-        ("POST", ["batch_events"]) => publish::batch(front, app, request.body),
+        ("POST", ["events"]) => publish::one(front, app, request.body).await,
+        ("POST", ["batch_events"]) => publish::batch(front, app, request.body).await,
         ("GET", ["channels"]) => channels::all(front, app, &parameters),
         ("GET", ["channels", name]) => channels::one(front, app, name, &parameters),
         ("GET", ["channels", name, "users"]) => channels::users(front, app, name),
         ("POST", ["users", user, "terminate_connections"]) => {
-            let ended = front.terminate(app, user);
+            let ended = front.terminate(app, user).await;
             ended.map_err(|refused| Refusal::new(503, refused))?;
             Ok(json!({}))
         }

@@ -45,10 +45,10 @@ fn parsed<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, Refusal> {
 }
 
 /// `POST /apps/ID/events`
-pub(super) fn one(front: &Front, app: usize, body: &[u8]) -> Answer {
+pub(super) async fn one(front: &Front, app: usize, body: &[u8]) -> Answer {
     let posted: Posted = parsed(body)?;
     let checked = check(front, app, posted, true)?;
-    publish(front, app, &checked)?;
+    publish(front, app, &checked).await?;
     Ok(match checked.info.is_empty() {
         true => json!({}),
         false => {
@@ -62,7 +62,7 @@ pub(super) fn one(front: &Front, app: usize, body: &[u8]) -> Answer {
 }
 
 /// `POST /apps/ID/batch_events`: all of them, or none.
-pub(super) fn batch(front: &Front, app: usize, body: &[u8]) -> Answer {
+pub(super) async fn batch(front: &Front, app: usize, body: &[u8]) -> Answer {
     let Batch { batch } = parsed(body)?;
     if batch.len() > BATCH {
         let why = format!("A batch has at most {BATCH} events");
@@ -75,7 +75,7 @@ pub(super) fn batch(front: &Front, app: usize, body: &[u8]) -> Answer {
     let checked = checked?;
     let mut answers = Vec::new();
     for each in &checked {
-        publish(front, app, each)?;
+        publish(front, app, each).await?;
         let about = each
             .channels
             .iter()
@@ -140,9 +140,9 @@ fn check(front: &Front, app: usize, posted: Posted, several: bool) -> Result<Che
     })
 }
 
-fn publish(front: &Front, app: usize, checked: &Checked) -> Result<(), Refusal> {
+async fn publish(front: &Front, app: usize, checked: &Checked) -> Result<(), Refusal> {
     for channel in &checked.channels {
-        let published = front.publish(app, channel, checked.message.clone());
+        let published = front.publish(app, channel, checked.message.clone()).await;
         // Its history has no room, say.
         published.map_err(|refused| Refusal::new(503, refused))?;
     }

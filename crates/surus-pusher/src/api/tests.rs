@@ -1,7 +1,7 @@
 use super::*;
 use crate::signature::md5_of;
 use crate::signature::tests::sign;
-use crate::tests::Server;
+use crate::tests::{now, Server};
 use crate::App;
 
 const NOW: u64 = 1_700_000_000;
@@ -57,7 +57,7 @@ fn send(front: &Front, method: &str, path: &str, query: &str, body: &str) -> Res
         body: body.as_bytes(),
         now: NOW,
     };
-    answer(front, &request)
+    now(answer(front, &request))
 }
 
 #[test]

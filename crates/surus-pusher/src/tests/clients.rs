@@ -2,7 +2,7 @@
 
 use serde_json::{json, Value};
 
-use super::{event, front, inner, publish, Client};
+use super::{event, front, inner, now, publish, Client};
 use crate::signature::tests::sign;
 use crate::Output;
 
@@ -218,10 +218,10 @@ fn users_sign_in_and_are_terminated() {
     assert_eq!(one.names(), both);
     one.say("pusher:signin", sign_in.clone());
     assert_eq!(one.names(), ["pusher:signin_success"]);
-    front.terminate(1, "7").unwrap();
-    front.terminate(0, "8").unwrap();
+    now(front.terminate(1, "7")).unwrap();
+    now(front.terminate(0, "8")).unwrap();
     assert!(one.names().is_empty());
-    front.terminate(0, "7").unwrap();
+    now(front.terminate(0, "7")).unwrap();
     assert_eq!(one.names(), ["pusher:error", "4009"]);
     // The signature is another connection's.
     two.say("pusher:signin", sign_in);

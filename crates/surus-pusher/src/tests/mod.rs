@@ -139,6 +139,15 @@ fn event(name: &str) -> Message {
 }
 
 fn publish(front: &Front, channel: &str, message: &Message) {
-    let published = front.publish(0, channel, message.clone());
+    let published = now(front.publish(0, channel, message.clone()));
     published.expect("it is published");
+}
+
+/// What does not wait.
+pub(crate) fn now<T>(future: impl std::future::Future<Output = T>) -> T {
+    let polled = std::pin::pin!(future).poll(&mut Context::from_waker(Waker::noop()));
+    match polled {
+        Poll::Ready(value) => value,
+        Poll::Pending => panic!("it waits"),
+    }
 }

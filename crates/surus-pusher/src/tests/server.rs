@@ -60,6 +60,10 @@ impl History for Side {
         Some(Kept { content })
     }
 
+    fn put(&self, _: &str, _: Keep, _: Position, _: Option<&[u8]>) -> Result<(), HistoryError> {
+        Err(HistoryError::None)
+    }
+
     fn appended(&self) -> u64 {
         0
     }
@@ -74,7 +78,12 @@ impl Server {
         let side = || Box::new(Side(self.clone(), self.last.get()));
         let hub = Hub::new(self.last.get(), side(), side(), rules);
         hub.hello();
-        Front::new(apps, Rc::new(hub), Some(Box::new(Noted(self.clone()))))
+        Front::new(
+            apps,
+            Rc::new(hub),
+            Some(Box::new(Noted(self.clone()))),
+            |work| super::now(work),
+        )
     }
 
     /// Lets these workers tell each other what they have to tell.

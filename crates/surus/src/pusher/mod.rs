@@ -19,6 +19,8 @@ use surus_channels::Rules;
 use surus_edge::{Answer, Backend, Connection, Refusal, Reply, RequestBody};
 use surus_pusher::{api, Front};
 
+use tokio::task::spawn_local;
+
 use crate::config::{Config, Pusher};
 
 pub(crate) use webhooks::settle;
@@ -65,7 +67,9 @@ impl<B: Backend> WithPusher<B> {
         let hub = surus_zend::channels().filter(|_| !pushers.is_empty());
         let served = hub.map(|hub| {
             let apps = pushers.iter().map(|pusher| pusher.app.clone()).collect();
-            let front = Front::new(apps, hub, webhooks::reporter(config));
+            let front = Front::new(apps, hub, webhooks::reporter(config), |work| {
+                spawn_local(work);
+            });
             FRONT.set(Rc::downgrade(&front));
             Rc::new(Served {
                 front,

@@ -3,6 +3,7 @@
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use bytes::{Bytes, BytesMut};
@@ -10,7 +11,7 @@ use http::header::{HeaderValue, CONTENT_TYPE};
 use http::request::Parts;
 use http::{Method, Response, StatusCode, Uri};
 use http_body::Body;
-use surus_edge::{plain, Answer, BodyError, Reply, RequestBody};
+use surus_edge::{plain, Answer, BodyError, Later, Reply, RequestBody};
 use surus_pusher::api;
 
 use super::Served;
@@ -24,10 +25,19 @@ pub(super) fn answer<B: 'static>(
         None => Some(Bytes::new()),
         Some(body) => body.at_hand().cloned(),
     };
-    if let Some(bytes) = at_hand {
-        return Answer::Now(respond(served, &head.method, &head.uri, &bytes));
-    }
     let (served, method, uri) = (served.clone(), head.method.clone(), head.uri.clone());
+    if let Some(bytes) = at_hand {
+        let mut responding: Later<B> =
+            Box::pin(async move { respond(&served, &method, &uri, &bytes).await });
+        // It waits only for other servers.
+        return match responding
+            .as_mut()
+            .poll(&mut Context::from_waker(Waker::noop()))
+        {
+            Poll::Ready(response) => Answer::Now(response),
+            Poll::Pending => Answer::Later(responding),
+        };
+    }
     if let Err(refused) = api::admit(&served.front, &request(&method, &uri, &[])) {
         return Answer::Now(response(refused));
     }
@@ -35,7 +45,7 @@ pub(super) fn answer<B: 'static>(
     let most = api::largest(&served.front, app);
     Answer::Later(Box::pin(async move {
         match read(body, most).await {
-            Ok(bytes) => respond(&served, &method, &uri, &bytes),
+            Ok(bytes) => respond(&served, &method, &uri, &bytes).await,
             Err(status) => plain(status),
         }
     }))
@@ -72,8 +82,13 @@ fn request<'a>(method: &'a Method, uri: &'a Uri, body: &'a [u8]) -> api::Request
     }
 }
 
-fn respond<B>(served: &Served, method: &Method, uri: &Uri, body: &[u8]) -> Response<Reply<B>> {
-    response(api::answer(&served.front, &request(method, uri, body)))
+async fn respond<B>(
+    served: &Served,
+    method: &Method,
+    uri: &Uri,
+    body: &[u8],
+) -> Response<Reply<B>> {
+    response(api::answer(&served.front, &request(method, uri, body)).await)
 }
 
 fn response<B>(answer: api::Response) -> Response<Reply<B>> {
