@@ -1,7 +1,7 @@
 //! One client: what it says, and what waits for it.
 
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
@@ -41,6 +41,8 @@ pub struct Connection {
     pub(crate) front: Rc<Front>,
     /// With the member that it is there, if it is one.
     pub(crate) channels: RefCell<BTreeMap<Box<str>, Option<Box<str>>>>,
+    /// Channels that it will subscribe to once others have answered.
+    pub(crate) asked: RefCell<BTreeSet<String>>,
     /// Who has signed in.
     user: RefCell<Option<Box<str>>>,
     pace: Pace,
@@ -67,6 +69,7 @@ impl Connection {
             app,
             front: front.clone(),
             channels: RefCell::default(),
+            asked: RefCell::default(),
             user: RefCell::default(),
             pace: Pace::new(),
             outbound: RefCell::default(),
@@ -94,7 +97,7 @@ impl Connection {
         match message {
             Incoming::Ping => self.send(outgoing::pong()),
             Incoming::Nothing => {}
-            Incoming::Subscribe(subscribe) => self.front.subscribe(self, &subscribe),
+            Incoming::Subscribe(subscribe) => self.front.subscribe(self, subscribe),
             Incoming::Unsubscribe(channel) => self.front.unsubscribe(self, &channel),
             Incoming::SignIn(sign_in) => self.sign_in(&sign_in),
             Incoming::Event {

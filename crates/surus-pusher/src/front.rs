@@ -160,7 +160,34 @@ impl Front {
         Ok(connection)
     }
 
-    pub(crate) fn subscribe(&self, connection: &Rc<Connection>, wanted: &Subscribe) {
+    pub(crate) fn subscribe(&self, connection: &Rc<Connection>, wanted: Subscribe) {
+        let place = connection.settings().place(&wanted.channel);
+        let is_bounded = connection.asked.borrow().len() < connection.settings().max_channels;
+        if self.hub.is_shared(&place) && is_bounded && self.admit(connection, &wanted).is_ok() {
+            return self.subscribe_later(connection, place, wanted);
+        }
+        self.subscribe_now(connection, &wanted);
+    }
+
+    /// Other servers have to be asked where the history of the channel is.
+    fn subscribe_later(&self, connection: &Rc<Connection>, place: String, wanted: Subscribe) {
+        let is_new = connection.asked.borrow_mut().insert(wanted.channel.clone());
+        if !is_new {
+            return;
+        }
+        let connection = connection.clone();
+        (self.spawn)(Box::pin(async move {
+            let front = connection.front.clone();
+            // Without an answer the channel says why it cannot be subscribed to.
+            let _ = front.hub.fetch(&place).await;
+            // It may have changed its mind, or be gone.
+            if connection.asked.borrow_mut().remove(&wanted.channel) {
+                front.subscribe_now(&connection, &wanted);
+            }
+        }));
+    }
+
+    fn subscribe_now(&self, connection: &Rc<Connection>, wanted: &Subscribe) {
         let channel = &wanted.channel;
         let added = self
             .admit(connection, wanted)
@@ -274,6 +301,7 @@ impl Front {
     }
 
     pub(crate) fn unsubscribe(&self, connection: &Connection, channel: &str) {
+        connection.asked.borrow_mut().remove(channel);
         let removed = connection.channels.borrow_mut().remove(channel);
         if let Some(member) = removed {
             self.remove(connection, channel, member.is_some());
@@ -296,6 +324,7 @@ impl Front {
         if connection.has_signed_in() {
             self.count_user(connection.app, false);
         }
+        connection.asked.take();
         let channels = connection.channels.take();
         for (channel, member) in channels {
             self.remove(connection, &channel, member.is_some());

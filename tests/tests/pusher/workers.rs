@@ -7,10 +7,11 @@ use nix::sys::signal::{kill, Signal};
 use nix::unistd::Pid;
 use serde_json::json;
 use surus_tests::pusher::Client;
+use surus_tests::redis::Redis;
 use surus_tests::surus::{Mode, Surus};
 use surus_tests::waiting::wait_for;
 
-use super::{options, CHAT};
+use super::{options, CHAT, CONFIG};
 
 /// Enough for each worker to have some: the system spreads them.
 const CLIENTS: usize = 16;
@@ -107,4 +108,33 @@ fn a_killed_worker_takes_its_members_with_it() {
     for client in &mut left {
         client.wait_for_members(&here);
     }
+}
+
+/// Servers that share channels through Redis share those of this protocol, cache channels too, on whose history they agree.
+#[test]
+fn servers_share_channels() {
+    let redis = format!("redis://127.0.0.1:{}", Redis::shared().port());
+    let config = format!("[app.app]\nchannels_redis = \"{redis}\"\n{CONFIG}");
+    let servers = [(); 2].map(|()| options(Mode::Classic).config(&config).start());
+    let [first, second] = servers.each_ref().map(Surus::address);
+    let mut one = Client::connect(first, CHAT);
+    let mut two = Client::connect(second, CHAT);
+    one.subscribe("presence-all", Some("ann"));
+    wait_for("the other server does not see ann", || users(second) == 1);
+    two.subscribe("presence-all", Some("bob"));
+    assert_eq!(two.members.len(), 2);
+    one.expect("pusher_internal:member_added");
+    for client in [&mut one, &mut two] {
+        client.subscribe("private-cache-x", None);
+        client.expect("pusher:cache_miss");
+    }
+    CHAT.trigger(first, "private-cache-x", "made", "1");
+    one.whisper("private-cache-x", "client-e", &json!(2));
+    assert_eq!(one.expect("made").data, 1);
+    two.expect("made");
+    two.expect("client-e");
+    one.expect_nothing();
+    let mut late = Client::connect(second, CHAT);
+    late.subscribe("private-cache-x", None);
+    assert_eq!(late.expect("made").data, 1);
 }
