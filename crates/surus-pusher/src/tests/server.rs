@@ -82,7 +82,7 @@ impl Server {
             apps,
             Rc::new(hub),
             Some(Box::new(Noted(self.clone()))),
-            |work| super::now(work),
+            super::now,
         )
     }
 
