@@ -1,6 +1,6 @@
 //! What the pools of connections of this process have done, for `surus status`.
 
-use std::{cell::RefCell, collections::BTreeMap, ffi::c_uint, mem::MaybeUninit};
+use std::{cell::RefCell, collections::BTreeMap, mem::MaybeUninit};
 
 use super::postgres;
 use crate::ffi::{self, Str};
@@ -86,20 +86,32 @@ fn address(kind: &str, parts: &[String]) -> String {
     without_password(&shown.join(" "))
 }
 
-fn pool(figures: &ffi::PoolFigures, address: String) -> Pool {
-    // SAFETY: names of kinds are literals, or live for the call that has passed them.
-    let kind = String::from_utf8_lossy(unsafe { figures.kind.bytes() }).into_owned();
-    let number = |count: c_uint| u64::from(count);
-    Pool {
-        kind,
-        address,
-        max: number(figures.max),
-        idle: number(figures.idle),
-        in_use: number(figures.in_use),
-        waiting: number(figures.waiting),
-        resets: figures.resets,
-        dropped: figures.dropped,
-        closed: figures.closed,
+impl Pool {
+    fn new(figures: &ffi::PoolFigures, address: String) -> Self {
+        let mut pool = Pool {
+            // SAFETY: names of kinds are literals, or live for the call that has passed them.
+            kind: String::from_utf8_lossy(unsafe { figures.kind.bytes() }).into_owned(),
+            address,
+            max: 0,
+            idle: 0,
+            in_use: 0,
+            waiting: 0,
+            resets: 0,
+            dropped: 0,
+            closed: 0,
+        };
+        pool.count(figures);
+        pool
+    }
+
+    fn count(&mut self, figures: &ffi::PoolFigures) {
+        self.max = u64::from(figures.max);
+        self.idle = u64::from(figures.idle);
+        self.in_use = u64::from(figures.in_use);
+        self.waiting = u64::from(figures.waiting);
+        self.resets = figures.resets;
+        self.dropped = figures.dropped;
+        self.closed = figures.closed;
     }
 }
 
@@ -118,7 +130,7 @@ pub fn pools() -> Vec<Pool> {
             let name = parts(figures.name.bytes());
             (figures, name)
         };
-        let mut found = pool(&figures, String::new());
+        let mut found = Pool::new(&figures, String::new());
         found.address = address(&found.kind, &name);
         all.push(found);
     }
@@ -138,7 +150,7 @@ unsafe extern "C" fn surus_rs_note_pool(number: u64, figures: ffi::PoolFigures) 
             number => number,
         };
         match noted.get_mut(&number) {
-            Some(known) => *known = pool(&figures, std::mem::take(&mut known.address)),
+            Some(known) => known.count(&figures),
             None => {
                 if noted.len() >= MOST {
                     noted.pop_first();
@@ -146,7 +158,7 @@ unsafe extern "C" fn surus_rs_note_pool(number: u64, figures: ffi::PoolFigures) 
                 let name: &Str = &figures.name;
                 // SAFETY: the name lives for this call.
                 let name = String::from_utf8_lossy(unsafe { name.bytes() }).into_owned();
-                noted.insert(number, pool(&figures, name));
+                noted.insert(number, Pool::new(&figures, name));
             }
         }
         number
