@@ -127,6 +127,9 @@ fn all_get_the_same_in_order_and_once_whoever_is_killed() {
             let victim = server.workers()[0];
             let mut last = start.clone();
             for turn in 0..6 {
+                // So that there is something to read when the others have ended.
+                let own = format!("/publish?channel=kept/a&text=own{round}{turn}&times=5");
+                let _ = Request::get(&own).try_send(server.address());
                 // Its connection may be one of the worker that is killed.
                 let mut events = stream_of(&server, &last);
                 for _ in 0..5 {
