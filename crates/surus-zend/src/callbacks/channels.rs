@@ -123,11 +123,10 @@ unsafe extern "C" fn surus_rs_channel_publish(
     } else {
         hub.publish(channel, message)
     };
-    match published {
-        // SAFETY: it is writable.
-        Ok(at) => unsafe { give(at, position) },
+    let at = match published {
+        Ok(at) => at,
         Err(why) => return outcome(why),
-    }
+    };
     let published = PUBLISHED.get() + data.len();
     PUBLISHED.set(published);
     if published > TURN && can_park() {
@@ -135,6 +134,8 @@ unsafe extern "C" fn surus_rs_channel_publish(
         // The event loop sends while PHP is parked: let it have a turn.
         let _ = park_on(yield_now());
     }
+    // Last: while it is parked, others give theirs. SAFETY: it is writable.
+    unsafe { give(at, position) };
     ffi::CHANNEL_DONE
 }
 
