@@ -135,6 +135,10 @@ impl Hub {
             .history
             .newest(channel, keep)
             .map_err(Refused::History)?;
+        if since.is_some() {
+            // It goes on from there: what others get now, or while it is behind, would come to it twice.
+            self.unsubscribe(channel, id);
+        }
         // Those who are there get it first, so that all are at the same place.
         self.advance(channel, newest, None);
         let mut recovered = since.is_some_and(|since| self.covers(channel, since, newest));

@@ -302,6 +302,29 @@ fn who_is_full_gets_what_it_has_missed_bit_by_bit() {
 }
 
 #[test]
+fn who_has_subscribed_and_goes_on_from_a_position_gets_nothing_twice() {
+    let server = Rc::new(Server::default());
+    let [one, two] = [1, 2].map(|number| server.worker(number));
+    let (id, a, recovery) = join(&two, "kept/a", None);
+    // The letter has not come yet.
+    say(&one, "kept/a", "1");
+    let again = two.subscribe("kept/a", id, a.clone(), recovery.position);
+    assert_eq!(again.map(|again| again.recovered), Ok(true));
+    assert_eq!(a.take(), "1");
+    server.read(&two);
+    say(&two, "kept/a", "2");
+    assert_eq!(a.take(), "2");
+    // One that is behind has not subscribed.
+    let start = recovery.position;
+    let client = Rc::new(Narrow(Client::default()));
+    two.subscribe("kept/a", 99, client.clone(), None).unwrap();
+    let behind = two.subscribe("kept/a", 99, client.clone(), start).unwrap();
+    assert!(behind.behind);
+    say(&two, "kept/a", "3");
+    assert_eq!((client.0.take(), a.take()), ("1".into(), "3".into()));
+}
+
+#[test]
 fn a_position_that_is_not_covered_is_not_recovered() {
     let server = Rc::new(Server::default());
     let hub = server.worker(1);
