@@ -39,6 +39,19 @@ const WAITING: usize = 4096;
 /// How much longer than the last publication its position is known, in milliseconds.
 const LONGER: u64 = 24 * 60 * 60 * 1000;
 
+/// What Redis has kept when it starts again, or when another server takes its place, may be older than what it has published. So it goes
+/// on far beyond any position that it may have forgotten, without what it has kept: nothing new is taken for something old, and
+/// whoever has missed something notices. The last argument: which run of Redis this is.
+const GO_ON: &str = "
+local run = ARGV[#ARGV]
+if redis.call('HGET', KEYS[1], 'run') ~= run then
+    if redis.call('HEXISTS', KEYS[1], 'epoch') == 1 then
+        redis.call('HINCRBY', KEYS[1], 'offset', 4294967296)
+        redis.call('DEL', KEYS[2])
+    end
+    redis.call('HSET', KEYS[1], 'run', run)
+end";
+
 /// A letter, and a publication with its position, as they come.
 const LETTER: u8 = b'L';
 const PUBLICATION: u8 = b'P';
@@ -79,6 +92,8 @@ return {epoch .. ':' .. string.format('%.0f', offset), kept}";
 /// The connection of this worker.
 struct Redis {
     connection: RefCell<Option<MultiplexedConnection>>,
+    /// Which run of Redis that is.
+    run: RefCell<String>,
     letters: mpsc::Sender<Bytes>,
     has_lost: Cell<bool>,
 }
@@ -89,6 +104,7 @@ pub(crate) fn share(url: &str, hub: &Rc<Hub>, listens: bool) -> Result<JoinHandl
     let (letters, waiting) = mpsc::channel(WAITING);
     let redis = Rc::new(Redis {
         connection: RefCell::default(),
+        run: RefCell::default(),
         letters,
         has_lost: Cell::new(false),
     });
@@ -127,9 +143,13 @@ impl Nodes for Redis {
     fn append(&self, channel: &str, keep: Keep, content: Bytes) -> Reply<Position> {
         let ttl = milliseconds(keep.ttl);
         let mut command = redis::cmd("EVAL");
-        command.arg(APPEND).arg(2).arg(&keys(channel));
+        command
+            .arg(format!("{GO_ON}{APPEND}"))
+            .arg(2)
+            .arg(&keys(channel));
         command.arg(epoch()).arg(&content[..]).arg(keep.messages);
         command.arg(ttl).arg(ttl + LONGER).arg(channel).arg(ALL);
+        command.arg(&*self.run.borrow());
         let connection = self.connection.borrow().clone();
         Box::pin(async move {
             let mut connection = connection.ok_or(HistoryError::Unavailable)?;
@@ -145,9 +165,13 @@ impl Nodes for Redis {
         let known = after.map(|after| (format!("{:x}", after.epoch), after.offset));
         let (known, offset) = known.unwrap_or_default();
         let mut command = redis::cmd("EVAL");
-        command.arg(FETCH).arg(2).arg(&keys(channel));
+        command
+            .arg(format!("{GO_ON}{FETCH}"))
+            .arg(2)
+            .arg(&keys(channel));
         command.arg(epoch()).arg(milliseconds(keep.ttl) + LONGER);
         command.arg(known).arg(keep.messages).arg(offset);
+        command.arg(&*self.run.borrow());
         let connection = self.connection.borrow().clone();
         Box::pin(async move {
             let mut connection = connection.ok_or(HistoryError::Unavailable)?;
@@ -217,6 +241,7 @@ impl Redis {
         let mut connection = client
             .get_multiplexed_async_connection_with_config(&config)
             .await?;
+        *self.run.borrow_mut() = run(&mut connection).await?;
         *self.connection.borrow_mut() = Some(connection.clone());
         if listens {
             self.lease(hub, &mut connection).await?;
@@ -270,6 +295,21 @@ impl Redis {
         let mut command = redis::cmd("SET");
         command.arg(lease_of(hub.me())).arg("").arg("PX").arg(LEASE);
         command.query_async(connection).await
+    }
+}
+
+/// Empty if it does not tell.
+async fn run(connection: &mut MultiplexedConnection) -> Result<String, RedisError> {
+    let mut command = redis::cmd("INFO");
+    let told: Result<String, _> = command.arg("server").query_async(connection).await;
+    match told {
+        Ok(told) => {
+            let run = told.lines().find_map(|line| line.strip_prefix("run_id:"));
+            Ok(run.unwrap_or_default().trim().to_owned())
+        }
+        // It may not be asked.
+        Err(error) if error.code().is_some() => Ok(String::new()),
+        Err(error) => Err(error),
     }
 }
 
