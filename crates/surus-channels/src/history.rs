@@ -60,6 +60,6 @@ pub trait History {
         content: Option<&[u8]>,
     ) -> Result<(), HistoryError>;
 
-    /// How often something was appended, by all workers.
+    /// How often something was appended, by all workers. It may be counted a moment before it can be read.
     fn appended(&self) -> u64;
 }

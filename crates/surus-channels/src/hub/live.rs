@@ -174,7 +174,8 @@ impl Hub {
     pub fn catch_up(&self) {
         let appended = self.history.appended();
         let noticed = self.noticed.replace(0);
-        if self.caught_up.replace(appended) + noticed == appended {
+        let differs = self.caught_up.replace(appended) + noticed != appended;
+        if !self.looks_again.replace(differs) && !differs {
             return;
         }
         let names: Vec<_> = {

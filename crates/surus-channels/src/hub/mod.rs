@@ -79,6 +79,8 @@ pub struct Hub {
     caught_up: Cell<u64>,
     /// Publications with a position that were noticed since then.
     noticed: Cell<u64>,
+    /// What was counted last may not have been there yet.
+    looks_again: Cell<bool>,
 }
 
 impl Hub {
@@ -98,6 +100,7 @@ impl Hub {
             counts: Cell::default(),
             caught_up,
             noticed: Cell::new(0),
+            looks_again: Cell::new(false),
         }
     }
 

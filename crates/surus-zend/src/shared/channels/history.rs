@@ -140,8 +140,9 @@ impl History for SharedHistory {
         let offset = last.offset + 1;
         let position = Position { offset, ..last };
         write(store, channel, position, keep, content)?;
-        set_newest(store, channel, position, keep)?;
+        // First: who dies in between has published it, and others have to look.
         self.appended.fetch_add(1, Ordering::Relaxed);
+        set_newest(store, channel, position, keep)?;
         Ok(position)
     }
 
