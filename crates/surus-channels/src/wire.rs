@@ -38,6 +38,8 @@ pub(crate) enum Content {
     /// It is new, and asks who is there.
     Hello,
     Members(Vec<(Box<str>, Box<str>, Bytes)>),
+    /// It tells everything once more: what it has told before does not count.
+    Anew,
 }
 
 impl Letter {

@@ -39,6 +39,7 @@ impl Hub {
             } => self.hold(&channel, from, &member, &info),
             Content::Left { channel, member } => self.release(&channel, from, &member),
             Content::Hello => self.introduce(from),
+            Content::Anew => self.gone(from),
             Content::Members(members) => {
                 for (channel, member, info) in members {
                     self.hold(&channel, from, &member, &info);
@@ -125,6 +126,12 @@ impl Hub {
         for list in in_letters(members, size) {
             self.send_to(to, Content::Members(list));
         }
+    }
+
+    /// Letters to another worker were lost: what it knows of this one may be wrong.
+    pub fn introduce_anew(&self, to: u64) {
+        self.send_to(to, Content::Anew);
+        self.introduce(to);
     }
 
     fn count_elsewhere(&self, name: &str, worker: u64, count: u32) {

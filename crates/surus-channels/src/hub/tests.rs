@@ -384,6 +384,26 @@ fn what_is_lost_is_noticed() {
 }
 
 #[test]
+fn who_has_lost_letters_gets_to_know_who_is_there() {
+    let server = Rc::new(Server::default());
+    let [one, two] = [1, 2].map(|number| server.worker(number));
+    let info = Bytes::from_static(b"{}");
+    one.join("a", 1, "ann", &info).unwrap();
+    server.read(&two);
+    one.leave("a", 1);
+    one.join("a", 2, "bob", &info).unwrap();
+    join(&one, "b", None);
+    one.flush();
+    server.drop_letters(&two);
+    assert_eq!(two.members("a")[0].id, "ann".into());
+    one.introduce_anew(2);
+    server.read(&two);
+    let members = two.members("a");
+    let names: Vec<_> = members.iter().map(|member| &*member.id).collect();
+    assert_eq!((names, two.subscribers("b")), (vec!["bob"], 1));
+}
+
+#[test]
 fn observers_of_all_workers_see_each_change_once() {
     let server = Rc::new(Server::default());
     let [one, two] = [1, 2].map(|number| server.worker(number));

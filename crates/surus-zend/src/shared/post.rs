@@ -6,7 +6,7 @@
 
 use std::{
     cell::{Cell, RefCell},
-    collections::VecDeque,
+    collections::{BTreeSet, VecDeque},
     ffi::CStr,
     fs::File,
     io,
@@ -28,7 +28,7 @@ use tokio::{
     time::timeout,
 };
 
-use super::memory::shared_counters;
+use super::{channels::stir, memory::shared_counters};
 use crate::high::lifted;
 
 /// Bytes of the largest letter. A socket's buffer has room for it on any Linux.
@@ -71,6 +71,8 @@ thread_local! {
     static OWN: RefCell<Option<Own>> = const { RefCell::new(None) };
     /// What waits for the other boxes, by number.
     static WAITING: RefCell<Vec<Rc<Waiting>>> = const { RefCell::new(Vec::new()) };
+    /// Others that have not got all letters, and can get some again.
+    static LOST: RefCell<BTreeSet<u64>> = const { RefCell::new(BTreeSet::new()) };
 }
 
 struct Own {
@@ -267,12 +269,28 @@ pub(crate) fn send(letter: &Bytes) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 Err(error) => {
                     tracing::error!(%error, "a letter to another worker is lost");
+                    lost(owner);
                     continue;
                 }
             }
         }
         waiting.add(letter, number);
     }
+}
+
+fn lost(owner: u64) {
+    LOST.with_borrow_mut(|all| all.insert(owner));
+    stir();
+}
+
+/// Whether [`take_lost`] has some.
+pub(crate) fn has_lost() -> bool {
+    LOST.with_borrow(|all| !all.is_empty())
+}
+
+/// The numbers of those to whom letters were lost: what they know of this worker may be wrong.
+pub(crate) fn take_lost() -> BTreeSet<u64> {
+    LOST.take()
 }
 
 fn waiting(number: usize) -> Rc<Waiting> {
@@ -302,6 +320,10 @@ impl Waiting {
             spawn_local(async move {
                 if let Err(error) = this.send_all(&boxes()[number]).await {
                     tracing::error!(%error, "letters to another worker are lost");
+                    this.has_lost.set(true);
+                }
+                if this.has_lost.get() {
+                    lost(this.owner.get());
                 }
                 this.clear();
                 this.is_sending.set(false);

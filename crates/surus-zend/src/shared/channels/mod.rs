@@ -114,18 +114,21 @@ pub fn leave_channels() {
     }
 }
 
-fn stir() {
+pub(super) fn stir() {
     STIRRED.with(|stirred| stirred.notify_one());
 }
 
 async fn look(hub: Rc<Hub>) {
     let stirred = STIRRED.with(Rc::clone);
     loop {
-        while hub.figures().channels == 0 {
+        while hub.figures().channels == 0 && !post::has_lost() {
             stirred.notified().await;
         }
         sleep(LOOK).await;
         hub.catch_up();
+        for other in post::take_lost() {
+            hub.introduce_anew((hub.me() >> 32 << 32) | other);
+        }
         for other in hub.others() {
             let is_own_node = other >> 32 == hub.me() >> 32;
             if is_own_node && !post::is_there(other & u64::from(u32::MAX)) {
