@@ -40,6 +40,8 @@ thread_local! {
     /// Somebody looks who was silent.
     static LOOKING: Cell<bool> = const { Cell::new(false) };
     static HEARTBEAT: Cell<Duration> = const { Cell::new(Duration::ZERO) };
+    /// The server ends.
+    static ENDING: Cell<bool> = const { Cell::new(false) };
 }
 
 /// What a client wants of a channel.
@@ -110,11 +112,9 @@ pub fn event_streams() -> usize {
 
 /// The server ends: their clients come again.
 pub fn end_event_streams() {
+    ENDING.set(true);
     let all: Vec<_> = OPEN.with_borrow(|open| open.values().filter_map(Weak::upgrade).collect());
-    for stream in all {
-        stream.change(State::Ending);
-        stream.unsubscribe();
-    }
+    all.iter().for_each(|stream| stream.end_by_server());
 }
 
 impl EventStream {
@@ -122,6 +122,10 @@ impl EventStream {
         let stream = Rc::new(EventStream::new(&opening));
         stream.begin(&opening);
         OPEN.with_borrow_mut(|open| open.insert(stream.id, Rc::downgrade(&stream)));
+        if ENDING.get() {
+            // Its request was there before the end.
+            stream.end_by_server();
+        }
         if !LOOKING.replace(true) {
             spawn_local(look());
         }
@@ -305,6 +309,11 @@ impl EventStream {
                 hub.unsubscribe(channel, self.id);
             }
         }
+    }
+
+    fn end_by_server(&self) {
+        self.change(State::Ending);
+        self.unsubscribe();
     }
 
     /// Its client is gone.
