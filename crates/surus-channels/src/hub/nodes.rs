@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::Hub;
 use crate::{
-    wire::{self, Letter},
+    wire::{self, Content, Letter},
     Fetched, HistoryError, Message, Nodes, Position, Refused,
 };
 
@@ -99,6 +99,15 @@ impl Hub {
             }
         }
         self.hello();
+        // They may not know who has left meanwhile. The workers of this server do.
+        let letter = Letter {
+            from: self.me,
+            to: 0,
+            content: Content::Anew,
+        };
+        if let Some(nodes) = &*self.nodes.borrow() {
+            nodes.send(letter.write());
+        }
         self.introduce(0);
     }
 
