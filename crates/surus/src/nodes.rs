@@ -36,6 +36,9 @@ const LEASE: u64 = 4000;
 /// Letters that wait for the connection. Then they are lost, as without a connection.
 const WAITING: usize = 4096;
 
+/// So many of them are sent before there is an answer.
+const TOGETHER: usize = 64;
+
 /// How much longer than the last publication its position is known, in milliseconds.
 const LONGER: u64 = 24 * 60 * 60 * 1000;
 
@@ -188,8 +191,11 @@ impl Nodes for Redis {
 
     fn send(&self, letter: Bytes) {
         // Others get to know all of this worker when the connection is there.
-        if self.connection.borrow().is_some() && self.letters.try_send(letter).is_err() {
-            self.has_lost.set(true);
+        if self.connection.borrow().is_none() || self.letters.try_send(letter).is_ok() {
+            return;
+        }
+        if !self.has_lost.replace(true) {
+            tracing::error!("letters to other servers are lost: Redis does not take them in time");
         }
     }
 }
@@ -254,6 +260,7 @@ impl Redis {
         let mut look = interval(LOOK);
         look.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut silent = HashSet::new();
+        let mut letters = Vec::new();
         loop {
             let next = async {
                 match &mut come {
@@ -268,11 +275,14 @@ impl Redis {
                     };
                     came(hub, message.get_payload_bytes());
                 }
-                Some(letter) = waiting.recv() => {
-                    let mut text = vec![LETTER];
-                    text.extend_from_slice(&letter);
-                    let mut command = redis::cmd("PUBLISH");
-                    let () = command.arg(ALL).arg(text).query_async(&mut connection).await?;
+                _ = waiting.recv_many(&mut letters, TOGETHER) => {
+                    let mut pipe = redis::pipe();
+                    for letter in letters.drain(..) {
+                        let mut text = vec![LETTER];
+                        text.extend_from_slice(&letter);
+                        pipe.cmd("PUBLISH").arg(ALL).arg(text).ignore();
+                    }
+                    let () = pipe.query_async(&mut connection).await?;
                 }
                 _ = look.tick() => {
                     if self.has_lost.take() {

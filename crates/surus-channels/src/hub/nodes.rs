@@ -59,7 +59,8 @@ impl Hub {
                 continue;
             };
             let position = Position { offset, ..newest };
-            self.history.put(channel, keep, position, Some(content))?;
+            // Without room it is lost, and those who have subscribed are told.
+            let _ = self.history.put(channel, keep, position, Some(content));
         }
         self.history.put(channel, keep, newest, None)?;
         self.advance(channel, newest, None);
