@@ -30,6 +30,9 @@ const RETRY: Duration = Duration::from_millis(500);
 /// How often a lease is renewed, and those of others are looked at.
 const LOOK: Duration = Duration::from_secs(1);
 
+/// So many looks in a row of which nothing is heard: nothing comes over the connection that listens, and nobody says so.
+const UNHEARD: u32 = 10;
+
 /// How long it holds, in milliseconds.
 const LEASE: u64 = 4000;
 
@@ -236,10 +239,14 @@ impl Redis {
             .set_response_timeout(Some(PATIENCE));
         let late = |_| RedisError::from(std::io::Error::from(std::io::ErrorKind::TimedOut));
         let mut come = None;
+        // This worker hears on a channel of its own what it says there.
+        let own = lease_of(hub.me());
+        let mut unheard = 0;
         if listens {
             let subscribed = timeout(PATIENCE, async {
                 let mut listening = client.get_async_pubsub().await?;
                 listening.subscribe(ALL).await?;
+                listening.subscribe(own.as_str()).await?;
                 Ok::<_, RedisError>(listening)
             });
             come = Some(subscribed.await.map_err(late)??.into_on_message());
@@ -273,6 +280,10 @@ impl Redis {
                     let Some(message) = message else {
                         return Err(std::io::Error::from(std::io::ErrorKind::UnexpectedEof).into());
                     };
+                    if message.get_channel_name() == own {
+                        unheard = 0;
+                        continue;
+                    }
                     came(hub, message.get_payload_bytes());
                 }
                 _ = waiting.recv_many(&mut letters, TOGETHER) => {
@@ -289,7 +300,13 @@ impl Redis {
                         hub.begin_anew();
                     }
                     if listens {
+                        if unheard >= UNHEARD {
+                            return Err(std::io::Error::from(std::io::ErrorKind::TimedOut).into());
+                        }
                         self.lease(hub, &mut connection).await?;
+                        let mut command = redis::cmd("PUBLISH");
+                        let () = command.arg(&own).arg("").query_async(&mut connection).await?;
+                        unheard += 1;
                         silent = others(hub, &mut connection, silent).await?;
                     }
                 }
