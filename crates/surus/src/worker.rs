@@ -256,6 +256,7 @@ async fn serve_with<B: Php>(
     let drained = surus_edge::serve(edge, Vec::new(), changes, async {
         terminate.recv().await;
         ending.set(Some(Instant::now()));
+        pusher::rest();
         resting.stop_timers();
         surus_zend::leave_channels();
         surus_zend::end_event_streams();

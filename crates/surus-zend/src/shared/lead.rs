@@ -139,7 +139,7 @@ pub(crate) fn is_taken() -> bool {
 }
 
 /// Another worker may lead from now on.
-pub(crate) fn leave() {
+pub fn leave() {
     if LEADS.replace(false) {
         OWN.with(|own| {
             if let Some(Some(file)) = own.get() {

@@ -208,6 +208,18 @@ pub(crate) fn number() -> u64 {
     BOXES.get().map_or(0, Boxes::number)
 }
 
+/// Whether no other process reads letters.
+#[must_use]
+pub fn is_alone() -> bool {
+    let own = OWN.with_borrow(|own| own.as_ref().map(|own| own.number));
+    boxes().iter().enumerate().all(|(number, letterbox)| {
+        // Nobody holds the lock of one that has died. In doubt it is there.
+        Some(number) == own
+            || letterbox.owner.load(Ordering::Relaxed) == 0
+            || matches!(letterbox.locked(), Ok(Some(_)))
+    })
+}
+
 /// Whether the process with this number reads letters. One that has died does not.
 pub(crate) fn is_there(number: u64) -> bool {
     let mut all = boxes().iter();

@@ -170,7 +170,10 @@ impl Php for Coroutine {
     fn stop_timers(&self) {
         if let Some(app) = self.app.get() {
             queue::rest();
+            // Another worker may lead once none of them runs.
             app.stop_timers();
+        } else {
+            surus_zend::lead_no_more();
         }
     }
 

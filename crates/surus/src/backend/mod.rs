@@ -54,8 +54,10 @@ pub(crate) trait Php: Backend {
     /// The application's timers begin to run, if it has some.
     fn start_timers(&self) {}
 
-    /// No timer begins any more: the worker ends.
-    fn stop_timers(&self) {}
+    /// No timer begins any more: the worker ends, and another one may lead.
+    fn stop_timers(&self) {
+        surus_zend::lead_no_more();
+    }
 
     /// Numbers for `surus status`.
     fn status(&self) -> Value;

@@ -23,7 +23,7 @@ use tokio::task::spawn_local;
 
 use crate::config::{Config, Pusher};
 
-pub(crate) use webhooks::settle;
+pub(crate) use webhooks::{rest, settle};
 
 /// Which channels have a history: those that are configured, and those whose last event clients of this protocol get later.
 pub(crate) fn rules(config: &Config) -> Rules {

@@ -47,6 +47,8 @@ const LAST_WORDS: Duration = Duration::from_secs(3);
 
 thread_local! {
     static SENDERS: RefCell<Vec<Rc<Sender>>> = const { RefCell::new(Vec::new()) };
+    /// The worker ends.
+    static ENDS: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Those of all applications.
@@ -62,7 +64,7 @@ impl Reporter for Webhooks {
             .events
             .iter()
             .any(|name| name == happened.name());
-        if is_wanted && (happened.is_here_only() || surus_zend::leads()) {
+        if is_wanted && (happened.is_here_only() || tells()) {
             // It always serialises.
             sender.add(serde_json::to_value(happened).unwrap_or_default());
         }
@@ -126,6 +128,17 @@ fn own(address: &Address) -> Target {
         }
         Address::Tcp(address) => Target::Tcp(address.ip().to_string(), address.port()),
     }
+}
+
+/// Whether this worker tells what all of them see. One that ends does not hear of the others any more: they see that its clients
+/// are gone, and tell it, unless there are none.
+fn tells() -> bool {
+    (!ENDS.get() || surus_zend::is_alone()) && surus_zend::leads()
+}
+
+/// The worker ends: others tell what all see.
+pub(crate) fn rest() {
+    ENDS.set(true);
 }
 
 /// Sends what waits, before the worker ends.
