@@ -45,6 +45,12 @@ pub trait History {
     /// There is none.
     fn newest(&self, channel: &str, keep: Keep) -> Result<Position, HistoryError>;
 
+    /// Whether the channel has one. None begins.
+    fn is_known(&self, channel: &str) -> bool {
+        let _ = channel;
+        true
+    }
+
     /// What is at a position; `None`: it is not kept any more.
     fn read(&self, channel: &str, position: Position) -> Option<Kept>;
 

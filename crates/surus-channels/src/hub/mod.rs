@@ -173,6 +173,31 @@ impl Hub {
         })
     }
 
+    /// As [`Hub::subscribe`], for what comes from now on. A history that has not begun does not begin with it: whoever may name any
+    /// channel takes no memory.
+    ///
+    /// # Errors
+    /// It has not subscribed.
+    pub fn follow(
+        &self,
+        channel: &str,
+        id: u64,
+        subscriber: Rc<dyn Subscriber>,
+    ) -> Result<(), Refused> {
+        check(channel)?;
+        if self.is_shared(channel) || self.has_begun(channel) {
+            return self.subscribe(channel, id, subscriber, None).map(|_| ());
+        }
+        self.add_subscriber(channel, id, subscriber);
+        Ok(())
+    }
+
+    /// Whether the channel has a history, and somebody has asked for it or published.
+    #[must_use]
+    pub fn has_begun(&self, channel: &str) -> bool {
+        self.rules.borrow().of(channel).is_some() && self.history.is_known(channel)
+    }
+
     /// It gets nothing more of this channel.
     pub fn unsubscribe(&self, channel: &str, id: u64) {
         let (removed, vacated) = {

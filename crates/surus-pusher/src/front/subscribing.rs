@@ -121,9 +121,7 @@ impl Front {
     ) -> Result<(), (Refused, String)> {
         let place = connection.settings().place(channel);
         let refuse = |refused: NotDone| (Refused::Limit, refused.to_string());
-        let subscribed = self
-            .hub
-            .subscribe(&place, connection.id, connection.clone(), None);
+        let subscribed = self.hub.follow(&place, connection.id, connection.clone());
         subscribed.map_err(refuse)?;
         if let Some(Member { id, info }) = &member {
             // Before the newcomer is among those who are told.
@@ -151,6 +149,9 @@ impl Front {
 
     /// The last event of a channel that keeps it, but those of clients.
     fn last(&self, place: &str, channel: &str) -> Option<Frame> {
+        if !self.hub.has_begun(place) {
+            return None;
+        }
         let kept = self.hub.history(place, None, u64::MAX).ok().flatten();
         let (_, kept) = kept?;
         let of_server =

@@ -53,6 +53,10 @@ impl History for Side {
         Ok(Position { epoch: 1, offset })
     }
 
+    fn is_known(&self, channel: &str) -> bool {
+        self.0.kept.borrow().contains_key(channel)
+    }
+
     fn read(&self, channel: &str, position: Position) -> Option<Kept> {
         let kept = self.0.kept.borrow();
         let content = kept.get(channel)?.get(position.offset as usize - 1)?;

@@ -165,6 +165,10 @@ impl History for SharedHistory {
         Ok(position)
     }
 
+    fn is_known(&self, channel: &str) -> bool {
+        memory().is_ok_and(|store| newest(store, channel).is_some())
+    }
+
     fn read(&self, channel: &str, position: Position) -> Option<Kept> {
         let mut content = Vec::new();
         let store = memory().ok()?;
