@@ -49,7 +49,7 @@ fn refusals_have_pushers_codes() {
     assert_eq!(refused("/app/nobody?protocol=7", &[]), 4001);
     assert_eq!(refused("/app/chat-key", &[]), 4008);
     assert_eq!(refused("/app/chat-key?protocol=x", &[]), 4006);
-    assert_eq!(refused("/app/chat-key?protocol=5", &[]), 4007);
+    assert_eq!(refused("/app/chat-key?protocol=4", &[]), 4007);
     let path = Client::path(CHAT.key);
     for origin in ["https://evil.example", "http://www.example.com", "null"] {
         assert_eq!(

@@ -134,7 +134,8 @@ impl Front {
         let fault = match (number, found) {
             (None, _) => Some(Fault::NoVersion),
             (Some(Err(_)), _) => Some(Fault::NoVersionNumber),
-            (Some(Ok(number)), _) if number != 7 => Some(Fault::OtherVersion),
+            // What this server says is the same in all of these.
+            (Some(Ok(number)), _) if !(5..=7).contains(&number) => Some(Fault::OtherVersion),
             (_, None) => Some(Fault::NoSuchApp),
             (_, Some(_)) if !may => Some(Fault::Unauthorised),
             (_, Some(app)) if self.spaces[app].is_full() => Some(Fault::OverQuota),

@@ -25,6 +25,7 @@ fn connections_are_refused_with_pushers_codes() {
         names[1].clone()
     };
     assert_eq!(refused("key-x", Some("7"), true), "4001");
+    assert_eq!(refused("key-a", Some("4"), true), "4007");
     assert_eq!(refused("key-a", Some("8"), true), "4007");
     assert_eq!(refused("key-a", Some("x"), true), "4006");
     assert_eq!(refused("key-a", None, true), "4008");
@@ -190,6 +191,7 @@ fn the_last_event_of_a_cache_channel_is_kept() {
     ];
     assert_eq!(one.names(), both);
     publish(&front, "cache-x", &event("e"));
+    assert_eq!(one.names(), ["e"]);
     one.connection.ended();
     let two = Client::new(&front, "a");
     two.subscribe("cache-x");
