@@ -53,7 +53,7 @@ final class Credentials
      * For a presence channel: the others are told who the member is.
      *
      * @param string|int $id of the user, in at most 128 bytes; all connections with it are one member
-     * @param mixed $info what the others are told, as JSON in less than 4 KB
+     * @param mixed $info what the others are told, as JSON in at most 1 KB
      *
      * @return array<string, string>
      *

@@ -74,7 +74,11 @@ final class LaravelBroadcaster extends Broadcaster
         $user = is_callable([parent::class, 'resolveAuthenticatedUser']) ? parent::resolveAuthenticatedUser($request) : null;
         $socket = $request->input('socket_id');
 
-        return is_array($user) && is_string($socket) ? $this->credentials->user($socket, $user) : null;
+        try {
+            return is_array($user) && is_string($socket) ? $this->credentials->user($socket, $user) : null;
+        } catch (\ValueError $error) {
+            throw new AccessDeniedHttpException($error->getMessage(), $error);
+        }
     }
 
     /**

@@ -41,7 +41,7 @@ final class Publisher
      */
     public function publish(array $channels, string $event, mixed $data, ?string $except = null): void
     {
-        $except = preg_match('/^\d+\.\d+$/D', (string) $except) === 1 ? (string) $except : '';
+        $except = preg_match('/^\d{1,19}\.\d{1,19}$/D', (string) $except) === 1 ? (string) $except : '';
         foreach ($channels as $place => $channel) {
             $position = '';
             $result = function_exists('Surus\Internal\channel_publish')
@@ -86,13 +86,21 @@ final class Publisher
             'timeout' => self::TIMEOUT,
         ]]);
         $url = rtrim($this->url, '/') . $path;
-        $answer = @file_get_contents("$url?" . $this->credentials->query('POST', $path, $body), false, $context);
-        $status = $http_response_header[0] ?? null;
-        if ($answer === false || $status === null || preg_match('~^HTTP/\S+ 200\b~', $status) !== 1) {
+        $stream = @fopen("$url?" . $this->credentials->query('POST', $path, $body), 'r', false, $context);
+        [$answer, $status] = ['', null];
+        if ($stream !== false) {
+            $answer = (string) stream_get_contents($stream);
+            // Not $http_response_header: PHP 8.5 deprecates it.
+            $head = stream_get_meta_data($stream)['wrapper_data'] ?? null;
+            $line = is_array($head) ? $head[0] ?? null : null;
+            $status = is_string($line) ? $line : null;
+            fclose($stream);
+        }
+        if ($status === null || preg_match('~^HTTP/\S+ 200\b~', $status) !== 1) {
             // PHP's message has the address with its signature, which is no text for logs.
             $why = $status === null
                 ? (string) preg_replace('/^.*\): /s', '', error_get_last()['message'] ?? 'no answer')
-                : "$status: " . substr((string) $answer, 0, 200);
+                : "$status: " . substr($answer, 0, 200);
             throw new BroadcastFailure("$url: $why");
         }
     }

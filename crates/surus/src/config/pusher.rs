@@ -53,6 +53,9 @@ impl Hook {
                 Some(own) => (None, own.to_owned()),
                 None => return Err("with proxy_protocol, the server cannot send requests to itself: name an address with http://"),
             },
+            (Some("http"), Some(authority)) if authority.as_str().contains('@') => {
+                return Err("it has a name and a password, which are not sent: requests are signed")
+            }
             (Some("http"), Some(authority)) => {
                 let host = authority.host().trim_matches(['[', ']']).to_owned();
                 let port = authority.port_u16().unwrap_or(80);

@@ -43,7 +43,10 @@ pub(super) fn answer<B>(served: &Rc<Served>, head: &Parts) -> Option<Response<Re
     }
     let may = app.is_some_and(|app| {
         let allowed = &served.pushers[app].allowed_origins;
-        origin::may(allowed, one(&head.headers, &ORIGIN), host(head))
+        // One that is no text is nobody's, but it is there.
+        let origin = head.headers.get(&ORIGIN);
+        let origin = origin.map(|origin| origin.to_str().unwrap_or("null"));
+        origin::may(allowed, origin, host(head))
     });
     let connected = served.front.connect(key, protocol.as_deref(), may);
     let Ok(connection) = connected else {
