@@ -1,6 +1,6 @@
 //! Hints for a key in the wrong table, one that has another name in other servers, or a setting of PHP.
 
-use super::tables::{App, Isolates, Keys, Server};
+use super::tables::{App, Channel, Isolates, Keys, Process, Pusher, Server};
 
 /// Names in nginx, php-fpm, and other servers, with the keys here.
 const ELSEWHERE: &[(&str, &str)] = &[
@@ -44,6 +44,21 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("ssl", "a proxy in front: Surus speaks no TLS"),
     ("ssl_certificate", "a proxy in front: Surus speaks no TLS"),
     ("https", "a proxy in front: Surus speaks no TLS"),
+    ("redis", "channels_redis of [app.NAME]"),
+    ("redis_url", "channels_redis of [app.NAME]"),
+    ("reverb", "a table [pusher.NAME]"),
+    ("app_id", "id of [pusher.NAME]"),
+    ("app_key", "key of [pusher.NAME]"),
+    ("app_secret", "secret of [pusher.NAME]"),
+    ("max_message_size", "max_event of [pusher.NAME]"),
+    ("enable_client_messages", "client_events of [pusher.NAME]"),
+    ("program", "a table [process.NAME]"),
+    ("numprocs", "instances of [process.NAME]"),
+    ("autorestart", "restart of [process.NAME]"),
+    ("queue", "$app->queue() in PHP"),
+    ("concurrency", "an argument of $app->queue() in PHP"),
+    ("tries", "an argument of $app->queue() in PHP"),
+    ("rate", "an argument of $app->queue() in PHP"),
 ];
 
 /// Groups of PHP's own settings, and names of some of them.
@@ -84,6 +99,9 @@ pub(super) fn place(wrong: &str) -> Option<String> {
         ("[server]", Server::KEYS),
         ("[app.NAME]", App::KEYS),
         ("isolates = { … } of [app.NAME]", Isolates::KEYS),
+        ("[process.NAME]", Process::KEYS),
+        ("[channel.PATTERN]", Channel::KEYS),
+        ("[pusher.NAME]", Pusher::KEYS),
     ];
     for (table, keys) in tables {
         if keys.contains(&wrong) {
@@ -115,6 +133,26 @@ pub(super) fn typed(error: &str) -> String {
             "expected a table with a name of your choice: [app.NAME], where this stands below it",
         ),
         ("expected struct Server", "expected a table: [server]"),
+        (
+            "expected struct Process",
+            "expected a table with a name of your choice: [process.NAME], where this stands below it",
+        ),
+        (
+            "expected struct Channel",
+            "expected a table with a pattern in quotes: [channel.\"news/*\"], where this stands below it",
+        ),
+        (
+            "expected struct Pusher",
+            "expected a table with a name of your choice: [pusher.NAME], where this stands below it",
+        ),
+        (
+            "expected a sequence",
+            "expected a list of words: [\"surus\", \"php\", \"worker.php\"]",
+        ),
+        (
+            "invalid unquoted key, expected letters, numbers, `-`, `_`",
+            "a name with other characters than letters, digits, - and _ stands in quotes: [channel.\"news/*\"]",
+        ),
         (
             "expected struct Isolates",
             "expected a table such as { max = 8 }",

@@ -353,7 +353,7 @@ fn finish(
     };
     let persistent_reset = fill(&mut app.persistent_reset, Reset::Always);
     let shared_memory = fill(&mut app.shared_memory, Size(64 << 20)).0;
-    if let Some(Err(why)) = app.channels_redis.as_deref().map(redis::Client::open) {
+    if let Some(why) = app.channels_redis.as_deref().and_then(no_redis) {
         wrong.note("app.channels_redis", format!("channels_redis: {why}"));
     }
     let channels = channels::of(&mut channel, shared_memory, &mut wrong);
@@ -495,6 +495,25 @@ fn boot_script(app: &tables::App) -> Result<Option<PathBuf>, ConfigError> {
     }
     discover::readable(boot)?;
     paths::named(boot).map(Some)
+}
+
+/// Why this is no address of a Redis. It is not shown: it may have a password.
+fn no_redis(url: &str) -> Option<&'static str> {
+    if redis::Client::open(url).is_ok() {
+        return None;
+    }
+    Some(match url.split_once("://") {
+        Some(("rediss" | "valkeys", _)) => {
+            "it has TLS, which Surus does not speak: name a proxy such as stunnel with redis://"
+        }
+        _ if url.starts_with('$') => {
+            "it takes no variables: SURUS_CHANNELS_REDIS in the server's environment sets it"
+        }
+        _ => {
+            "it is no address such as \"redis://10.0.0.5:6379\" or \"redis://USER:PASSWORD@HOST:PORT/NUMBER\"; \
+             in a password, @ is %40 and / is %2F"
+        }
+    })
 }
 
 fn warm_up_paths(app: &tables::App) -> Result<Vec<http::Uri>, ConfigError> {

@@ -12,12 +12,19 @@ pub(super) fn nearest(wrong: &str, names: impl IntoIterator<Item = String>) -> O
 /// Makes an error about a surus.toml readable: with the most similar name instead of the list of all, and without the
 /// values of secrets.
 pub(super) fn suggest(error: &str) -> String {
+    let mut hides = false;
     let lines = error.lines().map(|line| {
         if let Some((number, text)) = line.split_once(" | ") {
             if number.trim().parse::<usize>().is_ok() && (is_secret(text) || holds_secret(text)) {
+                hides = true;
                 return format!("{number} | (not shown)");
             }
         }
+        let shown = match hides {
+            true => without_text(line),
+            false => line.to_owned(),
+        };
+        let line = &*shown;
         let (Some(wrong), Some(at)) = (wrong(line), line.find(", expected")) else {
             return typed(line);
         };
@@ -31,6 +38,16 @@ pub(super) fn suggest(error: &str) -> String {
         }
     });
     lines.collect::<Vec<_>>().join("\n")
+}
+
+/// An error that quotes the value that it is about, without it.
+fn without_text(line: &str) -> String {
+    match (line.find("string \""), line.rfind("\", expected")) {
+        (Some(begin), Some(end)) if begin < end => {
+            format!("{}text{}", &line[..begin], &line[end + 1..])
+        }
+        _ => line.to_owned(),
+    }
 }
 
 fn wrong(line: &str) -> Option<&str> {
@@ -89,5 +106,13 @@ mod tests {
         let secret = "TOML parse error\n  |\n3 | mysqli.default_pw = hunter2\n  |    ^";
         let hidden = "TOML parse error\n  |\n3 | (not shown)\n  |    ^";
         assert_eq!(suggest(secret), hidden);
+        let secret =
+            "1 | secret = \"hunter2\"\ninvalid type: string \"hunter2\", expected struct Pusher";
+        let hidden = suggest(secret);
+        assert!(
+            hidden.contains("invalid type: text, expected a table"),
+            "{hidden}"
+        );
+        assert!(!hidden.contains("hunter2"), "{hidden}");
     }
 }

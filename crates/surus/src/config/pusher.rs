@@ -46,7 +46,9 @@ const EVENTS: [&str; 4] = [
 
 impl Hook {
     fn new(url: &str, events: Vec<String>, own: Option<&str>) -> Result<Self, &'static str> {
-        let uri: http::Uri = url.parse().map_err(|_| "it is no address")?;
+        let uri: http::Uri = url.parse().map_err(|_| {
+            "it is no address: name a path such as \"/webhooks/pusher\", or http://HOST:PORT/PATH"
+        })?;
         let path = uri.path_and_query().map_or("/", |path| path.as_str());
         let (host, authority) = match (uri.scheme_str(), uri.authority()) {
             (None, None) if url.starts_with('/') => match own {
@@ -199,7 +201,9 @@ fn resolved(key: &str, at: &str, text: Option<String>, wrong: &mut Wrong) -> Opt
         Some(Variable::Of(name)) => match std::env::var(&name) {
             Ok(text) => Some(text),
             Err(_) => {
-                let why = format!("{key}: the server's environment has no variable {name}");
+                let why = format!(
+                    "{key}: the server's environment has no variable {name}; an application's .env is not read for it"
+                );
                 wrong.note(at, why);
                 return None;
             }
@@ -209,7 +213,10 @@ fn resolved(key: &str, at: &str, text: Option<String>, wrong: &mut Wrong) -> Opt
     let found = found.filter(|text| !text.is_empty());
     if found.is_none() {
         let table = at.rsplit_once('.').map_or(at, |(table, _)| table);
-        wrong.note(at, format!("[{table}] needs a {key}"));
+        let why = format!(
+            "[{table}] needs a {key} that is not empty: {key} = \"…\", or \"$NAME\" for a variable of the server's environment"
+        );
+        wrong.note(at, why);
     }
     found
 }

@@ -264,7 +264,7 @@ table! {
         instances: usize,
         /// End it and start it anew when the server reloads: it has code of the application.
         reload: bool,
-        /// When it starts again: `"always"`, or `"on-failure"`, so that one that exits with 0 has ended until the next reload or start.
+        /// When it starts again: `"always"`, or `"on-failure"`, so that one that exits with 0 has ended until the next start of the server.
         restart: Restart,
         /// Where it runs. Without it, the folder that is served, or that of the script.
         folder: PathBuf,

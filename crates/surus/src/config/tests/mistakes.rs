@@ -157,6 +157,41 @@ fn keys_in_the_wrong_place_are_led_to_the_right_one() {
             &["line 2: header_timeout must be more than 0"],
         ),
         (
+            "[app.a]\nchannels_redis = \"10.0.0.5:6379\"",
+            &["line 2", "\"redis://10.0.0.5:6379\""],
+        ),
+        (
+            "[app.a]\nchannels_redis = \"rediss://a:6379\"",
+            &["line 2", "with redis://"],
+        ),
+        (
+            "[app.a]\nchannels_redis = \"$REDIS_URL\"",
+            &["SURUS_CHANNELS_REDIS"],
+        ),
+        ("[pusher]\nkey = \"a\"", &["[pusher.NAME]"]),
+        ("[channel]\nhistory = 1", &["[channel.\"news/*\"]"]),
+        ("[channel.news/*]\nhistory = 1", &["stands in quotes"]),
+        (
+            "[channel.\"news/*\"]\nhistory = -1",
+            &["line 2", "not negative"],
+        ),
+        (
+            "[process.a]\ncommand = \"surus php a.php\"",
+            &["line 2", "[\"surus\", \"php\", \"worker.php\"]"],
+        ),
+        (
+            "[process.a]\ncommand = [\"true\"]\nrestart = \"no\"",
+            &["line 3", "`always` or `on-failure`"],
+        ),
+        (
+            "[process.a]\ncommand = [\"true\"]\nnumprocs = 4",
+            &["line 3", "that is instances of [process.NAME]"],
+        ),
+        (
+            "[app.a]\nhistory = 10",
+            &["it is a key of [channel.PATTERN]"],
+        ),
+        (
             "[server]\nboot_timeout = 0",
             &["line 2: boot_timeout must be more than 0"],
         ),
