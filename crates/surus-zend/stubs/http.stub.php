@@ -29,13 +29,13 @@ namespace Surus {
     /**
      * The same as {@see Channels::publish()}, without the position.
      *
-     * @param string $topic the name of a channel, 1 to 200 bytes of UTF-8
+     * @param string $channel the name of a channel, 1 to 200 bytes of UTF-8
      * @param string $message at most 64 KiB; without $binary it is UTF-8
      *
      * @throws \ValueError if one of them is something else
      * @throws \Error if no server runs this code, or the history of the channel cannot be written
      */
-    function publish(string $topic, string $message, bool $binary = false): void
+    function publish(string $channel, string $message, bool $binary = false): void
     {
     }
 

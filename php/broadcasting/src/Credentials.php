@@ -7,7 +7,7 @@ namespace Surus\Broadcasting;
 /**
  * Signs who may subscribe to which channel: what a page's client of the Pusher protocol asks the application for.
  *
- *     $credentials = new Credentials($_SERVER['PUSHER_APP_KEY'], $_SERVER['PUSHER_APP_SECRET']);
+ *     $credentials = new Credentials('app-key', getenv('PUSHER_APP_SECRET'));
  *     return $credentials->channel($form['socket_id'], $form['channel_name']);
  *
  * Ask first whether the user may: who has the signature may.
@@ -21,12 +21,18 @@ final class Credentials
      * @param string $key `key` of `[pusher.NAME]`
      * @param string $secret `secret` of it
      * @param ?string $encryptionKey 32 bytes that the server does not know, for `private-encrypted-` channels
+     *
+     * @throws \ValueError if one of them is empty, or the last has another length
      */
     public function __construct(
         public readonly string $key,
         #[\SensitiveParameter] private readonly string $secret,
         #[\SensitiveParameter] private readonly ?string $encryptionKey = null,
     ) {
+        if ($key === '' || $secret === '') {
+            $which = $key === '' ? 'key' : 'secret';
+            throw new \ValueError("The $which of [pusher.NAME] is empty: PHP sees no variable of the server's environment that [env] does not name");
+        }
         if ($encryptionKey !== null && strlen($encryptionKey) !== 32) {
             throw new \ValueError('The key for encrypted channels has 32 bytes, not ' . strlen($encryptionKey));
         }

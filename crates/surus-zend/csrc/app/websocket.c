@@ -150,7 +150,7 @@ static ZEND_FUNCTION(websocket_end)
 	}
 }
 
-/* Surus\publish(string $topic, string $message, bool $binary = false): void */
+/* Surus\publish(string $channel, string $message, bool $binary = false): void */
 static ZEND_FUNCTION(publish)
 {
 	zend_string *topic, *message;
@@ -212,7 +212,7 @@ ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_websocket_end, 0, 1, IS_ARRAY, 1
 ZEND_END_ARG_INFO()
 
 ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_publish, 0, 2, IS_VOID, 0)
-	ZEND_ARG_TYPE_INFO(0, topic, IS_STRING, 0)
+	ZEND_ARG_TYPE_INFO(0, channel, IS_STRING, 0)
 	ZEND_ARG_TYPE_INFO(0, message, IS_STRING, 0)
 	ZEND_ARG_TYPE_INFO_WITH_DEFAULT_VALUE(0, binary, _IS_BOOL, 0, "false")
 ZEND_END_ARG_INFO()
