@@ -179,7 +179,7 @@ static ZEND_FUNCTION(publish)
 			zend_throw_error(NULL, "Surus\\publish() is for code that a server runs: nobody is connected to this process");
 			RETURN_THROWS();
 		default:
-			zend_throw_error(NULL, "The history of this channel cannot be written: is shared_memory too small?");
+			zend_throw_error(NULL, "The history of this channel cannot be written: is shared_memory too small, or Redis (channels_redis) not there?");
 			RETURN_THROWS();
 	}
 }

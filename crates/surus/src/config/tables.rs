@@ -207,7 +207,7 @@ table! {
         persistent_reset: Reset,
         /// PHP's `memory_limit`, of each isolate. `"-1"` is no limit.
         memory_limit: Memory,
-        /// Memory that all workers share: for `Surus\Store`, counters, tags, `Surus\Cache\SharedCache`; 0 is none.
+        /// Memory that all workers share: for `Surus\Store`, counters, tags, `Surus\Cache\SharedCache`, histories of channels; 0 is none.
         shared_memory: Size,
         /// Redis through which several servers share their channels: `redis://HOST:PORT`, also with `USER:PASSWORD@` and a number of a database. Without it, each server
         /// has channels of its own.

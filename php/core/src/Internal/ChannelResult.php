@@ -45,7 +45,7 @@ final class ChannelResult
             self::NO_MEMORY => new ChannelException("The history of $name has no memory: the setting shared_memory is 0"),
             self::ELSEWHERE => new ChannelException('In process mode the members of channels are not known here: PHP does not run where the connections are'),
             self::NO_SERVER => new ChannelException('Channels are for code that a server runs, for a request: nobody is connected to this process'),
-            default => new ChannelException("The history of $name is not available: the shared memory is full of what is never removed, or another process holds it"),
+            default => new ChannelException("The history of $name is not available: the shared memory is full of what is never removed, another process holds it, or Redis (channels_redis) does not answer"),
         });
     }
 }
