@@ -16,7 +16,7 @@ use Illuminate\Support\ServiceProvider;
  *         'key' => env('PUSHER_APP_KEY'),
  *         'secret' => env('PUSHER_APP_SECRET'),
  *         'app_id' => env('PUSHER_APP_ID'),
- *         'url' => env('SURUS_URL', 'http://127.0.0.1:8080'),
+ *         'url' => env('PUSHER_URL', 'http://127.0.0.1:8080'),
  *     ]],
  */
 final class LaravelProvider extends ServiceProvider

@@ -56,8 +56,14 @@ impl Places {
             places.add(layer, "app.isolates", &layer.app.isolates);
             places.add(layer, "php", &layer.php);
             places.add(layer, "env", &layer.env);
+            for (name, table) in &layer.process {
+                places.add_named(layer, &format!("process.{name}"), table);
+            }
+            for (name, table) in &layer.channel {
+                places.add_named(layer, &format!("channel.{name}"), table);
+            }
             for (name, table) in &layer.pusher {
-                places.add(layer, &format!("pusher.{name}"), table);
+                places.add_named(layer, &format!("pusher.{name}"), table);
             }
         }
         places
@@ -66,13 +72,22 @@ impl Places {
     fn add(&mut self, layer: &Layer, table: &str, values: &impl Serialize) {
         let values = Table::try_from(values).unwrap_or_default();
         for (key, _) in values {
-            let key = format!("{table}.{key}");
-            let place = match layer.lines.get(&key) {
-                Some(line) => format!("{}, line {line}", layer.name),
-                None => layer.name.clone(),
-            };
-            self.0.entry(key).or_insert(place);
+            self.add_key(layer, format!("{table}.{key}"));
         }
+    }
+
+    /// A table of several: also its own place, for errors about keys that it lacks.
+    fn add_named(&mut self, layer: &Layer, table: &str, values: &impl Serialize) {
+        self.add(layer, table, values);
+        self.add_key(layer, table.to_owned());
+    }
+
+    fn add_key(&mut self, layer: &Layer, key: String) {
+        let place = match layer.lines.get(&key) {
+            Some(line) => format!("{}, line {line}", layer.name),
+            None => layer.name.clone(),
+        };
+        self.0.entry(key).or_insert(place);
     }
 
     /// Whether this key was set anywhere.
@@ -80,9 +95,10 @@ impl Places {
         self.0.contains_key(key)
     }
 
-    /// The message, after the place of this key if it has one.
+    /// The message, after the place of this key, or else of its table, if it has one.
     pub(super) fn say(&self, key: &str, message: &str) -> String {
-        match self.0.get(key) {
+        let of_table = || self.0.get(key.rsplit_once('.')?.0);
+        match self.0.get(key).or_else(of_table) {
             Some(place) => format!("{place}: {message}"),
             None => message.to_owned(),
         }

@@ -188,6 +188,18 @@ fn keys_in_the_wrong_place_are_led_to_the_right_one() {
             &["line 3", "that is instances of [process.NAME]"],
         ),
         (
+            "[channel.\"a\"]\nttl = 0",
+            &["line 2: ttl must be more than 0"],
+        ),
+        (
+            "[process.a]\ninstances = 2",
+            &["line 1: process.a needs a command"],
+        ),
+        (
+            "[process.a]\ncommand = [\"true\"]\ninstances = 0",
+            &["line 3: instances must be from 1"],
+        ),
+        (
             "[app.a]\nhistory = 10",
             &["it is a key of [channel.PATTERN]"],
         ),
