@@ -63,10 +63,12 @@ void *surus_original_copy(const surus_original *original)
 void *surus_original_zeros(size_t size)
 {
 	void *zeros;
-	if (posix_memalign(&zeros, PAGE, whole_pages(size))) {
+	size_t whole = whole_pages(size);
+	if (posix_memalign(&zeros, PAGE, whole)) {
 		return NULL;
 	}
-	if (madvise(zeros, whole_pages(size), MADV_DONTNEED)) {
+	/* Not MADV_DONTNEED: where malloc() gives memory again that was a copy of an original, the original's bytes would come back. */
+	if (mmap(zeros, whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED | MAP_ANONYMOUS, -1, 0) == MAP_FAILED) {
 		memset(zeros, 0, size);
 	}
 	return zeros;

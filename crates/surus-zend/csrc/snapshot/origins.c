@@ -48,6 +48,10 @@ static zend_object *make(zend_class_entry *class)
 	while (internal->type != ZEND_INTERNAL_CLASS) {
 		internal = internal->parent;
 	}
+	/* One that was registered later has inherited this function. */
+	while (internal->parent && !zend_hash_index_exists(&makers, key_of(internal))) {
+		internal = internal->parent;
+	}
 	zend_object *(*maker)(zend_class_entry *);
 	*(void **)&maker = zend_hash_index_find_ptr(&makers, key_of(internal));
 	zend_object *object = maker(class);
@@ -66,9 +70,11 @@ void surus_origins_start(void)
 	started = true;
 	surus_memory_only_start();
 	zend_hash_init(&makers, 256, NULL, NULL, true);
+	/* One with two names is found twice. */
 	zend_class_entry *class;
 	ZEND_HASH_MAP_FOREACH_PTR(CG(class_table), class) {
-		if (class->type == ZEND_INTERNAL_CLASS && class->create_object && !instanceof_function(class, zend_ce_throwable)) {
+		if (class->type == ZEND_INTERNAL_CLASS && class->create_object && class->create_object != make
+			&& !instanceof_function(class, zend_ce_throwable)) {
 			void *maker = *(void **)&class->create_object;
 			zend_hash_index_add_new_ptr(&makers, key_of(class), maker);
 			class->create_object = make;
