@@ -23,6 +23,9 @@ const MOST: usize = 256 * 1024;
 /// Larger pieces are sent in several: a message has a limit.
 const LARGEST: usize = 1 << 20;
 
+/// The server answers it with `ReadyForQuery`: exactly one for each statement.
+const SYNC: &[u8] = b"S\0\0\0\x04";
+
 /// Which way the bytes go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
@@ -42,6 +45,9 @@ pub(crate) struct Pipe {
     bytes: Cell<usize>,
     /// The caller has no more; false: it gives up.
     end: Cell<Option<bool>>,
+    /// The server has executed it.
+    is_complete: Cell<bool>,
+    /// Sync was sent, once.
     is_ended: Cell<bool>,
     waker: RefCell<Option<Waker>>,
 }
@@ -50,6 +56,10 @@ impl Pipe {
     pub(crate) fn begin(&self, direction: Direction) {
         self.direction.set(Some(direction));
         self.wake();
+    }
+
+    pub(crate) fn complete(&self) {
+        self.is_complete.set(true);
     }
 
     fn wake(&self) {
@@ -71,7 +81,15 @@ impl Pipe {
 
     /// What is to be sent next. `failed`: the server has refused something, and reads no more.
     pub(crate) fn send(&self, failed: bool, output: &mut BytesMut) {
-        if self.direction.get() != Some(Direction::ToServer) || self.is_ended.get() {
+        if self.is_ended.get() {
+            return;
+        }
+        if self.direction.get() != Some(Direction::ToServer) {
+            // The server needs nothing more to come to its end, or has failed, or is there.
+            if self.direction.get().is_some() || failed || self.is_complete.get() {
+                self.is_ended.set(true);
+                output.extend_from_slice(SYNC);
+            }
             return;
         }
         let mut outgoing = self.outgoing.borrow_mut();
@@ -91,8 +109,7 @@ impl Pipe {
                 // CopyFail, with an empty reason.
                 false => output.extend_from_slice(b"f\0\0\0\x05\0"),
             }
-            // Sync: the server has ignored the one before.
-            output.extend_from_slice(b"S\0\0\0\x04");
+            output.extend_from_slice(SYNC);
             self.wake();
         }
     }

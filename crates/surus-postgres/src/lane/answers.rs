@@ -174,6 +174,9 @@ impl Driver {
             message => {
                 let sent = self.sent.front_mut().ok_or_else(unexpected)?;
                 note(sent, &message)?;
+                if let (Message::CommandComplete(_), Some(pipe)) = (&message, self.copying()) {
+                    pipe.complete();
+                }
             }
         }
         Ok(())

@@ -139,11 +139,15 @@ impl Driver {
             self.client.clone().pump();
         }
         self.take_jobs();
-        if let Some(pipe) = self.copying().cloned() {
-            let failed = self.sent.front().is_some_and(|sent| sent.failure.is_some());
-            pipe.send(failed, &mut self.output);
-        }
-        while !self.output.is_empty() {
+        loop {
+            // Each time: nobody would wake this task for what is left once all before it is written.
+            if let Some(pipe) = self.copying().cloned() {
+                let failed = self.sent.front().is_some_and(|sent| sent.failure.is_some());
+                pipe.send(failed, &mut self.output);
+            }
+            if self.output.is_empty() {
+                break;
+            }
             match Pin::new(&mut self.stream).poll_write(cx, &self.output)? {
                 Poll::Ready(0) => return Err(io::Error::from(io::ErrorKind::WriteZero).into()),
                 Poll::Ready(written) => self.output.advance(written),
@@ -217,8 +221,11 @@ impl Driver {
 
     /// The server takes nothing else in the middle of one.
     fn has_copy(&self) -> bool {
-        let is_copy =
-            |sent: &Sent| matches!(&sent.what, What::Query { job, .. } if job.pipe.is_some());
+        let is_copy = |sent: &Sent| match &sent.what {
+            What::Query { job, .. } => job.pipe.is_some(),
+            What::Prepare { jobs, .. } => jobs.iter().any(|job| job.pipe.is_some()),
+            What::Close => false,
+        };
         self.lane.state.get() == State::Bound && self.sent.iter().any(is_copy)
     }
 
