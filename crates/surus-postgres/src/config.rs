@@ -233,6 +233,8 @@ mod tests {
             ("host=x", "no user"),
             ("user=x sslmode=always", "sslmode=always"),
             ("user=x host=/run sslmode=require", "for TCP"),
+            ("user=x sslrootcert=ca.crt", "without sslmode"),
+            ("user=x sslmode=require sslrootcert=system", "verify-full"),
             ("user=x port=0", "port=0"),
             ("user=x hots=y", "hots is not known"),
             ("user=x host=a,b", "several servers"),

@@ -79,13 +79,21 @@ async fn open(config: &Config, resolve: &Resolve) -> io::Result<Stream> {
     Err(last)
 }
 
+async fn open_secured(config: &Config, resolve: &Resolve) -> io::Result<Stream> {
+    match (open(config, resolve).await?, &config.tls, &config.place) {
+        (Stream::Tcp(stream), Some(tls), Place::Tcp(host, _)) => tls.begin(stream, host).await,
+        (stream, ..) => Ok(stream),
+    }
+}
+
 /// Asks the server to cancel what another connection runs. Returns when the server has done so.
 pub(crate) async fn cancel(config: &Config, resolve: &Resolve, key: Key) {
     let asking = async {
-        let mut stream = open(config, resolve).await?;
+        let mut stream = open_secured(config, resolve).await?;
         let mut bytes = BytesMut::new();
         frontend::cancel_request(key.process, key.secret, &mut bytes);
         stream.write_all(&bytes).await?;
+        stream.flush().await?;
         // It answers nothing, and closes.
         stream.read(&mut [0]).await
     };
@@ -127,12 +135,8 @@ impl From<io::Error> for Failure {
 }
 
 async fn greet(config: &Config, resolve: &Resolve) -> Result<Connection, Failure> {
-    let stream = match (open(config, resolve).await?, &config.tls, &config.place) {
-        (Stream::Tcp(stream), Some(tls), Place::Tcp(host, _)) => tls.begin(stream, host).await?,
-        (stream, ..) => stream,
-    };
     let mut greeting = Greeting {
-        stream,
+        stream: open_secured(config, resolve).await?,
         input: BytesMut::new(),
     };
     let mut parameters = vec![

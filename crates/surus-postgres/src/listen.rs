@@ -381,7 +381,10 @@ impl Driver {
             }
             Message::ReadyForQuery(_) => {
                 if let Some(Some(channel)) = self.sent.pop_front() {
-                    self.confirm(&channel);
+                    // If it was asked for again, it is left in between.
+                    if !self.sent.iter().flatten().any(|sent| *sent == channel) {
+                        self.confirm(&channel);
+                    }
                 }
             }
             _ => {}

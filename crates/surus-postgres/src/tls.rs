@@ -45,8 +45,19 @@ pub(crate) struct Tls {
 impl Tls {
     /// None: no TLS.
     pub(crate) fn parse(mode: Option<&str>, roots: Option<String>) -> Result<Option<Self>, String> {
+        let is_system = roots.as_deref() == Some("system");
         let roots = roots.filter(|path| path != "system").map(PathBuf::from);
         let mode = match mode {
+            // As libpq: most names can get a certificate that the system trusts, so only the host's name says something.
+            None if is_system => Mode::VerifyFull,
+            Some(mode) if is_system && mode != "verify-full" => {
+                return Err(format!(
+                    "sslrootcert=system with sslmode={mode} protects against nobody: use verify-full"
+                ))
+            }
+            None if roots.is_some() => {
+                return Err("sslrootcert is of no use without sslmode: add sslmode=verify-full".to_owned())
+            }
             None | Some("disable" | "allow") => return Ok(None),
             Some("prefer") => Mode::Prefer,
             // As libpq: who names a certificate wants it to be checked.
