@@ -221,9 +221,11 @@ async fn run(client: Rc<Client>) {
     loop {
         match handshake::connect(&client.config, &*client.resolve).await {
             Ok(connection) => {
-                pause = FIRST_PAUSE;
                 let mut driver = Driver::new(hub.clone(), connection);
                 let _lost: io::Error = poll_fn(|cx| driver.poll(cx)).await;
+                if hub.inboxes().iter().any(|inbox| inbox.listens.get()) {
+                    pause = FIRST_PAUSE;
+                }
             }
             Err(failure) => {
                 // Who has listened before waits for the next try.
@@ -373,9 +375,17 @@ impl Driver {
                 let Some(Some(channel)) = self.sent.front() else {
                     return Err(io::Error::other(failure.message.clone()));
                 };
-                for inbox in self.hub.of(channel) {
+                let inboxes = self.hub.of(channel);
+                let (old, new): (Vec<_>, Vec<_>) = inboxes
+                    .into_iter()
+                    .partition(|inbox| inbox.has_listened.get());
+                for inbox in new {
                     *inbox.failure.borrow_mut() = Some(failure.clone());
                     inbox.wake();
+                }
+                if !old.is_empty() {
+                    // Nobody would tell them: a standby refuses LISTEN until it is promoted.
+                    return Err(io::Error::other(failure.message.clone()));
                 }
                 self.sent[0] = None;
             }

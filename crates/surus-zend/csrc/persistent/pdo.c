@@ -181,6 +181,7 @@ static void forget_attributes(pdo_dbh_t *dbh)
 	memcpy(dbh->error_code, PDO_ERR_NONE, sizeof PDO_ERR_NONE);
 	static const struct { const char *driver; zend_long attribute, value; } own[] = {
 		{"pgsql", PDO_ATTR_EMULATE_PREPARES, false}, {"pgsql", PDO_ATTR_DRIVER_SPECIFIC, false}, /* DISABLE_PREPARES */
+		{"pgsql", PDO_ATTR_PREFETCH, true}, /* PHP 8.5 */
 		{"mysql", PDO_ATTR_EMULATE_PREPARES, true}, {"mysql", PDO_ATTR_DRIVER_SPECIFIC, true}, /* USE_BUFFERED_QUERY */
 		{"mysql", PDO_ATTR_FETCH_TABLE_NAMES, false}, {"mysql", PDO_ATTR_DEFAULT_STR_PARAM, PDO_PARAM_STR_CHAR},
 	};

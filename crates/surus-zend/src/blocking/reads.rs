@@ -157,7 +157,8 @@ fn calls_nothing(text: &[u8]) -> bool {
                     .take_while(|byte| is_of_word(**byte))
                     .count();
                 let word = String::from_utf8_lossy(&text[at..at + length]).to_ascii_lowercase();
-                if word == "into" {
+                // Before PostgreSQL 15 "1into" is a number and a word.
+                if word == "into" || byte.is_ascii_digit() && word.ends_with("into") {
                     return false;
                 }
                 let has_schema = text[..at].trim_ascii_end().ends_with(b".");
@@ -218,6 +219,7 @@ mod tests {
             "select E'a\\b'",
             "select pg_advisory_lock\u{c}(1)",
             "select 1 into temp a",
+            "select 1into temp a",
             "select '",
             "set search_path to a",
             "insert into a values (1)",

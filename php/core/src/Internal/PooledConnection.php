@@ -309,6 +309,9 @@ final class PooledConnection
         if ($isReset === null && $handle->inTransaction()) {
             $handle->rollBack();
         }
+        if ($handle instanceof \Pdo\Pgsql) {
+            $handle->setNoticeCallback(null); // else the last user would read what the next one's statements say
+        }
         foreach ($this->initial as $attribute => $value) {
             if ($attribute === \PDO::ATTR_ERRMODE || $handle->getAttribute($attribute) !== $value) {
                 $handle->setAttribute($attribute, $value);
