@@ -104,8 +104,8 @@ impl Driver {
         }
         frontend::execute("", 0, &mut self.output)?;
         match job.pipe {
-            // Flush. A Sync here would be ignored within the COPY, but not where it fails before it reads: the pipe sends the only one.
-            Some(_) => self.output.extend_from_slice(b"H\0\0\0\x04"),
+            // A Sync here would be ignored within the COPY, but not where it fails before it reads: the pipe sends the only one.
+            Some(_) => frontend::flush(&mut self.output),
             None => frontend::sync(&mut self.output),
         }
         Ok(())

@@ -35,6 +35,17 @@ thread_local! {
     static NOTED: RefCell<(u64, BTreeMap<u64, Pool>)> = const { RefCell::new((0, BTreeMap::new())) };
 }
 
+/// The position of the first of these characters without a backslash before it.
+fn end_of(text: &str, ends: &[char]) -> Option<usize> {
+    let mut is_escaped = false;
+    let is_end = |&(_, character): &(usize, char)| {
+        let counts = !std::mem::replace(&mut is_escaped, false);
+        is_escaped = counts && character == '\\';
+        counts && ends.contains(&character)
+    };
+    text.char_indices().find(is_end).map(|(at, _)| at)
+}
+
 /// Without what may be a password.
 fn without_password(text: &str) -> String {
     let mut kept = String::new();
@@ -44,8 +55,8 @@ fn without_password(text: &str) -> String {
         kept.push_str(before);
         let value = secret.trim_start_matches([' ', '=']);
         let end = match value.strip_prefix('\'') {
-            Some(quoted) => quoted.find('\'').map_or(value.len(), |end| end + 2),
-            None => value.find([' ', ';', '&']).unwrap_or(value.len()),
+            Some(quoted) => end_of(quoted, &['\'']).map_or(value.len(), |end| end + 2),
+            None => end_of(value, &[' ', ';', '&']).unwrap_or(value.len()),
         };
         kept.push_str("=…");
         rest = &value[end..];
@@ -183,6 +194,8 @@ mod tests {
                 "host=a;PASSWORD = 'se cret';user=b",
                 "host=a;PASSWORD=…;user=b",
             ),
+            (r"password='a\' b c' host=x", "password=… host=x"),
+            (r"password=a\ b host=x", "password=… host=x"),
             ("postgresql://me:secret@host/db", "postgresql://me@host/db"),
             (
                 "postgresql://me@host/db?password=x&a=b",
