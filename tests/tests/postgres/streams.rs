@@ -49,6 +49,7 @@ fn rows_are_copied_in_both_directions() {
             assert_eq!(found["table"]["state"], "42P01", "{found}");
             assert_eq!(message("other"), "This COPY has no FROM STDIN");
             assert_eq!(message("another"), "This COPY has no TO STDOUT");
+            assert_eq!(found["view"], json!([true]), "{found}");
             assert_eq!(found["left"], 0, "{found}");
             assert_eq!(found["after"], token);
         });
