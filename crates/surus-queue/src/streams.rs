@@ -355,10 +355,11 @@ impl Stream {
             let Some(position) = group.next(self.saved, now, wanted.idle) else {
                 break;
             };
-            // Positions have no gaps.
-            let first = self.entries.front().map_or(0, |kept| kept.position);
-            let at = position.checked_sub(first).map(|at| at as usize);
-            let Some(kept) = at.and_then(|at| self.entries.get(at)) else {
+            // A disk may have damaged the record of one, so positions may have gaps.
+            let at = self
+                .entries
+                .binary_search_by_key(&position, |kept| kept.position);
+            let Some(kept) = at.ok().and_then(|at| self.entries.get(at)) else {
                 group.acknowledge(position);
                 continue;
             };

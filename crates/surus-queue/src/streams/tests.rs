@@ -173,3 +173,28 @@ fn what_cannot_be_written_is_not_there() {
         .append("s", Id::new(), Bytes::from_static(b"e"), 0, 10);
     assert!(full.is_err_and(|why| why.contains("queue_size")));
 }
+
+#[test]
+fn an_entry_that_the_disk_has_damaged_costs_no_other_one() {
+    let mut logged = Logged::default();
+    for payload in ["a", "b", "c", "d"] {
+        logged.append(payload);
+    }
+    logged.log.remove(1);
+    let [mut next, _] = logged.restored();
+    let wanted = Reading {
+        stream: "s".to_owned(),
+        group: "g".to_owned(),
+        count: 9,
+        idle: 0,
+    };
+    next.read(1, 1, wanted).expect("room");
+    let (_, _, entries) = next.next(0).expect("entries");
+    let read: Vec<(u64, &[u8])> = entries
+        .iter()
+        .map(|entry| (entry.position, &*entry.payload))
+        .collect();
+    assert_eq!(read, [(1, &b"a"[..]), (3, &b"c"[..]), (4, &b"d"[..])]);
+    assert_eq!(next.acknowledge("s", "g", &[1, 3, 4]), 3);
+    assert_eq!(next.bytes(), 0);
+}
