@@ -83,6 +83,20 @@ impl Streams {
         }
     }
 
+    /// The clock was set by so many milliseconds.
+    pub(crate) fn shift(&mut self, by: i64) {
+        self.not_before = self.not_before.saturating_add_signed(by);
+        for group in self
+            .all
+            .values_mut()
+            .flat_map(|stream| stream.groups.values_mut())
+        {
+            for held in group.held.values_mut() {
+                held.since = held.since.saturating_add_signed(by);
+            }
+        }
+    }
+
     fn remember(&mut self, id: Id, position: u64) {
         self.recent.insert(id, position);
         self.order.push_back(id);

@@ -93,6 +93,11 @@ impl Queue {
         self.not_before = pause + if was_late { self.not_before } else { now };
     }
 
+    /// The clock was set by so many milliseconds.
+    pub(super) fn shift(&mut self, by: i64) {
+        self.not_before += by as f64;
+    }
+
     /// When a job may begin that has to wait for that.
     pub(super) fn next_due(&self, now: u64) -> Option<u64> {
         let due = self.not_before.ceil() as u64;

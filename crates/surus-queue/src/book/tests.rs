@@ -256,6 +256,35 @@ fn jobs_begin_evenly_if_their_queue_has_a_rate() {
     assert_eq!(count, 1);
 }
 
+#[test]
+fn a_rate_is_what_was_said_whatever_the_clock_is_set_to() {
+    const HOUR: i64 = 3_600_000;
+    let begin = 10 * HOUR as u64;
+    let rate = Some(Rate {
+        count: 1,
+        period: 1000,
+    });
+    for by in [-HOUR, HOUR] {
+        let mut logged = Logged::with_taker("a", 10);
+        let wanted = Subscription {
+            rate,
+            ..wanted("a", 10, None)
+        };
+        logged.book.subscribe(1, &wanted);
+        logged.book.follow_clock(Clock { boot: 1, offset: 0 });
+        for _ in 0..2 {
+            logged.push(push("a"), begin);
+        }
+        assert!(logged.book.next(&logged.holders, begin).is_some());
+        let offset = by;
+        logged.book.follow_clock(Clock { boot: 1, offset });
+        let set = begin.saturating_add_signed(by);
+        assert_eq!(logged.book.next_due(set), Some(set + 1000));
+        assert!(logged.book.next(&logged.holders, set + 999).is_none());
+        assert!(logged.book.next(&logged.holders, set + 1000).is_some());
+    }
+}
+
 fn batch(count: usize) -> NewBatch {
     let after = |queue: &str| Some((Id::new(), push(queue)));
     NewBatch {

@@ -34,7 +34,7 @@ impl Book {
         (clock, Some(record))
     }
 
-    /// Delayed jobs become ready earlier or later, in milliseconds.
+    /// What waits for a time has to wait no longer or shorter than before, in milliseconds.
     pub(super) fn shift(&mut self, by: i64) {
         if by == 0 {
             return;
@@ -46,6 +46,8 @@ impl Book {
             }
             self.due.insert((due, id));
         }
+        self.queues.values_mut().for_each(|queue| queue.shift(by));
+        self.streams.shift(by);
     }
 
     /// When the next job becomes ready.

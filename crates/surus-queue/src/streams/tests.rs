@@ -147,6 +147,28 @@ fn what_a_dead_reader_had_goes_to_the_next_one() {
 }
 
 #[test]
+fn readers_have_their_time_whatever_the_clock_is_set_to() {
+    let mut logged = Logged::default();
+    logged.append("a");
+    assert_eq!(logged.read(1, "g", 9, 10_000), [1]);
+    logged.streams.shift(5000);
+    assert_eq!(logged.read(2, "g", 9, 15_999), [0; 0]);
+    logged.streams.shift(-10_000);
+    assert_eq!(logged.read(2, "g", 9, 6000), [1]);
+    // So has an owner that has begun.
+    let [mut next, _] = logged.restored();
+    next.shift(-5000);
+    let wanted = Reading {
+        stream: "s".to_owned(),
+        group: "g".to_owned(),
+        count: 9,
+        idle: 0,
+    };
+    next.read(3, 1, wanted).expect("room");
+    assert!(next.next(1000).is_some());
+}
+
+#[test]
 fn what_cannot_be_written_is_not_there() {
     let mut logged = Logged::default();
     logged.append("a");
