@@ -7,13 +7,13 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use nix::errno::Errno;
 use nix::fcntl::{fcntl, FcntlArg, OFlag};
-use nix::unistd::pipe2;
+use nix::unistd::{pipe2, Pid};
 
 /// Bytes that are read at a time, so that the master is not kept by one that prints much.
 const PIECE: usize = 64 << 10;
 /// A line that is longer is broken.
 const LONGEST_LINE: usize = 16 << 10;
-/// Programs that have left children behind which still print; beyond that, the oldest ones get a closed pipe.
+/// Programs that have ended, and left children behind which still print; beyond that, those of the oldest one get a closed pipe.
 const MOST: usize = 256;
 
 /// The end of a pipe that the master reads.
@@ -22,6 +22,8 @@ pub(crate) struct Printed {
     pipe: File,
     /// The beginning of a line.
     rest: Vec<u8>,
+    /// The companion, until it has ended.
+    by: Option<Pid>,
 }
 
 impl Printed {
@@ -33,6 +35,7 @@ impl Printed {
         let printed = Printed {
             pipe: ours.into(),
             rest: Vec::new(),
+            by: None,
         };
         Ok((printed, theirs))
     }
@@ -68,11 +71,23 @@ impl Printed {
 pub(crate) struct Outputs(Vec<Printed>);
 
 impl Outputs {
-    pub(crate) fn add(&mut self, printed: Printed) {
-        if self.0.len() >= MOST {
-            self.0.remove(0);
-        }
+    /// One has started.
+    pub(crate) fn add(&mut self, mut printed: Printed, by: Pid) {
+        let mut left = self.0.iter().filter(|each| each.by.is_none()).count();
+        self.0.retain(|each| {
+            let goes = each.by.is_none() && left > MOST;
+            left -= usize::from(goes);
+            !goes
+        });
+        printed.by = Some(by);
         self.0.push(printed);
+    }
+
+    /// One has ended. What it has left behind may print on.
+    pub(crate) fn ended(&mut self, pid: Pid) {
+        for printed in self.0.iter_mut().filter(|each| each.by == Some(pid)) {
+            printed.by = None;
+        }
     }
 
     pub(crate) fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
@@ -111,7 +126,7 @@ mod tests {
     fn whole_lines_are_passed_on_and_the_last_one_at_the_end() {
         let (printed, theirs) = Printed::new().expect("a pipe");
         let mut outputs = Outputs::default();
-        outputs.add(printed);
+        outputs.add(printed, Pid::this());
         let mut theirs = File::from(theirs);
         theirs.write_all(b"one\ntw").expect("room");
         assert_eq!(passed(&mut outputs), "one\n");
@@ -128,10 +143,32 @@ mod tests {
     fn a_line_without_an_end_is_broken() {
         let (printed, theirs) = Printed::new().expect("a pipe");
         let mut outputs = Outputs::default();
-        outputs.add(printed);
+        outputs.add(printed, Pid::this());
         File::from(theirs)
             .write_all(&[b'x'; LONGEST_LINE])
             .expect("room");
         assert_eq!(passed(&mut outputs).len(), LONGEST_LINE + 1);
+    }
+
+    #[test]
+    fn one_that_runs_keeps_its_pipe_however_many_others_there_are() {
+        let mut outputs = Outputs::default();
+        let mut ends = Vec::new();
+        for pid in 1..=MOST as i32 + 10 {
+            let (printed, theirs) = Printed::new().expect("a pipe");
+            outputs.add(printed, Pid::from_raw(pid));
+            ends.push(theirs);
+        }
+        assert_eq!(outputs.descriptors().count(), MOST + 10);
+        for pid in 2..=MOST as i32 + 10 {
+            outputs.ended(Pid::from_raw(pid));
+        }
+        let (printed, _theirs) = Printed::new().expect("a pipe");
+        outputs.add(printed, Pid::from_raw(1));
+        assert_eq!(outputs.descriptors().count(), MOST + 2);
+        File::from(ends.remove(0))
+            .write_all(b"one\n")
+            .expect("room");
+        assert_eq!(passed(&mut outputs), "one\n");
     }
 }

@@ -54,7 +54,7 @@ impl Master<'_> {
                 self.companions
                     .started(index, child, self.started.elapsed());
                 if let Some(ours) = ours {
-                    self.printed.add(ours);
+                    self.printed.add(ours, child);
                 }
                 Ok(())
             }
@@ -89,6 +89,7 @@ impl Master<'_> {
         let Some(message) = self.companions.exited(pid, death, now) else {
             return false;
         };
+        self.printed.ended(pid);
         if !message.is_empty() {
             surus_log::say!("{message}");
         }
@@ -123,7 +124,8 @@ impl Master<'_> {
             }
             if Instant::now() >= deadline && !is_killed {
                 is_killed = true;
-                for &pid in &pids {
+                // Those that are left: the id of one that was reaped may be another process's by now.
+                for pid in self.companions.end() {
                     let _ = kill(pid, Signal::SIGKILL);
                 }
             }
