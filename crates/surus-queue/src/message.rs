@@ -162,8 +162,9 @@ pub struct Reading {
 }
 
 impl Reading {
-    /// Bytes above which no further entry is sent at a time.
-    pub(crate) const MOST: usize = 1 << 20;
+    /// Bytes above which no further entry is sent at a time. With the longest one after that, and what is said of each of 10,000, they are
+    /// one message.
+    pub(crate) const MOST: usize = 512 << 10;
 }
 
 /// An entry of a stream, for who reads it.

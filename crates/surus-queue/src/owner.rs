@@ -23,6 +23,7 @@ use crate::job::{Id, Pushed};
 use crate::log::Log;
 use crate::message::{Delivery, ToClient, ToOwner};
 use crate::peer::Socket;
+use crate::record::Record;
 use door::Door;
 
 /// How often processes are looked at that may be dead.
@@ -112,6 +113,7 @@ struct Batch {
     batches: Vec<Id>,
     /// Those that have new entries.
     streams: BTreeSet<String>,
+    acknowledged: Vec<Record>,
     answers: Vec<(Peer, u64, Result<Pushed, String>)>,
 }
 

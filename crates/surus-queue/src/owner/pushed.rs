@@ -82,6 +82,10 @@ impl Owner {
                 for stream in &batch.streams {
                     self.book.streams.saved(stream, false);
                 }
+                // They stay acknowledged, and whoever says so again is answered that they are.
+                for record in &batch.acknowledged {
+                    self.log.owe(record);
+                }
             }
         }
         for (peer, request, result) in batch.answers {

@@ -44,6 +44,7 @@ impl Owner {
                         positions,
                     };
                     record.write(&mut self.batch.records);
+                    self.batch.acknowledged.push(record);
                 }
                 Ok(pushed(count))
             }
