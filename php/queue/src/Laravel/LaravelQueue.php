@@ -27,6 +27,34 @@ final class LaravelQueue extends BaseQueue implements QueueContract
         return $counts['waiting'] + $counts['delayed'] + $counts['running'];
     }
 
+    /** @param string|null $queue */
+    public function pendingSize($queue = null): int
+    {
+        return $this->named($queue)->counts()['waiting'];
+    }
+
+    /** @param string|null $queue */
+    public function delayedSize($queue = null): int
+    {
+        return $this->named($queue)->counts()['delayed'];
+    }
+
+    /** @param string|null $queue */
+    public function reservedSize($queue = null): int
+    {
+        return $this->named($queue)->counts()['running'];
+    }
+
+    /**
+     * Not known.
+     *
+     * @param string|null $queue
+     */
+    public function creationTimeOfOldestPendingJob($queue = null): ?int
+    {
+        return null;
+    }
+
     /**
      * @param string|object $job
      * @param mixed $data
