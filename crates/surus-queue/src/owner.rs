@@ -83,6 +83,9 @@ pub fn own(folder: &Path, most: u64, observe: &dyn Fn([u64; 6])) -> io::Result<O
     };
     owner.keep_time();
     let time = owner.clock.now();
+    for record in owner.book.give_up_lost(time) {
+        owner.log.owe(&record);
+    }
     owner.book.wake(time);
     owner.book.streams.begin(time);
     owner.run(&signals, observe)

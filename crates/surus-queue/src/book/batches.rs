@@ -190,6 +190,19 @@ impl Book {
         }
     }
 
+    /// Jobs of batches that are in no record, since the disk has damaged theirs: otherwise their batches would never be over.
+    pub(crate) fn give_up_lost(&mut self, now: u64) -> Vec<Record> {
+        let members = self.batch_of.keys().copied();
+        let mut lost: Vec<Id> = members.filter(|id| !self.jobs.contains_key(id)).collect();
+        lost.sort_unstable();
+        let mut records = Vec::new();
+        for id in lost {
+            self.turn(id, Turn::Forgotten, now);
+            records.push(Record::Forgotten { id });
+        }
+        records
+    }
+
     /// Batches without their jobs, which have records of their own.
     pub(super) fn batch_records(&self) -> impl Iterator<Item = Record> + '_ {
         let mut members: std::collections::HashMap<Id, Vec<Id>> = std::collections::HashMap::new();

@@ -366,6 +366,19 @@ fn jobs_follow_those_of_a_batch() {
     );
 }
 
+#[test]
+fn a_batch_does_not_wait_for_a_job_that_the_disk_has_damaged() {
+    let mut logged = Logged::with_taker("a", 10);
+    logged.push_batch(batch(2), 0);
+    let mut records: Vec<Record> = logged.book.records().collect();
+    let is_job = |record: &Record| matches!(record, Record::Job(_));
+    records.remove(records.iter().position(is_job).expect("a job"));
+    let mut book = Book::restored(records, 0);
+    assert_eq!(book.give_up_lost(0).len(), 1);
+    assert_eq!(book.give_up_lost(0).len(), 0);
+    assert_eq!(book.list_batches(None)[0]["forgotten"], 1);
+}
+
 /// Whatever has happened, the log has the same jobs in the same places.
 #[test]
 fn a_log_restores_what_it_was_told() {
