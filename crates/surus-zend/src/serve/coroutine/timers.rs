@@ -251,6 +251,12 @@ async fn turn(app: &Weak<App>, version: &Weak<Version>, index: usize) -> Option<
     }
     let late = now() - timer.next.get();
     if late < 0.0 {
+        if let When::Every(period) = timer.when {
+            // The clock was set back: the next multiple is never further away than that.
+            if -late > period + LOOK {
+                timer.next.set(multiple(period, now()));
+            }
+        }
         return Some(-late);
     }
     if !lead::take() {
