@@ -217,19 +217,19 @@ impl Owner {
     }
 
     fn receive(&mut self) {
-        let mut gone = Vec::new();
-        let peers: Vec<Peer> = self.sockets.keys().copied().collect();
+        // Older ones first: a process that comes with another connection has left the one before.
+        let mut peers: Vec<Peer> = self.sockets.keys().copied().collect();
+        peers.sort_unstable();
         for peer in peers {
             let received = self.sockets.get_mut(&peer).map(Socket::receive);
             match received {
                 Some(Ok(messages)) => messages
                     .into_iter()
                     .for_each(|message| self.obey(peer, message)),
-                Some(Err(_)) => gone.push(peer),
+                Some(Err(_)) => self.leave(peer),
                 None => {}
             }
         }
-        gone.into_iter().for_each(|peer| self.leave(peer));
     }
 
     fn leave(&mut self, peer: Peer) {
