@@ -35,12 +35,18 @@ static bool has_file(void)
 bool surus_original_keep(surus_original *original, const void *bytes, size_t size)
 {
 	/* Without it less memory is shared, and nothing else. */
-	if (!has_file() || pwrite(file, bytes, size, (off_t)file_size) != (ssize_t)size
-		|| ftruncate(file, (off_t)(file_size + whole_pages(size)))) {
+	size_t whole = whole_pages(size);
+	if (!has_file() || ftruncate(file, (off_t)(file_size + whole))) {
 		return false;
 	}
+	void *written = mmap(NULL, whole, PROT_READ | PROT_WRITE, MAP_SHARED, file, (off_t)file_size);
+	if (written == MAP_FAILED) {
+		return false;
+	}
+	memcpy(written, bytes, size);
+	munmap(written, whole);
 	*original = (surus_original){file_size, size};
-	file_size += whole_pages(size);
+	file_size += whole;
 	return true;
 }
 
@@ -51,13 +57,9 @@ void *surus_original_copy(const surus_original *original)
 	if (posix_memalign(&copy, PAGE, size)) {
 		return NULL;
 	}
-	/* Refused where the process has too many mappings, and by valgrind. */
-	if (mmap(copy, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, file, (off_t)original->at) == MAP_FAILED
-		&& pread(file, copy, original->size, (off_t)original->at) != (ssize_t)original->size) {
-		free(copy);
-		return NULL;
-	}
-	return copy;
+	/* Refused where the process has too many mappings, and by valgrind. Linux may have unmapped the pages then: malloc() must not get
+	 * them back. */
+	return mmap(copy, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, file, (off_t)original->at) == MAP_FAILED ? NULL : copy;
 }
 
 void *surus_original_zeros(size_t size)
@@ -68,8 +70,5 @@ void *surus_original_zeros(size_t size)
 		return NULL;
 	}
 	/* Not MADV_DONTNEED: where malloc() gives memory again that was a copy of an original, the original's bytes would come back. */
-	if (mmap(zeros, whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED | MAP_ANONYMOUS, -1, 0) == MAP_FAILED) {
-		memset(zeros, 0, size);
-	}
-	return zeros;
+	return mmap(zeros, whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED | MAP_ANONYMOUS, -1, 0) == MAP_FAILED ? NULL : zeros;
 }

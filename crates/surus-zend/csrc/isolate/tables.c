@@ -38,7 +38,7 @@ static HashTable *copy_of_original(const HashTable *source, original_table *orig
 		}
 		return first;
 	}
-	bool is_same = original->table.nNumOfElements == source->nNumOfElements;
+	bool is_same = original->table.nNumOfElements == source->nNumOfElements && (HT_FLAGS(source) & HASH_FLAG_STATIC_KEYS);
 	void *data = is_same ? surus_original_copy(&original->data) : NULL;
 	if (!data) {
 		return copy_table(source, false);
