@@ -25,9 +25,6 @@ serve:
 build:
 	cargo build --release -p surus
 
-# Most of them wait for servers, so four at a time keep two cores busy.
-export RUST_TEST_THREADS ?= 4
-
 # The end-to-end tests run the binary, which cargo does not build for them.
 test:
 	bin/setup test

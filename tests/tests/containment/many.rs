@@ -168,7 +168,12 @@ fn a_waiting_request_takes_little_memory() {
 fn a_waiting_classic_request_has_memory_of_its_own_only_for_what_it_writes() {
     const COUNT: u64 = 200;
     let folder = TempDir::new("many");
-    let mut server = serve(&folder, "classic").start();
+    let script = "<?php while (!file_exists(__DIR__ . '/go')) { sleep(1); clearstatcache(); } echo $_GET['token'];";
+    folder.file("index.php", script);
+    let options = Surus::serve(folder.path())
+        .argument("--mode")
+        .argument("classic");
+    let mut server = options.workers(1).start();
     folder.file("go", "");
     for mut connection in open(&server, 2) {
         connection.response("GET").expect("a response").expect(200);
