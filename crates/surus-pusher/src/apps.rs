@@ -11,7 +11,7 @@ use crate::signature;
 /// Bytes of the longest prefix.
 pub const LONGEST_PREFIX: usize = 32;
 
-/// What is kept of a channel whose last event is for those who come later: clients' own events are not, but take room.
+/// What is kept of a channel whose last event is for those who come later. What else PHP publishes there takes room, too.
 const KEPT: Keep = Keep {
     messages: 8,
     ttl: Duration::from_secs(30 * 60),

@@ -261,6 +261,22 @@ impl Hub {
             }
             None => None,
         };
+        self.spread(channel, message, position);
+        Ok(position)
+    }
+
+    /// As [`Hub::publish`], for those who are there only: a history of the channel does not get it. Waits for nobody, on channels that
+    /// are shared, too.
+    ///
+    /// # Errors
+    /// Nobody gets it.
+    pub fn publish_unkept(&self, channel: &str, message: Message) -> Result<(), Refused> {
+        Hub::check(channel, &message)?;
+        self.spread(channel, message, None);
+        Ok(())
+    }
+
+    fn spread(&self, channel: &str, message: Message, position: Option<Position>) {
         self.count(|counts| counts.published += 1);
         let letter = Letter {
             from: self.me,
@@ -272,11 +288,9 @@ impl Hub {
             },
         };
         self.pass_on(letter.write());
-        let Content::Published { message, .. } = letter.content else {
-            return Ok(position);
-        };
-        self.arrived(channel, message, position);
-        Ok(position)
+        if let Content::Published { message, .. } = letter.content {
+            self.arrived(channel, message, position);
+        }
     }
 
     /// The newest publications that are kept, at most `count`, in order; those after `since` if it is given. `None`: the channel has no

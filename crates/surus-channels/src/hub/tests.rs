@@ -267,6 +267,25 @@ fn a_history_is_got_in_order_and_once_whatever_the_letters_do() {
     assert_eq!((a.take(), b.take(), c.take()), Default::default());
 }
 
+#[test]
+fn what_is_not_kept_is_for_those_who_are_there() {
+    let server = Rc::new(Server::default());
+    let [one, two] = [1, 2].map(|number| server.worker(number));
+    let (_, a, _) = join(&two, "kept/a", None);
+    say(&one, "kept/a", "1");
+    let data = Bytes::from_static(b"x");
+    let message = Message {
+        data,
+        ..Message::default()
+    };
+    one.publish_unkept("kept/a", message).unwrap();
+    say(&one, "kept/a", "2");
+    server.read(&two);
+    assert_eq!(a.take(), "1 x 2");
+    let (newest, kept) = two.history("kept/a", None, 9).unwrap().unwrap();
+    assert_eq!((newest.offset, kept.len()), (2, 2));
+}
+
 /// It takes one at a time.
 struct Narrow(Client);
 

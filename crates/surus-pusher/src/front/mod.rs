@@ -17,6 +17,7 @@ use crate::apps::App;
 use crate::connection::Connection;
 use crate::event::{Frame, SocketId};
 use crate::fault::Fault;
+use crate::names;
 use crate::outgoing;
 use crate::report::{Happened, Reporter};
 use watch::Watch;
@@ -196,6 +197,10 @@ impl Front {
         message: Message,
     ) -> Result<(), NotDone> {
         let place = self.app(connection.app).place(channel);
+        if names::is_cache(channel) {
+            // What is kept there is the last event of a server: it would have to make room.
+            return self.hub.publish_unkept(&place, message);
+        }
         if !self.hub.is_shared(&place) {
             return self.hub.publish(&place, message).map(|_| ());
         }

@@ -202,6 +202,31 @@ fn the_last_event_of_a_cache_channel_is_kept() {
 }
 
 #[test]
+fn events_of_clients_are_not_kept_in_a_cache_channel() {
+    let front = front();
+    let (one, two, late) = (
+        Client::new(&front, "a"),
+        Client::new(&front, "a"),
+        Client::new(&front, "a"),
+    );
+    for client in [&one, &two] {
+        client.enter("private-cache-x", None);
+        client.names();
+    }
+    publish(&front, "private-cache-x", &event("e"));
+    (0..9).for_each(|_| one.whisper("private-cache-x", "client-a"));
+    let names = two.names();
+    assert_eq!((names.len(), &*names[0], &*names[9]), (10, "e", "client-a"));
+    let kept = front.hub().history("private-cache-x", None, u64::MAX);
+    assert_eq!(kept.unwrap().unwrap().1.len(), 1);
+    late.enter("private-cache-x", None);
+    assert_eq!(
+        late.names(),
+        ["pusher_internal:subscription_succeeded", "e"]
+    );
+}
+
+#[test]
 fn users_sign_in_and_are_terminated() {
     let front = front();
     let (one, two) = (Client::new(&front, "a"), Client::new(&front, "a"));

@@ -331,18 +331,20 @@ impl Subscriber for EventStream {
         let Some(place) = names.position(|name| **name == *publication.channel) else {
             return;
         };
-        let is_kept = publication.position.is_some();
+        // Of a channel with a history, what is not kept may be left out.
+        let is_kept = publication.position.is_some() || self.positions.borrow()[place].is_some();
         if self.is_high() {
             return match is_kept {
                 true => self.fall_behind(),
                 false => self.cut_off(),
             };
         }
-        if publication.message.binary {
+        if publication.position.is_some() {
             self.positions.borrow_mut()[place] = publication.position;
+        }
+        if publication.message.binary {
             return;
         }
-        self.positions.borrow_mut()[place] = publication.position;
         if self.channels.len() == 1 {
             // The same for all.
             let whole = publication.made(|publication| Whole(whole(publication)));
