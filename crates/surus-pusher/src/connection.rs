@@ -19,8 +19,12 @@ use crate::pace::Pace;
 use crate::report::Happened;
 use crate::signature::is_authorised;
 
-/// Bytes that may wait for a client; then it has to come again. The members of the largest presence channel take half of it.
+/// Bytes of events that may wait for a client; then it has to come again.
 const HIGHEST: usize = 2 * 1024 * 1024;
+
+/// Bytes of answers that may wait for a client; then nothing more is read of it. The members of a large presence channel take more:
+/// they are one answer.
+const MOST_ANSWERS: usize = 1024 * 1024;
 
 /// What a client is sent.
 #[derive(Debug)]
@@ -29,6 +33,15 @@ pub enum Output {
     Text(Frame),
     /// The last frame, with its code and reason.
     Close(u16, String),
+}
+
+/// Why a client is sent something.
+#[derive(Clone, Copy, Debug)]
+enum Why {
+    /// It has said something.
+    Answer,
+    /// Others have.
+    Event,
 }
 
 /// A connection of a client. It is open until [`Connection::ended`].
@@ -46,9 +59,11 @@ pub struct Connection {
     /// Who has signed in.
     user: RefCell<Option<Box<str>>>,
     pace: Pace,
-    outbound: RefCell<VecDeque<Frame>>,
-    /// Bytes of what is outbound.
-    waiting: Cell<usize>,
+    outbound: RefCell<VecDeque<(Frame, Why)>>,
+    /// Bytes of events that are outbound.
+    events: Cell<usize>,
+    /// Bytes of answers that are.
+    answers: Cell<usize>,
     /// Sent after what is outbound.
     closing: Cell<Option<(u16, &'static str)>>,
     is_over: Cell<bool>,
@@ -73,7 +88,8 @@ impl Connection {
             user: RefCell::default(),
             pace: Pace::new(),
             outbound: RefCell::default(),
-            waiting: Cell::new(0),
+            events: Cell::new(0),
+            answers: Cell::new(0),
             closing: Cell::new(None),
             is_over: Cell::new(false),
             server: RefCell::default(),
@@ -173,24 +189,43 @@ impl Connection {
         self.user.borrow().as_deref() == Some(user)
     }
 
+    /// Whether its messages are taken: what answers those before has room. If not, there is something that is to be sent next.
+    #[must_use]
+    pub fn takes_more(&self) -> bool {
+        self.answers.get() <= MOST_ANSWERS
+    }
+
     /// Sends an answer.
     pub(crate) fn send(&self, frame: Frame) {
-        if self.is_over.get() || self.is_closing() {
-            return;
-        }
-        self.waiting.set(self.waiting.get() + frame.text.len());
-        self.outbound.borrow_mut().push_back(frame);
-        self.wake();
+        self.push(frame, Why::Answer);
     }
 
     /// Sends what is for many, and waits for nobody.
     pub(crate) fn offer(&self, frame: &Frame) {
-        if self.waiting.get() > HIGHEST {
+        if self.events.get() > HIGHEST {
             self.outbound.borrow_mut().clear();
-            self.waiting.set(0);
+            self.events.set(0);
+            self.answers.set(0);
             return self.close(Fault::TooSlow);
         }
-        self.send(frame.clone());
+        self.push(frame.clone(), Why::Event);
+    }
+
+    fn push(&self, frame: Frame, why: Why) {
+        if self.is_over.get() || self.is_closing() {
+            return;
+        }
+        let bytes = self.bytes_of(why);
+        bytes.set(bytes.get() + frame.text.len());
+        self.outbound.borrow_mut().push_back((frame, why));
+        self.wake();
+    }
+
+    fn bytes_of(&self, why: Why) -> &Cell<usize> {
+        match why {
+            Why::Answer => &self.answers,
+            Why::Event => &self.events,
+        }
     }
 
     /// Says why, and closes.
@@ -222,8 +257,9 @@ impl Connection {
     /// What is to be sent next.
     pub fn poll_next(&self, cx: &mut Context<'_>) -> Poll<Output> {
         let next = self.outbound.borrow_mut().pop_front();
-        if let Some(frame) = next {
-            self.waiting.set(self.waiting.get() - frame.text.len());
+        if let Some((frame, why)) = next {
+            let bytes = self.bytes_of(why);
+            bytes.set(bytes.get() - frame.text.len());
             return Poll::Ready(Output::Text(frame));
         }
         if let Some((code, reason)) = self.closing.get().filter(|_| !self.is_over.get()) {

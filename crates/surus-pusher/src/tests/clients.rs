@@ -270,6 +270,25 @@ fn a_slow_client_has_to_come_again() {
     assert!(one.names().is_empty());
 }
 
+/// It has asked for them: they are no reason to close.
+#[test]
+fn answers_are_no_events_that_a_client_does_not_read() {
+    let front = front();
+    let one = Client::new(&front, "a");
+    let info: bytes::Bytes = format!("\"{}\"", "x".repeat(4000)).into();
+    for member in 0..700 {
+        let (id, name) = (surus_channels::next_id(), format!("m{member}"));
+        let joined = front.hub().join("presence-x", id, &name, &info);
+        joined.expect("a member");
+    }
+    assert!(one.connection.takes_more());
+    one.enter("presence-x", Some("ann"));
+    assert!(!one.connection.takes_more(), "it has to read first");
+    publish(&front, "presence-x", &event("e"));
+    assert_eq!(one.names(), ["pusher_internal:subscription_succeeded", "e"]);
+    assert!(one.connection.takes_more());
+}
+
 #[test]
 fn channels_of_a_connection_are_bounded() {
     let front = front();

@@ -23,8 +23,11 @@ impl Drop for Client {
 
 impl Application for Client {
     fn poll_ready(&self, _: &mut Context<'_>) -> Poll<()> {
-        // What it says is dealt with at once.
-        Poll::Ready(())
+        match self.0.takes_more() {
+            true => Poll::Ready(()),
+            // Answers wait: they are sent before this is asked again.
+            false => Poll::Pending,
+        }
     }
 
     fn receive(&self, message: Message) {
