@@ -59,7 +59,7 @@ fn what_is_not_signed_is_refused() {
     let post = |target: &str, body: &str| Request::post(target).body("application/json", body);
     let other = body.replace("\"e\"", "\"f\"");
     for (target, body, status) in [
-        ("/apps/1001/events", &body, 401),
+        ("/apps/1001/events?auth_key=chat-key", &body, 401),
         (&*target, &other, 401),
         (
             &*target.replace("auth_timestamp=1", "auth_timestamp=2"),
@@ -91,7 +91,7 @@ fn requests_are_bounded() {
     CHAT.post(at, "/batch_events", &batch(11)).expect(400);
     // What nobody has signed is not even read.
     let endless = "x".repeat(500_000);
-    Request::post("/apps/1001/events")
+    Request::post("/apps/1001/events?auth_key=chat-key")
         .body("text/plain", endless)
         .send(at)
         .expect(401);

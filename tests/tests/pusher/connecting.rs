@@ -80,6 +80,7 @@ fn paths_beside_it_are_the_applications() {
         "/app/chat-key/x",
         "/apps/1001",
         "/apps/1001/edit",
+        "/apps/1001/events",
         "/apps/7/events",
     ] {
         let page = Request::get(path).send(at).expect(200).text();

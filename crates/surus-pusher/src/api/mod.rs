@@ -68,7 +68,7 @@ pub fn split(path: &str) -> Option<(&str, &str)> {
     path.strip_prefix("/apps/")?.split_once('/')
 }
 
-/// Whether this is a request of the HTTP API, and not the application's own.
+/// Whether this is a request of the HTTP API, and not the application's own: it has what is signed in its query.
 #[must_use]
 pub fn is_own(front: &Front, path: &str, query: &str) -> bool {
     let Some((id, rest)) = split(path) else {
@@ -76,7 +76,12 @@ pub fn is_own(front: &Front, path: &str, query: &str) -> bool {
     };
     let known = ["events", "batch_events", "channels", "users"];
     let first = rest.split('/').next().unwrap_or_default();
-    known.contains(&first) && (front.by_id(id).is_some() || query.contains("auth_signature="))
+    let has = |name: &str| {
+        let mut names = query.split('&').filter_map(|pair| pair.split_once('='));
+        names.any(|(own, _)| own.eq_ignore_ascii_case(name))
+    };
+    known.contains(&first)
+        && (has("auth_signature") || has("auth_key") && front.by_id(id).is_some())
 }
 
 /// Looks at the signature of a request before its body is read: nobody else's takes memory. `request` has no body.

@@ -166,8 +166,12 @@ fn channels_without_subscribers_are_free() {
 #[test]
 fn paths_of_the_application_are_its_own() {
     let front = front();
-    assert!(is_own(&front, "/apps/1/events", ""));
+    assert!(is_own(&front, "/apps/1/events", "a=b&auth_key=key-1"));
     assert!(is_own(&front, "/apps/7/events", "auth_signature=1"));
+    for query in ["", "a=auth_key=", "my_auth_key=1", "auth_key"] {
+        assert!(!is_own(&front, "/apps/1/events", query), "{query}");
+    }
+    assert!(!is_own(&front, "/apps/7/events", "auth_key=key-1"));
     for path in [
         "/apps/1",
         "/apps/1/else",
@@ -175,7 +179,8 @@ fn paths_of_the_application_are_its_own() {
         "/app/1/events",
         "/",
     ] {
-        assert!(!is_own(&front, path, ""), "{path}");
+        let query = "auth_key=key-1";
+        assert!(!is_own(&front, path, query), "{path}");
     }
     assert_eq!(request::decoded("a%20b+c=d&e"), "a b+c=d&e");
 }
