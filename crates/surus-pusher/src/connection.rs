@@ -136,8 +136,12 @@ impl Connection {
         else {
             return self.refuse(Fault::Unauthorised, "The signature of the user is wrong");
         };
-        if self.user.replace(Some(user)).is_none() {
-            self.front.count_user(self.app, true);
+        let new = user.clone();
+        match self.user.replace(Some(user)) {
+            None => self.front.count_user(self.app, true),
+            // What is for the other one is not for this one.
+            Some(old) if old != new => self.front.unsubscribe(self, &names::of_user(&old)),
+            Some(_) => {}
         }
         self.send(outgoing::signed_in(&sign_in.user_data));
     }

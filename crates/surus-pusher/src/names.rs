@@ -33,6 +33,11 @@ pub(crate) enum Kind<'a> {
     User(&'a str),
 }
 
+/// The name of the channel of a user.
+pub(crate) fn of_user(user: &str) -> String {
+    [OF_USER, user].concat()
+}
+
 /// What a channel of this name is; `None`: no channel can have it.
 pub(crate) fn kind(name: &str) -> Option<Kind<'_>> {
     if let Some(user) = name.strip_prefix(OF_USER) {

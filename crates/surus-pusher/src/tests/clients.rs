@@ -258,6 +258,31 @@ fn users_sign_in_and_are_terminated() {
 }
 
 #[test]
+fn who_signs_in_as_another_user_is_not_the_first_one_any_more() {
+    let front = front();
+    let one = Client::new(&front, "a");
+    for user in ["7", "8"] {
+        let data = json!({"id": user}).to_string();
+        let signature = sign("secret-a", &format!("{}::user::{data}", one.socket));
+        let auth = format!("key-a:{signature}");
+        one.say("pusher:signin", json!({"auth": auth, "user_data": data}));
+        one.subscribe(&format!("#server-to-user-{user}"));
+        let both = [
+            "pusher:signin_success",
+            "pusher_internal:subscription_succeeded",
+        ];
+        assert_eq!(one.names(), both);
+    }
+    publish(&front, "#server-to-user-7", &event("e"));
+    publish(&front, "#server-to-user-8", &event("f"));
+    assert_eq!(one.names(), ["f"]);
+    now(front.terminate(0, "7")).unwrap();
+    assert!(one.names().is_empty());
+    now(front.terminate(0, "8")).unwrap();
+    assert_eq!(one.names(), ["pusher:error", "4009"]);
+}
+
+#[test]
 fn a_slow_client_has_to_come_again() {
     let front = front();
     let one = Client::new(&front, "a");
