@@ -21,15 +21,21 @@ pub(super) fn may(allowed: &[String], origin: Option<&str>, host: Option<&str>) 
     if own.is_some_and(|own| without_port_of_scheme(&own) == without_port_of_scheme(authority)) {
         return true;
     }
+    // Browsers leave out the port of the scheme.
+    let authority = match has_port(authority) {
+        true => authority.to_owned(),
+        false if origin.starts_with("https://") => format!("{authority}:443"),
+        false => format!("{authority}:80"),
+    };
     allowed.iter().any(|each| match each.split_once("://") {
         Some((scheme, rest)) => {
-            origin.starts_with(&format!("{scheme}://")) && matches(rest, authority)
+            origin.starts_with(&format!("{scheme}://")) && matches(rest, &authority)
         }
-        None => matches(each, authority),
+        None => matches(each, &authority),
     })
 }
 
-/// Whether this is one of the hosts that are meant: any port, unless one is given.
+/// Whether this is one of the hosts that are meant: any port, unless one is given. `authority` has one.
 fn matches(pattern: &str, authority: &str) -> bool {
     let authority = match has_port(pattern) {
         true => authority,
@@ -66,7 +72,14 @@ fn without_port_of_scheme(authority: &str) -> &str {
 mod tests {
     #[test]
     fn pages_of_the_own_host_may_and_those_that_are_named() {
-        let allowed = ["app.example.com", "*.example.org", "https://x.example:8443"];
+        let allowed = [
+            "app.example.com",
+            "*.example.org",
+            "https://x.example:8443",
+            "https://y.example:443",
+            "http://z.example:80",
+            "v.example:443",
+        ];
         let allowed = allowed.map(str::to_owned);
         let may = |origin: &str| super::may(&allowed, Some(origin), Some("Site.example:443"));
         for yes in [
@@ -76,6 +89,10 @@ mod tests {
             "https://app.example.com:444",
             "https://a.b.example.org",
             "https://x.example:8443",
+            "https://y.example",
+            "https://y.example:443",
+            "http://z.example",
+            "https://v.example",
         ] {
             assert!(may(yes), "{yes}");
         }
@@ -88,6 +105,10 @@ mod tests {
             "https://app.example.com.evil.example",
             "http://x.example:8443",
             "https://x.example",
+            "http://y.example",
+            "https://y.example:444",
+            "https://z.example",
+            "http://v.example",
             "null",
             "",
             "app.example.com",
