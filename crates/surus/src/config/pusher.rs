@@ -1,6 +1,6 @@
 //! `[pusher.NAME]`: applications of the Pusher protocol, each with credentials and channels of its own.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use surus_pusher::{Happened, LONGEST_PREFIX};
 
@@ -87,7 +87,13 @@ pub(super) fn of(
     wrong: &mut Wrong,
 ) -> Vec<Pusher> {
     let mut all = Vec::new();
-    let (mut ids, mut keys, mut prefixes) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+    // With the names of those that have them.
+    let (mut ids, mut keys, mut secrets, mut prefixes) = (
+        BTreeMap::new(),
+        BTreeMap::new(),
+        BTreeMap::new(),
+        BTreeMap::new(),
+    );
     for (name, table) in tables {
         let at = |key: &str| format!("pusher.{name}.{key}");
         let id = fill(&mut table.id, name.clone());
@@ -122,8 +128,8 @@ pub(super) fn of(
             );
             wrong.note(&at("prefix"), why);
         }
-        if !prefixes.insert(prefix.clone()) {
-            let why = format!("prefix: another application has {prefix:?}, too, and they would share their channels: set it to \"{name}/\", say");
+        if let Some(other) = prefixes.insert(prefix.clone(), name.clone()) {
+            let why = format!("prefix: [pusher.{other}] has {prefix:?}, too, and they would share their channels: set that of [pusher.{name}] to \"{name}/\", say");
             wrong.note(&at("prefix"), why);
         }
         let allowed_origins = fill(&mut table.allowed_origins, List::default()).0;
@@ -161,11 +167,17 @@ pub(super) fn of(
         let (Some(id), Some(key), Some(secret)) = (id, key, secret) else {
             continue;
         };
-        for (name, text, seen) in [("id", &id, &mut ids), ("key", &key, &mut keys)] {
-            if !seen.insert(text.clone()) {
-                let why = format!("{name}: another application has {text:?}, too");
-                wrong.note(&at(name), why);
+        for (part, text, seen) in [("id", &id, &mut ids), ("key", &key, &mut keys)] {
+            if let Some(other) = seen.insert(text.clone(), name.clone()) {
+                let why = format!(
+                    "{part}: [pusher.{other}] and [pusher.{name}] have the same one, {text:?}"
+                );
+                wrong.note(&at(part), why);
             }
+        }
+        if let Some(other) = secrets.insert(secret.clone(), name.clone()) {
+            let why = format!("secret: [pusher.{other}] and [pusher.{name}] have the same one: what one of them has signed would be valid for the other one");
+            wrong.note(&at("secret"), why);
         }
         all.push(Pusher {
             app: surus_pusher::App {

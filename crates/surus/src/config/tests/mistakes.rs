@@ -355,11 +355,15 @@ fn applications_of_pusher_need_credentials_of_their_own() {
         ),
         (
             "[pusher.a]\nkey = \"k\"\nsecret = \"12345678\"",
-            "key: another application has \"k\"",
+            "key: [pusher.a] and [pusher.chat] have the same one, \"k\"",
         ),
         (
             "[pusher.a]\nid = \"chat\"\nkey = \"a\"\nsecret = \"12345678\"",
-            "id: another application has \"chat\"",
+            "id: [pusher.a] and [pusher.chat] have the same one, \"chat\"",
+        ),
+        (
+            "[pusher.a]\nkey = \"a\"\nprefix = \"a/\"\nsecret = \"hidden-secret\"",
+            "secret: [pusher.a] and [pusher.chat] have the same one",
         ),
         (
             "[pusher.a]\nkey = \"a/b\"\nsecret = \"12345678\"",
@@ -377,7 +381,7 @@ fn applications_of_pusher_need_credentials_of_their_own() {
         ("max_event = \"1M\"", "max_event must be from"),
         (
             "[pusher.a]\nkey = \"a\"\nsecret = \"12345678\"",
-            "prefix: another application has \"\", too",
+            "prefix: [pusher.a] has \"\", too",
         ),
         ("prefix = \"a\"", "with a slash at the end"),
         ("webhook = \"https://a/b\"", "speaks no TLS"),
@@ -397,5 +401,6 @@ fn applications_of_pusher_need_credentials_of_their_own() {
         let error = serve(&format!("{right}{more}")).unwrap_err();
         assert!(error.contains(expected), "{more}: {error}");
         assert!(!error.contains("12345678"), "{error}");
+        assert!(!error.contains("hidden-secret"), "{error}");
     }
 }
