@@ -16,7 +16,8 @@ impl HostName {
         (!self.is_below).then_some(&self.name)
     }
 
-    fn is(&self, host: &str) -> bool {
+    /// Whether it is the name of this host, which is given without a port.
+    pub fn is(&self, host: &str) -> bool {
         if !self.is_below {
             return host.eq_ignore_ascii_case(&self.name);
         }

@@ -159,6 +159,26 @@ pub(super) fn server_name(app: &App, hosts: &[HostName], wrong: &mut Wrong) -> O
     }
 }
 
+/// The `Host` of requests that the server sends to itself.
+///
+/// # Errors
+/// Why it can send none.
+pub(super) fn own_host<'a>(
+    settings: &'a Settings,
+    server_name: Option<&'a str>,
+) -> Result<&'a str, &'static str> {
+    if settings.proxy_protocol {
+        return Err("with proxy_protocol, the server cannot send requests to itself: name an address with http://");
+    }
+    let name = server_name.unwrap_or("localhost");
+    let hosts = &settings.allowed_hosts;
+    if hosts.is_empty() || hosts.iter().any(|host| host.is(name)) {
+        return Ok(name);
+    }
+    let single = hosts.iter().find_map(HostName::single);
+    single.ok_or("allowed_hosts has no name without a star by which the server could send requests to itself: add \"localhost\" to it")
+}
+
 /// Settings of the edge.
 pub(super) fn settings(server: &mut Server, app: &mut App, wrong: &mut Wrong) -> Settings {
     // A configured file switches the log on.

@@ -365,8 +365,7 @@ fn finish(
         ("server.boot_timeout", master.boot_timeout),
     ]);
     let processes = processes::of(&mut process, arguments, base, &mut wrong);
-    let own = server_name.as_deref().unwrap_or("localhost");
-    let own = (!settings.proxy_protocol).then_some(own);
+    let own = edge::own_host(&settings, server_name.as_deref());
     let pushers = pusher::of(&mut pusher, own, &mut wrong);
     let boot = wrong.take_of("app.boot", boot_script(&app));
     let warm_up = wrong.take_of("app.warm_up", warm_up_paths(&app));

@@ -45,16 +45,17 @@ const EVENTS: [&str; 4] = [
 ];
 
 impl Hook {
-    fn new(url: &str, events: Vec<String>, own: Option<&str>) -> Result<Self, &'static str> {
+    fn new(
+        url: &str,
+        events: Vec<String>,
+        own: Result<&str, &'static str>,
+    ) -> Result<Self, &'static str> {
         let uri: http::Uri = url.parse().map_err(|_| {
             "it is no address: name a path such as \"/webhooks/pusher\", or http://HOST:PORT/PATH"
         })?;
         let path = uri.path_and_query().map_or("/", |path| path.as_str());
         let (host, authority) = match (uri.scheme_str(), uri.authority()) {
-            (None, None) if url.starts_with('/') => match own {
-                Some(own) => (None, own.to_owned()),
-                None => return Err("with proxy_protocol, the server cannot send requests to itself: name an address with http://"),
-            },
+            (None, None) if url.starts_with('/') => (None, own?.to_owned()),
             (Some("http"), Some(authority)) if authority.as_str().contains('@') => {
                 return Err("it has a name and a password, which are not sent: requests are signed")
             }
@@ -80,10 +81,10 @@ impl Hook {
 const SHORTEST: usize = 8;
 
 /// Resolves and checks them; fills in what is left out. `own`: the name of this server in requests that it
-/// sends to itself, if it can.
+/// sends to itself, or why it cannot.
 pub(super) fn of(
     tables: &mut BTreeMap<String, tables::Pusher>,
-    own: Option<&str>,
+    own: Result<&str, &'static str>,
     wrong: &mut Wrong,
 ) -> Vec<Pusher> {
     let mut all = Vec::new();

@@ -343,6 +343,10 @@ fn applications_of_pusher_need_credentials_of_their_own() {
     assert_eq!(config.pushers[0].app.id, "chat");
     let printed = config.to_toml();
     assert!(printed.contains("[pusher.chat]") && !printed.contains("hidden-secret"));
+    let app = "[app.a]\nserver_name = \"b.example\"\nallowed_hosts = \"a.example\"";
+    let config = serve(&format!("{right}webhook = \"/x\"\n{app}")).unwrap();
+    let hook = config.pushers[0].webhook.as_ref();
+    assert_eq!(hook.unwrap().authority, "a.example", "it is allowed");
     for (more, expected) in [
         ("[pusher.a]\nkey = \"a\"", "[pusher.a] needs a secret"),
         (
@@ -390,6 +394,10 @@ fn applications_of_pusher_need_credentials_of_their_own() {
         (
             "webhook = \"/x\"\n[server]\nproxy_protocol = true",
             "cannot send requests to itself",
+        ),
+        (
+            "webhook = \"/x\"\n[app.a]\nallowed_hosts = \"*.a.example\"",
+            "allowed_hosts has no name without a star",
         ),
         (
             "webhook_events = [\"occupied\"]",
