@@ -42,6 +42,9 @@ const PAUSES: [Duration; 4] = [
 /// For one attempt.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// Bytes of the longest answer that another one follows.
+const LONGEST_HEAD: usize = 64 * 1024;
+
 /// How long a worker that ends goes on to send.
 const LAST_WORDS: Duration = Duration::from_secs(3);
 
@@ -234,26 +237,40 @@ impl Sender {
     }
 }
 
-/// Sends the request; the status of the response.
+/// Sends the request; the status of the response. What is said before that, such as 103, is not it.
 async fn exchange(
     mut stream: impl AsyncRead + AsyncWrite + Unpin,
     request: &[u8],
 ) -> io::Result<u16> {
     stream.write_all(request).await?;
-    let mut line = Vec::new();
-    // "HTTP/1.1 200 "
-    while line.len() < 13 {
+    let no_answer = || io::Error::other("it does not answer in HTTP/1.1");
+    let mut read: Vec<u8> = Vec::new();
+    loop {
+        // "HTTP/1.1 200 "
+        if read.len() >= 13 {
+            let status = status_of(&read).ok_or_else(no_answer)?;
+            if !matches!(status, 100 | 102..=199) {
+                return Ok(status);
+            }
+            let end = read.windows(4).position(|four| four == b"\r\n\r\n");
+            if let Some(end) = end {
+                read.drain(..end + 4);
+                continue;
+            }
+        }
         let mut some = [0; 256];
         let count = stream.read(&mut some).await?;
-        if count == 0 {
-            break;
+        if count == 0 || read.len() > LONGEST_HEAD {
+            return Err(no_answer());
         }
-        line.extend_from_slice(&some[..count]);
+        read.extend_from_slice(&some[..count]);
     }
-    let status = std::str::from_utf8(line.get(9..12).unwrap_or_default());
-    let status = status.ok().and_then(|status| status.parse().ok());
-    let status = status.filter(|_| line.starts_with(b"HTTP/1."));
-    status.ok_or_else(|| io::Error::other("it does not answer in HTTP/1.1"))
+}
+
+fn status_of(head: &[u8]) -> Option<u16> {
+    let text = std::str::from_utf8(head.get(9..12)?).ok()?;
+    let status = text.parse::<u16>().ok()?;
+    head.starts_with(b"HTTP/1.").then_some(status)
 }
 
 /// Bytes of an event, about: only what clients make long counts.
@@ -261,4 +278,34 @@ fn size(event: &Value) -> usize {
     let texts = event.as_object().into_iter().flatten();
     let length = |value: &Value| value.as_str().map_or(0, str::len);
     64 + texts.map(|(_, value)| length(value)).sum::<usize>()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn answered(answer: &str) -> io::Result<u16> {
+        let (own, mut other) = tokio::io::duplex(1024);
+        other.write_all(answer.as_bytes()).await?;
+        other.shutdown().await?;
+        exchange(own, b"").await
+    }
+
+    #[tokio::test]
+    async fn the_last_status_counts() {
+        let ok = "HTTP/1.1 200 OK\r\n\r\n";
+        assert_eq!(answered(ok).await.unwrap(), 200);
+        let hints = format!("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n{ok}");
+        assert_eq!(answered(&hints).await.unwrap(), 200);
+        let twice = "HTTP/1.1 100 \r\n\r\n".repeat(2) + "HTTP/1.1 503 \r\n";
+        assert_eq!(answered(&twice).await.unwrap(), 503);
+        for wrong in [
+            "",
+            "HTTP/1.1 2",
+            "HTTP/1.1 100 \r\n\r\n",
+            "SSH-2.0-OpenSSH\r\n",
+        ] {
+            assert!(answered(wrong).await.is_err(), "{wrong}");
+        }
+    }
 }
