@@ -69,7 +69,7 @@ pub use serve::worker::{BootScript, PreparedIsolates, WorkerMode};
 pub use shared::channels::{
     channels, channels_between, enter_channels, leave_channels, reach_channels,
 };
-pub use shared::lead::{leave as lead_no_more, take as leads};
+pub use shared::lead::{leave as lead_no_more, leave_webhooks, take_webhooks};
 pub use shared::memory::shared_counters;
 pub use shared::post::is_alone;
 pub use shared::store::{figures as store_figures, StoreFigures};

@@ -1,5 +1,6 @@
 //! One worker of the server leads: what runs once per server runs there. It holds a lock on a file that the master has made,
-//! which goes with its process, so that another one can take it.
+//! which goes with its process, so that another one can take it. Webhooks have a lock of their own: a timer may run long after
+//! others have gone on.
 
 use std::{
     cell::{Cell, OnceCell},
@@ -14,7 +15,20 @@ use std::{
 
 use crate::high::lifted;
 
-static SHARED: OnceLock<File> = OnceLock::new();
+/// What is done once, by one worker: each has a file of its own, so that one that goes on in a worker that ends holds up none
+/// of the others.
+#[derive(Clone, Copy)]
+enum Work {
+    /// Its file also says what has begun.
+    Timers,
+    Webhooks,
+}
+
+static SHARED: [OnceLock<File>; 2] = [OnceLock::new(), OnceLock::new()];
+
+fn shared(work: Work) -> Option<&'static File> {
+    SHARED[work as usize].get()
+}
 
 const NAME: &CStr = c"surus-lead";
 
@@ -57,7 +71,7 @@ impl Begun {
 /// As the file has it.
 pub(crate) fn begun() -> Begun {
     let mut bytes = [0; LENGTH];
-    if let Some(file) = SHARED.get() {
+    if let Some(file) = shared(Work::Timers) {
         // Nothing has begun before there is something to read.
         let _ = file.read_exact_at(&mut bytes, 0);
     }
@@ -82,7 +96,7 @@ pub(crate) fn set_begun(begun: Begun) {
         .map(f64::to_le_bytes)
         .concat();
     bytes.extend(begun.timers);
-    if let Some(file) = SHARED.get() {
+    if let Some(file) = shared(Work::Timers) {
         if let Err(error) = file.write_all_at(&bytes, 0) {
             tracing::error!(%error, "what runs once may run again when a worker is replaced");
         }
@@ -91,17 +105,19 @@ pub(crate) fn set_begun(begun: Begun) {
 
 thread_local! {
     /// Opened by this process: a lock is one of an opening, and those of the master's are shared.
-    static OWN: OnceCell<Option<File>> = const { OnceCell::new() };
-    static LEADS: Cell<bool> = const { Cell::new(false) };
+    static OWN: [OnceCell<Option<File>>; 2] = const { [OnceCell::new(), OnceCell::new()] };
+    static LEADS: [Cell<bool>; 2] = const { [Cell::new(false), Cell::new(false)] };
 }
 
 /// Before any fork.
 pub(crate) fn start() {
-    // SAFETY: a plain system call; the result is checked.
-    let file = unsafe { libc::memfd_create(NAME.as_ptr(), libc::MFD_CLOEXEC) };
-    if file >= 0 {
-        // SAFETY: a new descriptor that nobody else owns.
-        let _ = SHARED.set(lifted(unsafe { File::from_raw_fd(file) }));
+    for shared in &SHARED {
+        // SAFETY: a plain system call; the result is checked.
+        let file = unsafe { libc::memfd_create(NAME.as_ptr(), libc::MFD_CLOEXEC) };
+        if file >= 0 {
+            // SAFETY: a new descriptor that nobody else owns.
+            let _ = shared.set(lifted(unsafe { File::from_raw_fd(file) }));
+        }
     }
 }
 
@@ -110,41 +126,64 @@ fn flock(file: &File, operation: libc::c_int) -> bool {
     unsafe { libc::flock(file.as_raw_fd(), operation) == 0 }
 }
 
-/// Whether this worker leads its server: what is done once for all workers is done by it. It does from now on if no other one does.
-#[must_use]
-pub fn take() -> bool {
-    if LEADS.get() {
+fn take_of(work: Work) -> bool {
+    if leads(work) {
         return true;
     }
     let locked = OWN.with(|own| {
-        let file = own.get_or_init(|| {
-            let shared = SHARED.get()?;
+        let file = own[work as usize].get_or_init(|| {
+            let shared = shared(work)?;
             let path = format!("/proc/self/fd/{}", shared.as_raw_fd());
             let file = OpenOptions::new().read(true).write(true).open(path);
             if let Err(error) = &file {
-                tracing::error!(%error, "no worker can lead: timers do not run");
+                tracing::error!(%error, "no worker can lead: timers do not run, or webhooks are not sent");
             }
             file.ok().map(lifted)
         });
         file.as_ref()
             .is_some_and(|file| flock(file, libc::LOCK_EX | libc::LOCK_NB))
     });
-    LEADS.set(locked);
+    LEADS.with(|leads| leads[work as usize].set(locked));
     locked
 }
 
-/// Whether this worker leads.
-pub(crate) fn is_taken() -> bool {
-    LEADS.get()
+fn leads(work: Work) -> bool {
+    LEADS.with(|leads| leads[work as usize].get())
 }
 
-/// Another worker may lead from now on.
-pub fn leave() {
-    if LEADS.replace(false) {
+fn leave_of(work: Work) {
+    if LEADS.with(|leads| leads[work as usize].replace(false)) {
         OWN.with(|own| {
-            if let Some(Some(file)) = own.get() {
+            if let Some(Some(file)) = own[work as usize].get() {
                 flock(file, libc::LOCK_UN);
             }
         });
     }
+}
+
+/// Whether this worker leads its server: what is done once for all workers is done by it. It does from now on if no other one does.
+#[must_use]
+pub(crate) fn take() -> bool {
+    take_of(Work::Timers)
+}
+
+/// Whether this worker leads.
+pub(crate) fn is_taken() -> bool {
+    leads(Work::Timers)
+}
+
+/// Another worker may lead from now on.
+pub fn leave() {
+    leave_of(Work::Timers);
+}
+
+/// Whether this worker tells of what all workers see. It does from now on if no other one does.
+#[must_use]
+pub fn take_webhooks() -> bool {
+    take_of(Work::Webhooks)
+}
+
+/// Another worker may tell from now on.
+pub fn leave_webhooks() {
+    leave_of(Work::Webhooks);
 }

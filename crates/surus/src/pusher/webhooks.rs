@@ -1,6 +1,6 @@
 //! Webhooks: what happens in channels is told to the server of an application, in batches that are signed.
 //!
-//! Of what all workers know, the one tells that leads; when it dies, another one goes on. Each batch is sent until it is accepted, as
+//! Of what all workers know, one tells; when it ends or dies, another one goes on. Each batch is sent until it is accepted, as
 //! often as [`PAUSES`] allow; then it is dropped, as is what does not fit into the queue. Both are logged.
 
 use std::cell::{Cell, RefCell};
@@ -136,12 +136,14 @@ fn own(address: &Address) -> Target {
 /// Whether this worker tells what all of them see. One that ends does not hear of the others any more: they see that its clients
 /// are gone, and tell it, unless there are none.
 fn tells() -> bool {
-    (!ENDS.get() || surus_zend::is_alone()) && surus_zend::leads()
+    (!ENDS.get() || surus_zend::is_alone()) && surus_zend::take_webhooks()
 }
 
 /// The worker ends: others tell what all see.
 pub(crate) fn rest() {
     ENDS.set(true);
+    // If it is alone, it takes them again.
+    surus_zend::leave_webhooks();
 }
 
 /// Sends what waits, before the worker ends.
