@@ -56,6 +56,8 @@ pub(crate) struct Companions<'a> {
     all: Vec<Kept<'a>>,
     /// None starts any more.
     ending: bool,
+    /// The next server serves.
+    taken_over: bool,
 }
 
 struct Kept<'a> {
@@ -95,7 +97,14 @@ impl<'a> Companions<'a> {
         Companions {
             all: all.into_iter().map(kept).collect(),
             ending: false,
+            taken_over: false,
         }
+    }
+
+    /// The next server serves. One that leaves what it has to that server's is not started here again, or they would take it from each
+    /// other: workers that are left ask for it while neither of the two is there.
+    pub(crate) fn taken_over(&mut self) {
+        self.taken_over = true;
     }
 
     /// The server serves: those start that are always there.
@@ -167,6 +176,7 @@ impl<'a> Companions<'a> {
             return Some(String::new());
         }
         if death == Death::Exit(0) && !kept.companion.always {
+            kept.leaves = self.taken_over;
             return Some(format!("process {name} has ended"));
         }
         kept.restarts += 1;

@@ -36,6 +36,25 @@ fn one_starts_when_it_is_asked_for_and_again_after_its_death() {
 }
 
 #[test]
+fn one_that_has_left_for_the_next_server_is_not_started_again() {
+    let mut all = companions();
+    all.summon("jobs", Now::ZERO);
+    all.started(0, Pid::from_raw(1), Now::ZERO);
+    all.exited(Pid::from_raw(1), Death::Exit(0), SECOND);
+    all.summon("jobs", SECOND);
+    assert_eq!(all.next(SECOND), Some(0));
+    all.started(0, Pid::from_raw(2), SECOND);
+    all.taken_over();
+    // As long as that server has none.
+    all.exited(Pid::from_raw(2), Death::Signal("SIGKILL"), 3 * SECOND);
+    assert_eq!(all.next(3 * SECOND), Some(0));
+    all.started(0, Pid::from_raw(3), 3 * SECOND);
+    all.exited(Pid::from_raw(3), Death::Exit(0), 5 * SECOND);
+    all.summon("jobs", 5 * SECOND);
+    assert_eq!((all.next(5 * SECOND), all.due()), (None, None));
+}
+
+#[test]
 fn early_deaths_make_pauses_that_grow() {
     let mut all = companions();
     let (mut now, mut pauses) = (Now::ZERO, Vec::new());

@@ -74,6 +74,7 @@ impl Master<'_> {
                 Ok(Signal::SIGUSR2) => events.push(Event::Upgrade),
                 _ if self.is_successor(signal.ssi_pid) => {
                     self.successor = self.upgrade.take().map(|upgrade| upgrade.pid);
+                    self.companions.taken_over();
                     events.push(Event::TakenOver);
                 }
                 _ => stop = true,
