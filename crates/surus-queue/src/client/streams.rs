@@ -31,19 +31,35 @@ impl Client {
                 group,
                 positions,
             } => {
-                let mut state = self.shared.state.borrow_mut();
-                let of = (stream.clone(), group.clone());
-                if let Some(own) = state.entries.get_mut(&of) {
-                    positions
-                        .iter()
-                        .for_each(|position| _ = own.remove(position));
-                    if own.is_empty() {
-                        state.entries.remove(&of);
-                    }
-                }
+                self.forget_entries(stream, group, positions);
             }
         }
         self.push_any(Pushing::Change(change)).await
+    }
+
+    /// This process does not have these entries any more.
+    fn forget_entries(&self, stream: &str, group: &str, positions: &[u64]) {
+        let mut state = self.shared.state.borrow_mut();
+        let of = (stream.to_owned(), group.to_owned());
+        if let Some(own) = state.entries.get_mut(&of) {
+            positions
+                .iter()
+                .for_each(|position| _ = own.remove(position));
+            if own.is_empty() {
+                state.entries.remove(&of);
+            }
+        }
+    }
+
+    /// Entries that were read for somebody who does not get them go to the next reader.
+    pub fn unread(&self, stream: String, group: String, positions: Vec<u64>) {
+        self.forget_entries(&stream, &group, &positions);
+        self.send(&ToOwner::Claim {
+            stream,
+            group,
+            positions,
+            keeps: false,
+        });
     }
 
     /// The next entries for a group of readers, if there are any within this time. This process has them until it acknowledges them.

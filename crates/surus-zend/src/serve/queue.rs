@@ -56,7 +56,7 @@ fn ask(
                 kept.set(Some(answer));
             });
             let answer = kept.into_inner();
-            // A job may come in the turn in which its request is cut off: whoever does not get it gives it back.
+            // Jobs and entries may come in the turn in which their request is cut off: whoever does not get them gives them back.
             let job = match &answer {
                 Some(Ok((head, _))) if verb == "take" => taken(&keeper, head),
                 _ => None,
@@ -68,7 +68,13 @@ fn ask(
                     }
                     Ok(answer)
                 }
-                _ => Err(Cancelled),
+                (_, answer) => {
+                    if let (Some(Ok((entries, _))), "read") = (answer, verb) {
+                        // Nothing has to be waited for.
+                        drop(keeper("unread", head, entries.into()));
+                    }
+                    Err(Cancelled)
+                }
             }
         }
     };

@@ -271,6 +271,17 @@ fn ask(client: &Client, verb: &str, head: &str, payload: Bytes) -> Result<QueueA
             })),
             Err(error) => wrong(error),
         },
+        // Entries that were read for a request that was cut off: `payload` is the answer that it has not got.
+        "unread" => match serde_json::from_str::<Wanted>(head) {
+            Ok(of) => {
+                let entries: Vec<(u64, u32, u64, usize)> =
+                    serde_json::from_slice(&payload).unwrap_or_default();
+                let positions = entries.into_iter().map(|(position, ..)| position);
+                client.unread(of.stream, of.group, positions.collect());
+                Ok(Ok(Default::default()))
+            }
+            Err(error) => wrong(error),
+        },
         "stream" | "ungroup" => match serde_json::from_str::<Changing>(head) {
             Ok(wanted) => Err(Box::pin(async move {
                 let question = match wanted.group {
