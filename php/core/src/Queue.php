@@ -56,15 +56,22 @@ final class Queue
      * Takes the next job, for code that runs jobs itself: a worker of another framework. It must say how the job has ended; if its
      * process dies, the job goes to another one at once.
      *
+     * A job whose payload cannot be unserialised here has had one of three tries, and the next one is taken; the log says so.
+     *
      * @param float $wait seconds to wait for one
      * @param bool $raw the payload is a text, of {@see pushRaw()}
      */
     public function take(float $wait = 0.0, bool $raw = false): ?Job
     {
         Queues::needDelay('Surus\\Queue::take(): Argument #1', $wait);
-        [$job, $payload] = Queues::ask('take', ['queue' => $this->name, 'wait' => $wait]);
+        $until = \hrtime(true) / 1e9 + $wait;
+        do {
+            $left = \max(0.0, $until - \hrtime(true) / 1e9);
+            [$head, $payload] = Queues::ask('take', ['queue' => $this->name, 'wait' => $left]);
+            $job = $head === null ? null : Queues::taken($head, $payload, $raw);
+        } while ($head !== null && $job === null);
 
-        return $job === null ? null : Queues::job($job, $payload, true, $raw);
+        return $job;
     }
 
     /**

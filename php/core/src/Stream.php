@@ -56,7 +56,7 @@ final class Stream
         $entries = [];
         $at = 0;
         foreach ($heads as [$position, $attempt, $appended, $length]) {
-            $entries[] = new StreamEntry($position, \unserialize(\substr($payloads, $at, $length)), $attempt, $appended / 1000);
+            $entries[] = new StreamEntry($position, \substr($payloads, $at, $length), $attempt, $appended / 1000);
             $at += $length;
         }
 

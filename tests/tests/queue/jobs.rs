@@ -158,6 +158,16 @@ fn a_script_takes_and_pushes_jobs_of_the_server() {
         php("echo json_encode((new Surus\\Queue('taken'))->take());"),
         "null"
     );
+    // What cannot be read is said of that job and that entry, and keeps nobody from the others.
+    let broken = "class Bad { function __unserialize(array $data): void { throw new Exception('wrong'); } }
+        $q = new Surus\\Queue('broken'); $q->push(new Bad); $q->push('good'); $j = $q->take(5); echo $j->payload; $j->done();
+        echo $q->counts()['delayed'];
+        $s = new Surus\\Stream('broken'); $s->append(new Bad); $s->append('next');
+        foreach ($s->read('one', wait: 5) as $e) {
+            try { echo $e->payload; } catch (Surus\\QueueException) { echo 'not ', $e->position, ' '; }
+        }";
+    let said = php(broken);
+    assert!(said.starts_with("good1not 1 next"), "{said}");
     assert_eq!(php("Surus\\dispatch('note', 'script');"), "");
     site.wait_for("note script 1", 1);
     push(&server, "taken/again");

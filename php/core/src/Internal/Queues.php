@@ -22,6 +22,9 @@ final class Queues
     private const CUT = 0;
     private const ANSWERED = 1;
 
+    /** Runs of a job that was taken and whose payload cannot be read. */
+    private const TRIES = 3;
+
     /**
      * @param array<string, mixed> $head
      *
@@ -44,6 +47,28 @@ final class Queues
     public static function job(array $job, string $payload, bool $isTaken, bool $raw = false): Job
     {
         return new Job($job['id'], $job['queue'], $raw ? $payload : \unserialize($payload), $job['attempt'], $job['pushed'] / 1000, $isTaken);
+    }
+
+    /**
+     * A job that was taken; null if its payload cannot be read: then this was a run that has failed.
+     *
+     * @param array<string, mixed> $head
+     */
+    public static function taken(array $head, string $payload, bool $raw): ?Job
+    {
+        try {
+            return self::job($head, $payload, true, $raw);
+        } catch (CancelledException $error) {
+            throw $error;
+        } catch (\Throwable $error) {
+            self::note($head, $error);
+            $why = self::reason($error);
+            $attempt = $head['attempt'];
+            $ending = $attempt < self::TRIES ? ['again' => 2.0 ** ($attempt - 1), 'error' => $why] : ['failed' => $why];
+            self::ask('end', ['id' => $head['id']] + $ending);
+
+            return null;
+        }
     }
 
     public static function serialized(mixed $payload): string
@@ -131,12 +156,23 @@ final class Queues
 
             return $job->ending() ?? ['done' => true];
         } catch (\Throwable $error) {
-            (new Log('queue'))->error('A job of {queue} has failed: {job}, attempt {attempt}', [
-                'queue' => $head['queue'], 'job' => $head['id'], 'attempt' => $head['attempt'], 'exception' => $error,
-            ]);
+            self::note($head, $error);
 
-            return ['error' => $error::class . ': ' . \substr($error->getMessage(), 0, 1000) . " at {$error->getFile()}:{$error->getLine()}"];
+            return ['error' => self::reason($error)];
         }
+    }
+
+    /** @param array<string, mixed> $head */
+    private static function note(array $head, \Throwable $error): void
+    {
+        (new Log('queue'))->error('A job of {queue} has failed: {job}, attempt {attempt}', [
+            'queue' => $head['queue'], 'job' => $head['id'], 'attempt' => $head['attempt'], 'exception' => $error,
+        ]);
+    }
+
+    private static function reason(\Throwable $error): string
+    {
+        return $error::class . ': ' . \substr($error->getMessage(), 0, 1000) . " at {$error->getFile()}:{$error->getLine()}";
     }
 
     /** @return \Closure(): callable */
