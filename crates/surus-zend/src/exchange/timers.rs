@@ -27,6 +27,8 @@ pub(crate) struct Timer {
     pub(crate) when: When,
     /// Seconds since 1970.
     pub(crate) next: Cell<f64>,
+    /// When it was looked at last, in seconds since 1970: the clock may have been set back since.
+    pub(crate) seen: Cell<f64>,
     /// It is one that runs once, and has.
     pub(crate) is_over: Cell<bool>,
     /// While it was another worker's, nobody asked PHP for its time.
@@ -48,6 +50,7 @@ impl Timer {
             about,
             when,
             next: Cell::new(seconds),
+            seen: Cell::new(0.0),
             is_over: Cell::new(false),
             is_stale: Cell::new(false),
             is_running: Cell::new(false),

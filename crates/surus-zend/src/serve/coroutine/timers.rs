@@ -93,6 +93,38 @@ impl Timer {
         }
     }
 
+    /// It is looked at, which happens each second while it waits. If the clock was set back meanwhile, it would wait for as long as that.
+    fn look(&self, now: f64) {
+        let back = self.seen.replace(now) - now;
+        match self.when {
+            When::After(seconds) | When::Once(seconds) if back > LOOK => {
+                let next = self.next.get() - back;
+                self.next.set(next);
+                if lead::is_taken() {
+                    // For workers that begin from now on.
+                    let mut begun = lead::begun();
+                    if matches!(self.when, When::After(_)) {
+                        begun.version = next - seconds;
+                    } else {
+                        begun.passed += next - seconds - begun.server;
+                        begun.server = next - seconds;
+                    }
+                    lead::set_begun(begun);
+                }
+            }
+            // The next multiple is never further away than that.
+            When::Every(period) if self.next.get() - now > period + LOOK => {
+                self.next.set(multiple(period, now));
+            }
+            // PHP is asked for its time. Not if the clock was corrected a little, which would let it run twice.
+            When::Cron if back > TOO_LATE => {
+                self.next.set(now);
+                self.is_stale.set(true);
+            }
+            _ => {}
+        }
+    }
+
     /// It is another worker's.
     fn pass(&self, index: usize, now: f64) {
         match self.when {
@@ -249,14 +281,10 @@ async fn turn(app: &Weak<App>, version: &Weak<Version>, index: usize) -> Option<
     if !app.runs_timers.get() || version.retired.get() || timer.is_over.get() {
         return None;
     }
-    let late = now() - timer.next.get();
+    let time = now();
+    timer.look(time);
+    let late = time - timer.next.get();
     if late < 0.0 {
-        if let When::Every(period) = timer.when {
-            // The clock was set back: the next multiple is never further away than that.
-            if -late > period + LOOK {
-                timer.next.set(multiple(period, now()));
-            }
-        }
         return Some(-late);
     }
     if !lead::take() {
@@ -289,7 +317,26 @@ async fn turn(app: &Weak<App>, version: &Weak<Version>, index: usize) -> Option<
 
 #[cfg(test)]
 mod tests {
-    use super::multiple;
+    use super::{multiple, Timer};
+
+    #[test]
+    fn timers_follow_a_clock_that_is_set_back() {
+        let [after, every, cron] = [(0, 60.0), (1, 20.0), (2, 1060.0)]
+            .map(|(kind, seconds)| Timer::new(String::new(), kind, seconds));
+        after.next.set(1060.0);
+        every.next.set(1020.0);
+        let look = |now: f64| {
+            [&after, &every, &cron].map(|timer| {
+                timer.look(now);
+                timer.next.get()
+            })
+        };
+        for now in [1000.0, 1001.0, 1000.5] {
+            assert_eq!(look(now), [1060.0, 1020.0, 1060.0]);
+        }
+        assert_eq!(look(400.5), [460.0, 420.0, 400.5]);
+        assert!(cron.is_stale.get());
+    }
 
     #[test]
     fn multiples_of_a_period_are_after_the_time() {
