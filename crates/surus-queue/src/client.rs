@@ -202,7 +202,10 @@ impl Client {
     }
 
     /// The next job of a queue, if there is one within this time.
-    pub async fn take(&self, queue: &str, wait: Duration) -> Option<Delivery> {
+    ///
+    /// # Errors
+    /// The owner has not said whether there is one.
+    pub async fn take(&self, queue: &str, wait: Duration) -> Result<Option<Delivery>, String> {
         let (sender, job) = oneshot::channel();
         self.wait_for(queue, sender);
         let mut waiting = Waiting {
@@ -211,8 +214,22 @@ impl Client {
             job,
         };
         self.want(queue);
-        let job = timeout(wait, &mut waiting.job).await;
-        job.ok()?.ok()
+        if let Ok(job) = timeout(wait, &mut waiting.job).await {
+            return Ok(job.ok());
+        }
+        // That there is none is the owner's to say, which may be slow. Its first answer may come before a job that it has had meanwhile;
+        // the second one comes after it.
+        for _ in 0..2 {
+            let nothing = Question::Batches {
+                id: Some(Id::new()),
+            };
+            tokio::select! {
+                biased;
+                job = &mut waiting.job => return Ok(job.ok()),
+                answer = self.ask(nothing) => _ = answer?,
+            }
+        }
+        Ok(waiting.job.try_recv().ok())
     }
 
     fn wait_for(&self, queue: &str, taker: oneshot::Sender<Delivery>) {

@@ -282,7 +282,8 @@ impl Owner {
             }
             ToOwner::Read { request, wanted } => self.read(peer, request, wanted),
             ToOwner::Unread { request } => {
-                if self.book.streams.unread(peer, request) {
+                // Otherwise it has its answer, or its group was forgotten.
+                if !self.book.streams.unread(peer, request) {
                     let result = Ok(Vec::new());
                     self.send(peer, &ToClient::Entries { request, result });
                 }

@@ -54,6 +54,8 @@ struct Reader {
     peer: Peer,
     request: u64,
     wanted: Reading,
+    /// It waits no longer, and is answered, be it with nothing.
+    ends: bool,
 }
 
 /// All streams of a server.
@@ -239,16 +241,16 @@ impl Streams {
             peer,
             request,
             wanted,
+            ends: false,
         });
         Ok(record)
     }
 
-    /// It waits no longer. Returns whether it did.
+    /// It waits no longer: [`Streams::next`] has its answer. Returns whether it is known.
     pub(crate) fn unread(&mut self, peer: Peer, request: u64) -> bool {
-        let before = self.readers.len();
-        self.readers
-            .retain(|reader| reader.peer != peer || reader.request != request);
-        self.readers.len() < before
+        let mut readers = self.readers.iter_mut();
+        let reader = readers.find(|reader| reader.peer == peer && reader.request == request);
+        reader.map(|reader| reader.ends = true).is_some()
     }
 
     /// Its process is dead, or will come with another connection.
@@ -308,7 +310,7 @@ impl Streams {
         }
     }
 
-    /// Entries for those who wait, as far as there are any.
+    /// Entries for those who wait, as far as there are any; none for one that waits no longer.
     pub(crate) fn next(&mut self, now: u64) -> Option<(Peer, u64, Vec<Entry>)> {
         if now < self.not_before {
             return None;
@@ -319,7 +321,7 @@ impl Streams {
                 Some(stream) => stream.take(reader.peer, &reader.wanted, now),
                 None => Vec::new(),
             };
-            if !entries.is_empty() {
+            if !entries.is_empty() || reader.ends {
                 let (peer, request) = (reader.peer, reader.request);
                 self.readers.remove(at);
                 return Some((peer, request, entries));

@@ -60,6 +60,8 @@ final class Queue
      *
      * @param float $wait seconds to wait for one
      * @param bool $raw the payload is a text, of {@see pushRaw()}
+     *
+     * @throws QueueException if the process with the jobs does not say whether there is one: is a server running?
      */
     public function take(float $wait = 0.0, bool $raw = false): ?Job
     {

@@ -43,6 +43,8 @@ final class Stream
      * @param float $idle those, too, that another reader has had for so many seconds without acknowledging them; 0: not as long as it lives
      *
      * @return list<StreamEntry>
+     *
+     * @throws QueueException if the process with the streams does not say whether there are any: is a server running?
      */
     public function read(string $group, int $count = 100, float $wait = 0.0, float $idle = 60.0): array
     {

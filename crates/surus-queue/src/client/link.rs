@@ -57,7 +57,7 @@ impl State {
     /// There is a new connection.
     fn begin(&mut self) {
         self.is_connected = true;
-        self.reads.retain(|_, (_, sender)| !sender.is_closed());
+        self.reads.retain(|_, asked| !asked.answer.is_closed());
         let out = &mut self.out;
         out.clear();
         let holds = self.held.iter().copied().collect();
@@ -81,9 +81,12 @@ impl State {
             };
             write(&claim, out);
         }
-        for (&request, (wanted, _)) in &self.reads {
-            let wanted = wanted.clone();
+        for (&request, asked) in &self.reads {
+            let wanted = asked.wanted.clone();
             write(&ToOwner::Read { request, wanted }, out);
+            if asked.ends {
+                write(&ToOwner::Unread { request }, out);
+            }
         }
         for (&request, (question, _)) in &self.questions {
             let question = question.clone();

@@ -5,12 +5,17 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-use super::{Client, Pushing};
+use super::{Client, Pushing, PATIENCE};
 use crate::job::Pushed;
 use crate::message::{Change, Entry, Reading, ToOwner, LONGEST};
 
 /// What is read, and who waits for it.
-pub(super) type Asked = (Reading, oneshot::Sender<Result<Vec<Entry>, String>>);
+pub(super) struct Asked {
+    pub(super) wanted: Reading,
+    pub(super) answer: oneshot::Sender<Result<Vec<Entry>, String>>,
+    /// Its time is over: the owner answers it with what there is.
+    pub(super) ends: bool,
+}
 
 impl Client {
     /// Returns when it is on disk.
@@ -65,14 +70,19 @@ impl Client {
     /// The next entries for a group of readers, if there are any within this time. This process has them until it acknowledges them.
     ///
     /// # Errors
-    /// They cannot be read.
+    /// They cannot be read; or the owner has not said whether there are any.
     pub async fn read(&self, wanted: Reading, wait: Duration) -> Result<Vec<Entry>, String> {
         let (sender, answer) = oneshot::channel();
         let request = {
             let mut state = self.shared.state.borrow_mut();
             state.last_request += 1;
             let request = state.last_request;
-            state.reads.insert(request, (wanted.clone(), sender));
+            let asked = Asked {
+                wanted: wanted.clone(),
+                answer: sender,
+                ends: false,
+            };
+            state.reads.insert(request, asked);
             request
         };
         let mut reader = Reader {
@@ -85,9 +95,17 @@ impl Client {
             request,
             wanted: wanted.clone(),
         });
-        let entries = match timeout(wait, &mut reader.answer).await {
+        let mut answer = timeout(wait, &mut reader.answer).await;
+        if answer.is_err() {
+            // Whether there are any is the owner's to say. It may be slow, or have begun a moment ago.
+            reader.end();
+            answer = timeout(PATIENCE, &mut reader.answer).await;
+        }
+        let entries = match answer {
             Ok(Ok(result)) => result?,
-            Ok(Err(_)) | Err(_) => Vec::new(),
+            Ok(Err(_)) | Err(_) => {
+                return Err(self.silence("whether there are entries is not known"))
+            }
         };
         drop(reader);
         let of = wanted;
@@ -102,9 +120,9 @@ impl Client {
 
     pub(super) fn heard_entries(&self, request: u64, result: Result<Vec<Entry>, String>) {
         let asked = self.shared.state.borrow_mut().reads.remove(&request);
-        if let Some((wanted, sender)) = asked {
-            if let Err(Ok(entries)) = sender.send(result) {
-                self.give_back(&wanted, &entries);
+        if let Some(asked) = asked {
+            if let Err(Ok(entries)) = asked.answer.send(result) {
+                self.give_back(&asked.wanted, &entries);
             }
         }
     }
@@ -131,23 +149,26 @@ struct Reader<'a> {
     answer: oneshot::Receiver<Result<Vec<Entry>, String>>,
 }
 
+impl Reader<'_> {
+    /// It waits no longer. The owner answers that, so that what crosses it is known.
+    fn end(&self) {
+        let mut state = self.client.shared.state.borrow_mut();
+        let Some(asked) = state.reads.get_mut(&self.request) else {
+            return;
+        };
+        asked.ends = true;
+        drop(state);
+        let request = self.request;
+        self.client.send(&ToOwner::Unread { request });
+    }
+}
+
 impl Drop for Reader<'_> {
     fn drop(&mut self) {
         self.answer.close();
         if let Ok(Ok(entries)) = self.answer.try_recv() {
             self.client.give_back(self.wanted, &entries);
         }
-        let request = self.request;
-        // The owner answers that, too, so that what crosses it is known.
-        if self
-            .client
-            .shared
-            .state
-            .borrow()
-            .reads
-            .contains_key(&request)
-        {
-            self.client.send(&ToOwner::Unread { request });
-        }
+        self.end();
     }
 }

@@ -2,7 +2,7 @@ use bytes::Bytes;
 
 use super::Streams;
 use crate::job::Id;
-use crate::message::Reading;
+use crate::message::{Entry, Reading};
 use crate::record::Record;
 
 const ROOM: u64 = 1 << 20;
@@ -41,6 +41,9 @@ impl Logged {
         self.log.extend(record);
         let Some((to, request, entries)) = self.streams.next(now) else {
             assert!(self.streams.unread(peer, self.requests));
+            let (to, request, entries) = self.streams.next(now).expect("an answer");
+            assert_eq!((to, request), (peer, self.requests));
+            assert!(entries.is_empty());
             return Vec::new();
         };
         assert_eq!((to, request), (peer, self.requests));
@@ -144,6 +147,35 @@ fn what_a_dead_reader_had_goes_to_the_next_one() {
     let (_, _, entries) = next.next(1000).expect("entries");
     assert_eq!(entries.len(), 1);
     assert_eq!((entries[0].position, entries[0].attempt), (3, 1));
+}
+
+#[test]
+fn one_that_waits_no_longer_gets_what_there_is() {
+    let mut logged = Logged::default();
+    logged.append("a");
+    assert_eq!(logged.read(1, "g", 9, 0), [1]);
+    logged.append("b");
+    let wanted = Reading {
+        stream: "s".to_owned(),
+        group: "g".to_owned(),
+        count: 9,
+        idle: 0,
+    };
+    // Not before an owner that has begun knows who has what.
+    let [mut next, _] = logged.restored();
+    next.claim(1, "s", "g", &[1], true, 0);
+    for request in [1, 2] {
+        next.read(3, request, wanted.clone()).expect("room");
+        assert!(next.unread(3, request));
+    }
+    assert!(next.next(999).is_none() && !next.unread(3, 4));
+    let mut answers = std::iter::from_fn(|| next.next(1000));
+    let positions =
+        |entries: Vec<Entry>| -> Vec<u64> { entries.iter().map(|entry| entry.position).collect() };
+    let mut answer = || answers.next().map(|(.., entries)| positions(entries));
+    assert_eq!(answer(), Some(vec![2]));
+    assert_eq!(answer(), Some(Vec::new()));
+    assert_eq!(answer(), None);
 }
 
 #[test]

@@ -259,7 +259,7 @@ fn ask(client: &Client, verb: &str, head: &str, payload: Bytes) -> Result<QueueA
         },
         "read" => match serde_json::from_str::<Wanted>(head) {
             Ok(wanted) => Err(Box::pin(async move {
-                // An answer takes its time even if nobody wants to wait.
+                // In an upgrade, an owner of the version before may say that there are none before it has looked.
                 let wait = seconds(wanted.wait).max(Duration::from_millis(20));
                 let entries = client.read(wanted.reading(), wait).await?;
                 let heads = entries.iter().map(|entry| {
@@ -308,9 +308,7 @@ fn ask(client: &Client, verb: &str, head: &str, payload: Bytes) -> Result<QueueA
         },
         "take" => match serde_json::from_str::<Taking>(head) {
             Ok(wanted) => Err(Box::pin(async move {
-                // An answer takes its time even if nobody wants to wait.
-                let wait = seconds(wanted.wait).max(Duration::from_millis(20));
-                let job = client.take(&wanted.queue, wait).await;
+                let job = client.take(&wanted.queue, seconds(wanted.wait)).await?;
                 Ok(job.map_or_else(Default::default, |job| (described(&job), job.payload)))
             })),
             Err(error) => wrong(error),

@@ -47,7 +47,11 @@ final class SurusTransport implements TransportInterface, MessageCountAwareInter
     /** @return iterable<Envelope> one, or none */
     public function get(): iterable
     {
-        $job = $this->queue->take($this->wait);
+        try {
+            $job = $this->queue->take($this->wait);
+        } catch (QueueException $error) {
+            throw new TransportException($error->getMessage(), 0, $error);
+        }
         if ($job === null) {
             return [];
         }
