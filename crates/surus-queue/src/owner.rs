@@ -78,6 +78,7 @@ pub fn own(folder: &Path, most: u64, observe: &dyn Fn([u64; 6])) -> io::Result<O
         batch: Batch::default(),
         unsynced_since: None,
         write_failed: false,
+        has_strangers: false,
         yielded: false,
         rewrite_not_before: None,
     };
@@ -104,6 +105,8 @@ struct Owner {
     unsynced_since: Option<Instant>,
     /// The log could not be written; said once.
     write_failed: bool,
+    /// Somebody is not understood; said once.
+    has_strangers: bool,
     yielded: bool,
     rewrite_not_before: Option<Instant>,
 }
@@ -226,9 +229,28 @@ impl Owner {
                 Some(Ok(messages)) => messages
                     .into_iter()
                     .for_each(|message| self.obey(peer, message)),
-                Some(Err(_)) => self.leave(peer),
+                Some(Err(error)) => {
+                    if error.kind() == io::ErrorKind::InvalidData {
+                        self.note_stranger(peer);
+                    }
+                    self.leave(peer);
+                }
                 None => {}
             }
+        }
+    }
+
+    /// Its messages are of another version of this program. It comes again and again, and this is said once.
+    fn note_stranger(&mut self, peer: Peer) {
+        let Some(socket) = self.sockets.get(&peer) else {
+            return;
+        };
+        if !std::mem::replace(&mut self.has_strangers, true) {
+            surus_log::say!(
+                "{}: process {} is not understood, and has no jobs: is it of another version? Start it again",
+                self.door.folder().display(),
+                socket.holder.pid()
+            );
         }
     }
 

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
 use std::rc::Weak;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::io::Interest;
 use tokio::net::UnixStream;
@@ -25,12 +25,16 @@ pub(super) async fn run(shared: Weak<Shared>) {
         };
         match connect(&client.shared).await {
             Ok(stream) => {
-                pause = FIRST_PAUSE;
+                let begun = Instant::now();
                 client.shared.state.borrow_mut().begin();
                 drop(client);
                 let _ = follow(&shared, &stream).await;
-                // One that ends each connection is not asked as fast as possible.
-                sleep(FIRST_PAUSE).await;
+                // One that ends each connection, because it does not understand this process, is not asked as fast as possible.
+                if begun.elapsed() > LONGEST_PAUSE {
+                    pause = FIRST_PAUSE;
+                }
+                sleep(pause).await;
+                pause = (pause * 2).min(LONGEST_PAUSE);
                 if let Some(shared) = shared.upgrade() {
                     let mut state = shared.state.borrow_mut();
                     state.is_connected = false;
