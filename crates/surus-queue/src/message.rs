@@ -55,7 +55,7 @@ pub(crate) enum ToOwner {
         request: u64,
         wanted: Reading,
     },
-    /// They are not wanted any more.
+    /// They are not waited for any more: the answer is what there is.
     Unread {
         request: u64,
     },
