@@ -53,7 +53,9 @@ impl fmt::Display for Fault {
             Fault::NoSuchApp => "Application does not exist",
             Fault::OverQuota => "Application is over connection quota",
             Fault::NoVersionNumber => "Invalid version string format",
-            Fault::OtherVersion => "Unsupported protocol version: this server speaks versions 5 to 7",
+            Fault::OtherVersion => {
+                "Unsupported protocol version: this server speaks versions 5 to 7"
+            }
             Fault::NoVersion => "No protocol version supplied",
             Fault::Unauthorised => "Connection is unauthorized",
             Fault::TooSlow => "The client reads too slowly",

@@ -226,7 +226,9 @@ impl Client {
             tokio::select! {
                 biased;
                 job = &mut waiting.job => return Ok(job.ok()),
-                answer = self.ask(nothing) => _ = answer?,
+                answer = self.ask(nothing) => {
+                    answer?;
+                }
             }
         }
         Ok(waiting.job.try_recv().ok())

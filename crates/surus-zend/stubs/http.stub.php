@@ -235,7 +235,7 @@ namespace Surus {
      *
      * @param iterable<mixed> $payloads what the handler gets; each is serialised
      */
-    function batch(string $queue, iterable $payloads = []): Batch
+    function batch(string $queue, \Traversable|array $payloads = []): Batch
     {
     }
 
