@@ -55,13 +55,19 @@ impl Hub {
                 },
                 None => return,
             };
-            let next = if last.epoch == to.epoch {
-                last.offset + 1
-            } else if self.is_current(channel, to) {
-                1
-            } else {
-                return;
-            };
+            if last.epoch != to.epoch {
+                // A letter may be older.
+                let current = self.newest_of(channel, to.epoch);
+                let Some(current) = current else { return };
+                let lacks = self.may_lack(current, newest.is_some());
+                self.start_at(channel, Position { offset: 0, ..to });
+                if lacks {
+                    self.lost(channel);
+                }
+                // Whoever is still there gets what the new epoch has.
+                continue;
+            }
+            let next = last.offset + 1;
             if next > to.offset {
                 return;
             }
@@ -97,11 +103,23 @@ impl Hub {
         self.start_at(channel, Position { offset, ..to });
     }
 
-    /// Whether this is the epoch of the history as it is now: a letter may be older.
-    fn is_current(&self, channel: &str, position: Position) -> bool {
-        let keep = self.rules.borrow().of(channel);
-        let newest = keep.and_then(|keep| self.history.newest(channel, keep).ok());
-        newest.is_some_and(|newest| newest.epoch == position.epoch)
+    /// The position of the newest publication, if the history as it is now has this epoch.
+    fn newest_of(&self, channel: &str, epoch: u64) -> Option<Position> {
+        let keep = self.rules.borrow().of(channel)?;
+        let newest = self.history.newest(channel, keep).ok()?;
+        (newest.epoch == epoch).then_some(newest)
+    }
+
+    /// A history has begun anew, and this is its newest position: whether some of the old one may never have come here. Then it cannot be
+    /// known any more how many. `is_heard`: somebody has just said so, and that is counted already.
+    fn may_lack(&self, newest: Position, is_heard: bool) -> bool {
+        if self.nodes.borrow().is_some() {
+            // What other servers let this worker hear is in order: it has heard all before.
+            return !is_heard;
+        }
+        let of_new = newest.offset.saturating_sub(u64::from(is_heard));
+        let known = self.caught_up.get() + self.noticed.get() + of_new;
+        known != self.history.appended()
     }
 
     fn has_subscribers(&self, channel: &str) -> bool {
@@ -188,7 +206,8 @@ impl Hub {
         for name in names {
             let keep = self.rules.borrow().of(&name);
             let newest = keep.and_then(|keep| self.history.newest(&name, keep).ok());
-            if let Some(newest) = newest {
+            // A history that has just begun, as the old one was over, has nothing: what of the old one is on its way still comes.
+            if let Some(newest) = newest.filter(|newest| newest.offset > 0) {
                 self.advance(&name, newest, None);
             }
         }

@@ -392,14 +392,34 @@ fn what_is_lost_is_noticed() {
     say(&one, "kept/a", "9");
     server.read(&two);
     assert_eq!(a.take(), "missed 5 6 7 8 9");
-    // The history is lost, and begins anew.
-    server.newest.borrow_mut().clear();
-    server.kept.borrow_mut().clear();
-    server.epoch.set(1);
+    // The history is lost, and begins anew: all of the old one was there.
+    two.catch_up();
+    let forget = |epoch| {
+        server.newest.borrow_mut().clear();
+        server.kept.borrow_mut().clear();
+        server.epoch.set(epoch);
+    };
+    forget(1);
     say(&one, "kept/a", "x");
     say(&one, "kept/a", "y");
     server.read(&two);
     assert_eq!(a.take(), "x y");
+    // The same, but a letter of the old one has not come.
+    say(&one, "kept/a", "z");
+    server.drop_letters(&two);
+    forget(2);
+    say(&one, "kept/a", "u");
+    server.read(&two);
+    assert_eq!(a.take(), "missed u");
+    // Somebody who subscribes begins a new one.
+    say(&one, "kept/a", "v");
+    server.drop_letters(&two);
+    forget(3);
+    let (_, b, _) = join(&two, "kept/a", None);
+    assert_eq!(a.take(), "missed");
+    say(&one, "kept/a", "w");
+    server.read(&two);
+    assert_eq!((a.take(), b.take()), ("w".into(), "w".into()));
 }
 
 #[test]
