@@ -54,7 +54,8 @@ pub trait History {
     /// What is at a position; `None`: it is not kept any more.
     fn read(&self, channel: &str, position: Position) -> Option<Kept>;
 
-    /// Keeps what was appended elsewhere. Without content it is known only that the position is that of something.
+    /// Keeps what was appended elsewhere, as somebody hears it, maybe late: then it does not bring back an epoch that is over. Without
+    /// content it is where the channel is, says who was asked.
     ///
     /// # Errors
     /// It is not kept.
