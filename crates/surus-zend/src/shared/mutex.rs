@@ -8,6 +8,16 @@ use super::memory;
 /// worker must not wait for that.
 const PATIENCE_NANOSECONDS: i64 = 500_000_000;
 
+extern "C" {
+    /// Since glibc 2.30; the crate `libc` does not have it. `pthread_mutex_timedlock()` waits by the clock that may be set: for hours
+    /// if somebody sets it back meanwhile.
+    fn pthread_mutex_clocklock(
+        mutex: *mut libc::pthread_mutex_t,
+        clock: libc::clockid_t,
+        until: *const libc::timespec,
+    ) -> libc::c_int;
+}
+
 /// A mutex in memory that processes share; it does not move.
 /// Each has a cache line: its neighbours are others' to write.
 #[repr(C, align(64))]
@@ -67,11 +77,11 @@ impl Mutex {
                         tv_sec: 0,
                         tv_nsec: 0,
                     };
-                    libc::clock_gettime(libc::CLOCK_REALTIME, &mut until);
+                    libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut until);
                     let nanoseconds = until.tv_nsec + PATIENCE_NANOSECONDS;
                     until.tv_sec += nanoseconds / 1_000_000_000;
                     until.tv_nsec = nanoseconds % 1_000_000_000;
-                    libc::pthread_mutex_timedlock(self.0.get(), &until)
+                    pthread_mutex_clocklock(self.0.get(), libc::CLOCK_MONOTONIC, &until)
                 }
                 other => other,
             }
