@@ -93,6 +93,19 @@ fn a_client_goes_on_from_where_it_was_as_far_as_the_history_goes() {
     publish(&server, "kept/short/a", "6");
     let mut again = stream(&server, "kept/short/a,plain,kept/b", Some(&id));
     assert_eq!(again.all(2), ["6", "y"]);
+    // One that is named once more keeps its place, also for a client that comes again.
+    let mut twice = Events::open(&server, "/twice", None);
+    let last = publish(&server, "kept/b", "z");
+    assert_eq!(
+        (twice.data(), twice.last_id),
+        ("z".into(), format!("{last},-"))
+    );
+    let next = publish(&server, "kept/b", "0");
+    let mut again = Events::open(&server, "/twice", Some(&format!("{last},-")));
+    assert_eq!(
+        (again.data(), again.last_id),
+        ("0".into(), format!("{next},-"))
+    );
     assert_eq!(socket.next_text(), "6");
 }
 

@@ -335,7 +335,7 @@ unsafe extern "C" fn surus_rs_channel_stream(
     let headers = exchange.headers.get();
     // A client that comes again: what it says counts more than what the application says of one that is new.
     let last = headers.get("last-event-id").map(|last| last.to_str());
-    let place = exchange.channels_that_follow();
+    let place = exchange.place_of(channel);
     let after = match last {
         Some(Ok(last)) => last.split(',').nth(place).map(str::trim).or(Some("-")),
         Some(Err(_)) => None,

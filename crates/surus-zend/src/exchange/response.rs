@@ -197,13 +197,14 @@ impl Exchange {
         wake(&self.waiter);
     }
 
-    /// How many channels the response goes on with.
-    pub(crate) fn channels_that_follow(&self) -> usize {
+    /// Which of the channels that the response goes on with this one is, or will be.
+    pub(crate) fn place_of(&self, channel: &str) -> usize {
         let response = self.response.borrow();
-        response
-            .opening
-            .as_ref()
-            .map_or(0, |opening| opening.channels.len())
+        response.opening.as_ref().map_or(0, |opening| {
+            let mut all = opening.channels.iter();
+            let found = all.position(|one| *one.channel == *channel);
+            found.unwrap_or(opening.channels.len())
+        })
     }
 
     /// The response goes on with what is published on this channel, too, if it is an event stream without a body. How many channels
@@ -215,9 +216,12 @@ impl Exchange {
         }
         let opening = response.opening.get_or_insert_with(Default::default);
         opening.retry = retry.or(opening.retry);
-        opening.channels.retain(|one| one.channel != wanted.channel);
-        if opening.channels.len() <= MOST_CHANNELS {
-            opening.channels.push(wanted);
+        let mut all = opening.channels.iter();
+        // The ids of its events have a position in each place: one that is named once more keeps its own.
+        match all.position(|one| one.channel == wanted.channel) {
+            Some(place) => opening.channels[place] = wanted,
+            None if opening.channels.len() <= MOST_CHANNELS => opening.channels.push(wanted),
+            None => {}
         }
         Some(opening.channels.len())
     }
