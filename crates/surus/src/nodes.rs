@@ -15,7 +15,7 @@ use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, Client, RedisError};
 use surus_channels::{Fetched, HistoryError, Hub, Keep, Nodes, Position, Reply};
 use tokio::sync::mpsc;
-use tokio::task::{spawn_local, JoinHandle};
+use tokio::task::{spawn_local, JoinHandle, JoinSet};
 use tokio::time::{interval, sleep, timeout, MissedTickBehavior};
 
 /// Where all letters and publications go.
@@ -41,6 +41,9 @@ const WAITING: usize = 4096;
 
 /// So many of them are sent before there is an answer.
 const TOGETHER: usize = 64;
+
+/// So many histories are fetched at a time when the connection is there again.
+const FETCHED_TOGETHER: usize = 16;
 
 /// How much longer than the last publication its position is known, in milliseconds.
 const LONGER: u64 = 24 * 60 * 60 * 1000;
@@ -259,10 +262,7 @@ impl Redis {
         if listens {
             self.lease(hub, &mut connection).await?;
             hub.begin_anew();
-            for channel in hub.followed() {
-                let fetched = hub.fetch(&channel).await;
-                fetched.map_err(|_| std::io::Error::other("a history cannot be fetched"))?;
-            }
+            self.fetch_all(hub, &mut connection).await?;
         }
         let mut look = interval(LOOK);
         look.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -310,6 +310,35 @@ impl Redis {
                         silent = others(hub, &mut connection, silent).await?;
                     }
                 }
+            }
+        }
+    }
+
+    /// What those who have subscribed here have missed. With many channels this takes longer than a lease holds.
+    async fn fetch_all(
+        &self,
+        hub: &Rc<Hub>,
+        connection: &mut MultiplexedConnection,
+    ) -> Result<(), RedisError> {
+        let mut channels = hub.followed().into_iter();
+        let mut fetching = JoinSet::new();
+        let mut look = interval(LOOK);
+        look.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            let room = FETCHED_TOGETHER - fetching.len();
+            for channel in channels.by_ref().take(room) {
+                let hub = Rc::clone(hub);
+                fetching.spawn_local(async move { hub.fetch(&channel).await });
+            }
+            tokio::select! {
+                fetched = fetching.join_next() => match fetched {
+                    Some(Ok(Ok(()))) => {}
+                    Some(_) => {
+                        return Err(std::io::Error::other("a history cannot be fetched").into());
+                    }
+                    None => return Ok(()),
+                },
+                _ = look.tick() => self.lease(hub, connection).await?,
             }
         }
     }
