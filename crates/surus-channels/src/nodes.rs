@@ -16,8 +16,10 @@ pub type Reply<T> = Pin<Box<dyn Future<Output = Result<T, HistoryError>>>>;
 pub struct Fetched {
     /// The position of the newest publication.
     pub newest: Position,
-    /// The newest ones, up to that, without a gap.
+    /// Some that are kept, without a gap.
     pub kept: Vec<Bytes>,
+    /// So many follow them, up to the newest one: whoever wants those asks again.
+    pub left: u64,
 }
 
 /// The way to the other servers.
@@ -25,7 +27,7 @@ pub trait Nodes {
     /// Appends to the history of a channel, and lets all workers of all servers have it.
     fn append(&self, channel: &str, keep: Keep, content: Bytes) -> Reply<Position>;
 
-    /// What follows a position in the history of a channel; without one only where it is.
+    /// What follows a position in the history of a channel, or as much of that as goes at once; without one all that is kept.
     fn fetch(&self, channel: &str, keep: Keep, after: Option<Position>) -> Reply<Fetched>;
 
     /// Sends a letter to the workers of all other servers. Waits for none.

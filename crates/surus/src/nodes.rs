@@ -80,6 +80,7 @@ local head = 'P' .. epoch .. ':' .. string.format('%.0f', offset) .. ' ' .. #ARG
 redis.call('PUBLISH', ARGV[7], head .. ARGV[6] .. ARGV[2])
 return epoch .. ':' .. string.format('%.0f', offset)";
 
+/// The oldest of what is kept after a position, and how many follow: at most 500, and of 1 MiB and one more.
 const FETCH: &str = "
 local epoch = redis.call('HGET', KEYS[1], 'epoch')
 if not epoch then
@@ -89,14 +90,23 @@ if not epoch then
 end
 local offset = tonumber(redis.call('HGET', KEYS[1], 'offset') or 0)
 local kept = {}
-local count = tonumber(ARGV[4])
+local count = math.min(tonumber(ARGV[4]), redis.call('LLEN', KEYS[2]))
 if ARGV[3] == epoch then
-    count = math.min(count, offset - tonumber(ARGV[5]))
+    count = math.max(0, math.min(count, offset - tonumber(ARGV[5])))
 end
-if count > 0 then
-    kept = redis.call('LRANGE', KEYS[2], -count, -1)
+local size = 0
+for left = count, 1, -10 do
+    if #kept >= 500 or size >= 1048576 then
+        break
+    end
+    for _, one in ipairs(redis.call('LRANGE', KEYS[2], -left, -math.max(1, left - 9))) do
+        if size < 1048576 then
+            kept[#kept + 1] = one
+            size = size + #one
+        end
+    end
 end
-return {epoch .. ':' .. string.format('%.0f', offset), kept}";
+return {epoch .. ':' .. string.format('%.0f', offset), kept, count - #kept}";
 
 /// The connection of this worker.
 struct Redis {
@@ -184,13 +194,14 @@ impl Nodes for Redis {
         let connection = self.connection.borrow().clone();
         Box::pin(async move {
             let mut connection = connection.ok_or(HistoryError::Unavailable)?;
-            let (newest, kept): (String, Vec<Vec<u8>>) = command
+            let (newest, kept, left): (String, Vec<Vec<u8>>, u64) = command
                 .query_async(&mut connection)
                 .await
                 .map_err(unavailable)?;
             Ok(Fetched {
                 newest: newest.parse().map_err(|_| HistoryError::Unavailable)?,
                 kept: kept.into_iter().map(Bytes::from).collect(),
+                left,
             })
         })
     }

@@ -52,19 +52,29 @@ impl Hub {
         let (Some(keep), Some(nodes)) = (keep, nodes) else {
             return Ok(());
         };
-        let known = self.history.newest(channel, keep).ok();
-        let Fetched { newest, kept } = nodes.fetch(channel, keep, known).await?;
-        for (content, behind) in kept.iter().zip((0..kept.len() as u64).rev()) {
-            let Some(offset) = newest.offset.checked_sub(behind) else {
-                continue;
+        let mut known = self.history.newest(channel, keep).ok();
+        loop {
+            let Fetched { newest, kept, left } = nodes.fetch(channel, keep, known).await?;
+            let last = Position {
+                offset: newest.offset.saturating_sub(left),
+                ..newest
             };
-            let position = Position { offset, ..newest };
-            // Without room it is lost, and those who have subscribed are told.
-            let _ = self.history.put(channel, keep, position, Some(content));
+            for (content, behind) in kept.iter().zip((0..kept.len() as u64).rev()) {
+                let Some(offset) = last.offset.checked_sub(behind) else {
+                    continue;
+                };
+                let position = Position { offset, ..last };
+                // Without room it is lost, and those who have subscribed are told.
+                let _ = self.history.put(channel, keep, position, Some(content));
+            }
+            self.history.put(channel, keep, last, None)?;
+            self.advance(channel, last, None);
+            if left == 0 || kept.is_empty() {
+                return Ok(());
+            }
+            // Not what others have heard meanwhile: there may be some in between.
+            known = Some(last);
         }
-        self.history.put(channel, keep, newest, None)?;
-        self.advance(channel, newest, None);
-        Ok(())
     }
 
     /// A publication of a channel that is shared has come.

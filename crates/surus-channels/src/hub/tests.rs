@@ -1,14 +1,17 @@
 use std::{
     cell::{Cell, RefCell},
     collections::{BTreeMap, VecDeque},
+    future::{ready, Future},
+    pin::pin,
     rc::Rc,
+    task::{Context, Poll, Waker},
     time::Duration,
 };
 
 use bytes::Bytes;
 
 use super::*;
-use crate::{HistoryError, Keep, Kept, Member};
+use crate::{wire, Fetched, HistoryError, Keep, Kept, Member, Reply};
 
 /// Workers of one process: letters lie in boxes until somebody lets them be read.
 #[derive(Default)]
@@ -420,6 +423,64 @@ fn what_is_lost_is_noticed() {
     say(&one, "kept/a", "w");
     server.read(&two);
     assert_eq!((a.take(), b.take()), ("w".into(), "w".into()));
+}
+
+/// Other servers, which answer this.
+struct Others {
+    answers: RefCell<VecDeque<Fetched>>,
+    asked: RefCell<Vec<Option<Position>>>,
+}
+
+impl Nodes for Others {
+    fn append(&self, _: &str, _: Keep, _: Bytes) -> Reply<Position> {
+        Box::pin(ready(Err::<Position, _>(HistoryError::Unavailable)))
+    }
+
+    fn fetch(&self, _: &str, _: Keep, after: Option<Position>) -> Reply<Fetched> {
+        self.asked.borrow_mut().push(after);
+        let answer = self.answers.borrow_mut().pop_front();
+        Box::pin(ready(answer.ok_or(HistoryError::Unavailable)))
+    }
+
+    fn send(&self, _: Bytes) {}
+}
+
+#[test]
+fn what_other_servers_keep_is_fetched_bit_by_bit() {
+    let server = Rc::new(Server::default());
+    let hub = server.worker(1);
+    let (_, a, recovery) = join(&hub, "kept/a", None);
+    let start = recovery.position.unwrap();
+    let at = |offset| Position { offset, ..start };
+    let kept = |text: &'static str| {
+        let message = Message {
+            data: Bytes::from_static(text.as_bytes()),
+            ..Message::default()
+        };
+        Bytes::from(wire::to_keep(&message))
+    };
+    let answers = [
+        Fetched {
+            newest: at(3),
+            kept: vec![kept("1"), kept("2")],
+            left: 1,
+        },
+        Fetched {
+            newest: at(4),
+            kept: vec![kept("3"), kept("4")],
+            left: 0,
+        },
+    ];
+    let others = Rc::new(Others {
+        answers: RefCell::new(answers.into()),
+        asked: RefCell::default(),
+    });
+    hub.share(others.clone());
+    let cx = &mut Context::from_waker(Waker::noop());
+    let fetched = pin!(hub.fetch("kept/a")).poll(cx);
+    assert_eq!(fetched, Poll::Ready(Ok(())));
+    assert_eq!(a.take(), "1 2 3 4");
+    assert_eq!(others.asked.take(), [Some(at(0)), Some(at(2))]);
 }
 
 #[test]
