@@ -128,7 +128,7 @@ impl Hub {
         found.is_some_and(|found| !found.subscribers.is_empty())
     }
 
-    fn last(&self, channel: &str) -> Option<Position> {
+    pub(super) fn last(&self, channel: &str) -> Option<Position> {
         self.channels.borrow().get(channel)?.last
     }
 
@@ -190,6 +190,10 @@ impl Hub {
 
     /// Looks whether something was appended of which no letter has come, and lets subscribers have it. To be called from time to time.
     pub fn catch_up(&self) {
+        if self.nodes.borrow().is_some() {
+            // What is shared with other servers each worker hears itself, or fetches: others may have heard what is newer alone.
+            return;
+        }
         let appended = self.history.appended();
         let noticed = self.noticed.replace(0);
         let differs = self.caught_up.replace(appended) + noticed != appended;

@@ -476,6 +476,13 @@ fn what_other_servers_keep_is_fetched_bit_by_bit() {
         asked: RefCell::default(),
     });
     hub.share(others.clone());
+    // Another worker of this server has heard the newest one already.
+    let (messages, ttl) = (5, Duration::from_secs(60));
+    let side = Side(Rc::clone(&server), 2);
+    let put = side.put("kept/a", Keep { messages, ttl }, at(4), Some(&kept("4")));
+    assert_eq!(put, Ok(()));
+    hub.catch_up();
+    assert_eq!(a.take(), "");
     let cx = &mut Context::from_waker(Waker::noop());
     let fetched = pin!(hub.fetch("kept/a")).poll(cx);
     assert_eq!(fetched, Poll::Ready(Ok(())));
