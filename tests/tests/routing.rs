@@ -11,6 +11,8 @@ mod development;
 mod errors;
 #[path = "routing/mistakes.rs"]
 mod mistakes;
+#[path = "routing/services.rs"]
+mod services;
 
 use surus_tests::fixture;
 use surus_tests::http::{Request, Response};

@@ -12,6 +12,7 @@ use Psr\Log\LoggerInterface;
 use Psr\SimpleCache\CacheInterface;
 use Surus\Http\Request;
 use Surus\Internal\Connections;
+use Surus\Internal\Making;
 use Surus\Internal\Origin;
 use Surus\Internal\Recipe;
 
@@ -47,11 +48,15 @@ final class Container implements ContainerInterface
     /** @var \WeakMap<Request, array<string, mixed>> */
     private \WeakMap $perRequest;
 
+    /** @var \WeakMap<object, array<string, \WeakReference<Making>>> what is being made, by request, or for all: this container */
+    private \WeakMap $making;
+
     private ?ContainerInterface $delegate = null;
 
     public function __construct()
     {
         $this->perRequest = new \WeakMap();
+        $this->making = new \WeakMap();
         $this->recipes[Request::class] = new Recipe(static fn (): mixed => null, true);
         $this->set(self::class, $this);
         $this->set(ContainerInterface::class, $this);
@@ -177,10 +182,7 @@ final class Container implements ContainerInterface
         }
         $recipe = $this->recipe($id);
         if (!$recipe->scoped) {
-            $made = ($recipe->make)($this, null);
-            $this->refuse($id, Connections::of($made), $this->places[$id] ?? null);
-            // Another request may have made it while this one waited.
-            return array_key_exists($id, $this->shared) ? $this->shared[$id] : $this->shared[$id] = $made;
+            return $this->make($id, $recipe, null);
         }
         if ($request === null) {
             throw new \LogicException("$id belongs to a request: a service that all requests share cannot have it");
@@ -192,8 +194,53 @@ final class Container implements ContainerInterface
         if (array_key_exists($id, $mine)) {
             return $mine[$id];
         }
+
+        return $this->make($id, $recipe, $request);
+    }
+
+    /** What is asked for while its factory waits, waits for that one: nobody gets another object. */
+    private function make(string $id, Recipe $recipe, ?Request $request): mixed
+    {
+        $of = $request ?? $this;
+        if (!Making::isPossible()) {
+            return $this->makeNow($id, $recipe, $request);
+        }
+        while (($place = ($this->making[$of][$id] ?? null)?->get()?->join($id)) !== null) {
+            $isOver = $place->wait();
+            $made = $request === null ? $this->shared : $this->perRequest[$request] ?? [];
+            if (array_key_exists($id, $made)) {
+                return $made[$id];
+            }
+            if (!$isOver) {
+                break;
+            }
+        }
+        $making = new Making();
+        $this->making[$of] = [$id => \WeakReference::create($making)] + ($this->making[$of] ?? []);
+        try {
+            return $this->makeNow($id, $recipe, $request);
+        } catch (\Throwable $error) {
+            $making->fail($error);
+            throw $error;
+        } finally {
+            unset($making); // which calls those who wait
+        }
+    }
+
+    private function makeNow(string $id, Recipe $recipe, ?Request $request): mixed
+    {
         $made = ($recipe->make)($this, $request);
-        $this->perRequest[$request] = [$id => $made] + ($this->perRequest[$request] ?? []);
+        if ($request === null) {
+            $this->refuse($id, Connections::of($made), $this->places[$id] ?? null);
+
+            // Another request may have made it while this one waited.
+            return array_key_exists($id, $this->shared) ? $this->shared[$id] : $this->shared[$id] = $made;
+        }
+        $mine = $this->perRequest[$request] ?? [];
+        if (array_key_exists($id, $mine)) {
+            return $mine[$id];
+        }
+        $this->perRequest[$request] = [$id => $made] + $mine;
 
         return $made;
     }

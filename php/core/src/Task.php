@@ -21,7 +21,12 @@ use function Surus\Internal\request_number;
  */
 final class Task
 {
+    /** How many were started, in all requests. */
+    private static int $started = 0;
+
     private int $number = 0;
+
+    private readonly int $order;
 
     private readonly int $request;
 
@@ -47,6 +52,25 @@ final class Task
     private function __construct(private ?\Closure $job)
     {
         $this->request = request_number();
+        $this->order = ++self::$started;
+    }
+
+    /** @internal the one that was started last: later ones have higher numbers, see isOf() */
+    public static function last(): int
+    {
+        return self::$started;
+    }
+
+    /** @internal whether it, or one that has started it, was started by $owner (null: the request's own code) after $last */
+    public function isOf(?Task $owner, int $last): bool
+    {
+        for ($task = $this; $task !== null; $task = $task->owner) {
+            if ($task->owner === $owner && $task->order > $last) {
+                return true;
+            }
+        }
+
+        return false;
     }
 
     private function check(): void
