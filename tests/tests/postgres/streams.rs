@@ -57,6 +57,16 @@ fn rows_are_copied_in_both_directions() {
 }
 
 #[test]
+fn rows_of_a_copy_have_a_bound() {
+    for mode in [Mode::Coroutine, Mode::Classic] {
+        let found = ask(&server(mode), "step=long-copy&token=x");
+        // With the head of the message and the end of the line.
+        let said = "A row of the COPY has 68000006 bytes, more than the 67108864 that one may have";
+        assert_eq!(found, json!([17_000_001, said, 2]));
+    }
+}
+
+#[test]
 fn listeners_share_a_connection() {
     for mode in [Mode::Coroutine, Mode::Classic] {
         let server = server(mode);

@@ -4,7 +4,9 @@ use std::{rc::Rc, time::Instant};
 
 use bytes::{Buf, BytesMut};
 use fallible_iterator::FallibleIterator;
-use postgres_protocol::message::backend::{Header, Message, DATA_ROW_TAG};
+use postgres_protocol::message::backend::{
+    Header, Message, COPY_DATA_TAG, DATA_ROW_TAG, NOTICE_RESPONSE_TAG,
+};
 
 use super::{
     driver::{Driver, End},
@@ -18,8 +20,8 @@ use crate::{
     value::is_binary,
 };
 
-/// Longer messages that are no rows are not PostgreSQL's.
-const LONGEST_MESSAGE: usize = 1 << 24;
+/// Longer messages are not read, unless they are rows: `memory_limit` bounds these. PostgreSQL's may have a gigabyte.
+const LONGEST_MESSAGE: usize = 1 << 26;
 /// A result of so few bytes is not refused for what others receive at the same time.
 const SMALL: usize = 64 * 1024;
 /// A larger buffer is not kept.
@@ -90,7 +92,9 @@ impl Driver {
                 continue;
             }
             if length > LONGEST_MESSAGE {
-                return Err(unexpected());
+                self.refuse(header.tag(), length)?;
+                self.skip = length;
+                continue;
             }
             match Message::parse(&mut self.input)? {
                 Some(message) => self.receive(message)?,
@@ -131,6 +135,27 @@ impl Driver {
             return Ok(false);
         }
         Ok(true)
+    }
+
+    /// A message that is too long to be read. What nobody needs is left out.
+    fn refuse(&self, tag: u8, length: usize) -> Result<(), End> {
+        if tag == NOTICE_RESPONSE_TAG {
+            return Ok(());
+        }
+        let front = self.sent.front().map(|sent| &sent.what);
+        if let (COPY_DATA_TAG, Some(What::Query { job, .. })) = (tag, front) {
+            // Its caller does not wait for the rest.
+            job.slot.refuse(Failure::new(
+                Kind::TooLarge,
+                format!(
+                    "A row of the COPY has {length} bytes, more than the {LONGEST_MESSAGE} that one may have"
+                ),
+            ));
+            return Ok(());
+        }
+        Err(End::Lost(Failure::connection(format!(
+            "the server has sent a message of {length} bytes, more than the {LONGEST_MESSAGE} that are read"
+        ))))
     }
 
     /// The row at the front of the input.
