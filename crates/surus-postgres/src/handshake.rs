@@ -1,6 +1,6 @@
 //! From nothing to a connection that takes queries.
 
-use std::{io, net::SocketAddr};
+use std::{io, net::SocketAddr, time::Duration};
 
 use bytes::BytesMut;
 use fallible_iterator::FallibleIterator;
@@ -67,9 +67,11 @@ async fn open(config: &Config, resolve: &Resolve) -> io::Result<Stream> {
             Ok(stream) => {
                 stream.set_nodelay(true)?;
                 // Else a server whose machine is gone would be waited for as long as a request may take, and in the
-                // background for ever.
-                let alive =
-                    socket2::TcpKeepalive::new().with_time(std::time::Duration::from_secs(60));
+                // background for ever. The system would ask for eleven minutes more before it gives up.
+                let alive = socket2::TcpKeepalive::new()
+                    .with_time(Duration::from_secs(60))
+                    .with_interval(Duration::from_secs(10))
+                    .with_retries(3);
                 socket2::SockRef::from(&stream).set_tcp_keepalive(&alive)?;
                 return Ok(Stream::Tcp(stream));
             }
