@@ -255,6 +255,8 @@ void surus_rs_session_begins(int descriptor);
 void surus_rs_session_ends(int descriptor);
 bool surus_rs_text_only_reads(const char *text);
 bool surus_rs_session_only_reads(int descriptor);
+/* How names of statements begin that are kept for later requests; up to 23 characters. */
+const char *surus_rs_kept_names(void);
 /* The number was given to another descriptor. */
 void surus_rs_is_new(int descriptor);
 /* In the child of a fork: its registrations are the parent's. */

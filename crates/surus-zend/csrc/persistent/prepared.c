@@ -12,7 +12,7 @@
 #define MAX_TEXT 8192
 #define PDO_PREFIX "pdo_stmt_"
 #define DEALLOCATE "DEALLOCATE " PDO_PREFIX
-#define NAME_SIZE 32
+#define NAME_SIZE 48
 
 typedef struct {
 	char *text; /* NULL: unused */
@@ -185,7 +185,7 @@ static PGresult *prepare(PGconn *connection, const char *alias, const char *text
 		return NULL;
 	}
 	char name[NAME_SIZE];
-	snprintf(name, sizeof name, "surus_" ZEND_ULONG_FMT, ++number);
+	snprintf(name, sizeof name, "%s" ZEND_ULONG_FMT, surus_rs_kept_names(), ++number);
 	PGresult *result = pq.PQprepare(connection, name, text, count, types);
 	if (pq.PQresultStatus(result) != RESULT_COMMAND_OK) {
 		free(copy);

@@ -7,8 +7,10 @@
 use std::{
     cell::{Cell, RefCell},
     collections::HashSet,
-    ffi::{c_char, c_int, CStr},
+    ffi::{c_char, c_int, CStr, CString},
+    hash::{BuildHasher, RandomState},
     os::fd::RawFd,
+    sync::OnceLock,
 };
 
 use super::reads::only_reads;
@@ -68,8 +70,21 @@ extern "C" fn surus_rs_session_only_reads(fd: c_int) -> bool {
     COUNT.get() > 0 && READING.with_borrow(|all| all.contains(&fd))
 }
 
-/// Names of statements that the server keeps for later requests (`csrc/persistent/prepared.c`).
-const KEPT: &[u8] = b"surus_";
+/// How names of statements begin that the server keeps for later requests (`csrc/persistent/prepared.c`). Applications have
+/// no such names: what they prepare by a name of their own needs a reset.
+fn kept() -> &'static CStr {
+    static MADE: OnceLock<CString> = OnceLock::new();
+    MADE.get_or_init(|| {
+        let random = RandomState::new().hash_one(());
+        // Without NUL.
+        CString::new(format!("surus_{random:016x}_")).unwrap_or_default()
+    })
+}
+
+#[no_mangle]
+extern "C" fn surus_rs_kept_names() -> *const c_char {
+    kept().as_ptr()
+}
 
 fn split_at_nul(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let end = bytes.iter().position(|byte| *byte == 0)?;
@@ -90,7 +105,7 @@ fn are_reads(mut bytes: &[u8]) -> bool {
         let is_read = match kind {
             b'Q' => matches!(split_at_nul(body), Some((text, [])) if only_reads(text)),
             b'P' => split_at_nul(body).is_some_and(|(name, rest)| {
-                let is_kept = name.is_empty() || name.starts_with(KEPT);
+                let is_kept = name.is_empty() || name.starts_with(kept().to_bytes());
                 is_kept && split_at_nul(rest).is_some_and(|(text, _)| only_reads(text))
             }),
             // Bind, describe, execute, sync, flush: what was prepared.
@@ -106,7 +121,7 @@ fn are_reads(mut bytes: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{forget, sends, surus_rs_session_begins, surus_rs_session_only_reads};
+    use super::{forget, kept, sends, surus_rs_session_begins, surus_rs_session_only_reads};
 
     fn message(kind: u8, body: &[u8]) -> Vec<u8> {
         let size = (body.len() as u32 + 4).to_be_bytes();
@@ -132,8 +147,11 @@ mod tests {
         };
         assert!(stays_clean(&message(b'Q', b"select 1\0")));
         assert!(stays_clean(&prepared(b"", b"select 1")));
-        assert!(stays_clean(&prepared(b"surus_1", b"select 1")));
-        assert!(stays_clean(&message(b'B', b"\0surus_1\0")));
+        let own = [kept().to_bytes(), b"1"].concat();
+        assert!(stays_clean(&prepared(&own, b"select 1")));
+        let bound = [&b"\0"[..], &own[..], &b"\0"[..]].concat();
+        assert!(stays_clean(&message(b'B', &bound)));
+        assert!(!stays_clean(&prepared(b"surus_1", b"select 1")));
         assert!(!stays_clean(&prepared(b"pdo_stmt_00000001", b"select 1")));
         assert!(!stays_clean(&prepared(b"", b"set a.b to 'c'")));
         assert!(!stays_clean(&message(b'Q', b"set a.b to 'c'\0")));
