@@ -210,11 +210,8 @@ final class Postgres implements Queries
         } catch (\Throwable $error) {
             if (!$isOver) {
                 $isOver = true;
-                try {
-                    postgres_end($number, false);
-                } catch (ConnectionError) {
-                    // The server has rolled it back. What has gone wrong first is told.
-                }
+                // Whatever becomes of that: what has gone wrong first is told.
+                self::giveUp($number);
             }
             throw $error;
         } finally {
