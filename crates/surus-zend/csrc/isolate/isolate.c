@@ -263,11 +263,11 @@ surus_isolate *surus_isolate_new(const char *memory_limit, bool for_snapshots, c
 void surus_isolate_free(surus_isolate *isolate, bool clean)
 {
 	surus_handles_forget(isolate);
-	surus_pdo_forget_dead(isolate);
 	surus_isolate_enter(isolate);
 	surus_pool_end(isolate);
 	if (clean) {
 		zend_try {
+			surus_pdo_list_dead();
 			surus_pgsql_before_close(&EG(persistent_list));
 			zend_hash_graceful_reverse_destroy(&EG(persistent_list));
 		} zend_end_try();
@@ -280,6 +280,7 @@ void surus_isolate_free(surus_isolate *isolate, bool clean)
 			}
 		}
 	}
+	surus_pdo_forget_dead(isolate);
 	surus_hidden_destroy();
 	surus_tables_free(isolate, clean);
 	surus_checked_heap_remove(isolate);

@@ -102,6 +102,37 @@ void surus_pdo_close_dead(int type)
 	}
 }
 
+static bool is_listed(const pdo_dbh_t *handle)
+{
+	const zend_resource *resource;
+	ZEND_HASH_FOREACH_PTR(&EG(persistent_list), resource) {
+		if (resource->ptr == handle) {
+			return true;
+		}
+	} ZEND_HASH_FOREACH_END();
+	return false;
+}
+
+void surus_pdo_list_dead(void)
+{
+	int type = first_dead ? zend_fetch_list_dtor_id("PDO persistent database") : 0;
+	for (dead **at = &first_dead; type && *at;) {
+		dead *one = *at;
+		if (one->isolate != surus_entered) {
+			at = &one->next;
+			continue;
+		}
+		*at = one->next;
+		/* All objects are gone: nobody else has it, unless PDO was interrupted before it has dropped it. */
+		if (!is_listed(one->handle)) {
+			zval entry;
+			ZVAL_NEW_PERSISTENT_RES(&entry, -1, one->handle, type);
+			zend_hash_next_index_insert(&EG(persistent_list), &entry);
+		}
+		free(one);
+	}
+}
+
 void surus_pdo_forget_dead(surus_isolate *isolate)
 {
 	for (dead **at = &first_dead; *at;) {
