@@ -205,18 +205,23 @@ final class Container implements ContainerInterface
         if (!Making::isPossible()) {
             return $this->makeNow($id, $recipe, $request);
         }
-        while (($place = ($this->making[$of][$id] ?? null)?->get()?->join($id)) !== null) {
-            $isOver = $place->wait();
+        $making = new Making();
+        $own = \WeakReference::create($making);
+        for (;;) {
+            $other = $this->making[$of][$id] ?? null;
             $made = $request === null ? $this->shared : $this->perRequest[$request] ?? [];
             if (array_key_exists($id, $made)) {
                 return $made[$id];
             }
-            if (!$isOver) {
+            if ($other?->get()?->join($id)?->wait() === true) {
+                continue;
+            }
+            // From here on no call is made that may let other code run before what is noted here.
+            if (($this->making[$of][$id] ?? null) === $other) {
+                $this->making[$of] = [$id => $own] + ($this->making[$of] ?? []);
                 break;
             }
         }
-        $making = new Making();
-        $this->making[$of] = [$id => \WeakReference::create($making)] + ($this->making[$of] ?? []);
         try {
             return $this->makeNow($id, $recipe, $request);
         } catch (\Throwable $error) {
@@ -240,7 +245,7 @@ final class Container implements ContainerInterface
         if (array_key_exists($id, $mine)) {
             return $mine[$id];
         }
-        $this->perRequest[$request] = [$id => $made] + $mine;
+        $this->perRequest[$request] = [$id => $made] + ($this->perRequest[$request] ?? []);
 
         return $made;
     }

@@ -25,6 +25,9 @@ final class Making
 
     private readonly int $begun;
 
+    /** @var list<\WeakReference<Awaited>> those who wait for this one */
+    private array $places = [];
+
     private ?\Throwable $error = null;
 
     public function __construct()
@@ -59,7 +62,7 @@ final class Making
             throw new \LogicException("Services need each other: $id is asked for by what makes it");
         }
         $place = new Awaited($this, $request, $task, $request === $this->request);
-        self::$waiting[\spl_object_id($place)] = \WeakReference::create($place);
+        self::$waiting[\spl_object_id($place)] = $this->places[] = \WeakReference::create($place);
 
         return $place;
     }
@@ -94,11 +97,8 @@ final class Making
     /** It is over, also where exit() has left no other code to say so. */
     public function __destruct()
     {
-        foreach (self::$waiting as $place) {
-            $place = $place->get();
-            if ($place !== null && $place->making->get() === $this) {
-                $place->call($this->error);
-            }
+        foreach ($this->places as $place) {
+            $place->get()?->call($this->error);
         }
     }
 }
