@@ -151,11 +151,9 @@ impl<'a> Campaign<'a> {
             .count();
         let kept = match mode {
             Mode::Coroutine => persistent * self.options.concurrency as usize,
-            // Where nobody had time before, clients of Surus\Postgres open the rest of their connections in the storm.
-            Mode::Process if matches!(interruptions, [Interruption::Deadline]) => {
-                PROCESSES * NATIVE_CONNECTIONS
-            }
-            Mode::Classic | Mode::Process | Mode::Snapshot => 0,
+            // Clients of Surus\Postgres open connections up to their number, when requests of a process first need as many.
+            Mode::Process => PROCESSES * NATIVE_CONNECTIONS,
+            Mode::Classic | Mode::Snapshot => 0,
         };
         offences.extend(calm.descriptors(descriptors, kept).await);
         let grown = server.memory();
