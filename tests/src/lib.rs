@@ -24,6 +24,7 @@
 pub mod apps;
 pub mod browser;
 pub mod dam;
+pub mod gate;
 pub mod http;
 pub mod http2;
 pub mod ldap;

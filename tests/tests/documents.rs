@@ -144,6 +144,68 @@ fn the_promises_name_tests_that_exist() {
     }
 }
 
+/// Whether this group of tests has a test, or a row of its table, of this name; `*` is any.
+fn group_has(group: &str, name: &str) -> bool {
+    let tests = sources("tests", &format!("/{group}.rs")) + &sources_in(&format!("tests/{group}"));
+    let rows = sources_in(&format!("fixtures/{group}"));
+    // In the list of a macro.
+    let is_listed = |line: &str| {
+        let rest = line.trim().strip_prefix(name);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with([':', ';']))
+    };
+    match name {
+        "*" => tests.contains("#[test]"),
+        name => {
+            tests.contains(&format!("fn {name}("))
+                || tests.lines().any(is_listed)
+                || rows.contains(&format!("\n        '{name}' => new Row("))
+        }
+    }
+}
+
+/// All that is below a folder of this crate, if there is one.
+fn sources_in(folder: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
+    match path.is_dir() {
+        true => sources(folder, ""),
+        false => String::new(),
+    }
+}
+
+/// Each function that Swoole or TrueAsync names has a row, and each row has a test of the group that it says.
+#[test]
+fn functions_that_others_hook_have_tests() {
+    const FLAGS: &str = "ALL TCP UDP UNIX UDG SSL TLS STREAM_FUNCTION STREAM_SELECT FILE STDIO SLEEP PROC CURL NATIVE_CURL \
+        BLOCKING_FUNCTION SOCKETS PDO_PGSQL PDO_ODBC PDO_ORACLE PDO_SQLITE PDO_FIREBIRD NET_FUNCTION MONGODB";
+    let page = sources("../docs", "internals/hooked-functions.md");
+    let mut named = HashSet::new();
+    for row in page.lines().filter(|line| line.ends_with(" |")) {
+        let cells: Vec<&str> = row.trim_matches(['|', ' ']).split(" | ").collect();
+        let [functions, here, tests] = cells[..] else {
+            continue;
+        };
+        named.extend(quoted(functions));
+        let tests: Vec<&str> = quoted(tests).collect();
+        let is_heading = here == "here";
+        assert!(
+            is_heading || !tests.is_empty() || here == "not in Debian",
+            "no test: {row}"
+        );
+        for test in tests.iter().filter(|test| test.contains("::")) {
+            let group = test.split("::").next().unwrap_or_default();
+            let name = test.rsplit("::").next().unwrap_or_default();
+            assert!(group_has(group, name), "no test {test:?}: {row}");
+        }
+    }
+    for flag in FLAGS.split_whitespace() {
+        let flag = format!("SWOOLE_HOOK_{flag}");
+        assert!(named.contains(flag.as_str()), "no row of {flag}");
+    }
+    let functions = named.iter().filter(|name| name.ends_with("()"));
+    assert!(functions.count() >= 98, "{named:?}");
+    assert!(!group_has("hooks", "not_there") && !group_has("not_there", "fread"));
+}
+
 /// What is between the tables of docs/internals.
 #[test]
 fn the_text_names_tests_that_exist() {

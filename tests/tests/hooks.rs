@@ -2,6 +2,9 @@
 //! process, and each gets its own answer.
 #![forbid(unsafe_code)]
 
+#[path = "hooks/functions.rs"]
+mod functions;
+
 use std::net::SocketAddr;
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -124,6 +127,7 @@ macro_rules! operations {
 operations! {
     sleep: HALF * 2, "", |number| format!("0 {number}");
     usleep: HALF, "", |number| number.to_string();
+    time_sleep_until: HALF, "", |number| format!("true {number}");
     time_nanosleep: HALF, "", |number| format!("true {number}");
     proc_close: HALF, "", exit_status;
     pclose: HALF, "", exit_status;

@@ -90,15 +90,20 @@ fn functions_that_ask_wait_side_by_side() {
             case 'dns_get_record':
                 echo dns_get_record(\"name{$id}.test\", DNS_A)[0]['ip'];
                 break;
+            case 'getmxrr':
+                getmxrr(\"name{$id}.test\", $hosts, $weights);
+                echo \"{$weights[0]} {$hosts[0]}\";
+                break;
             case 'checkdnsrr':
                 echo json_encode([checkdnsrr(\"name{$id}.test\", 'A'), checkdnsrr('name.invalid', 'A')]);
         }";
     type Expected = fn(usize) -> String;
-    let functions: [(&str, Expected); 5] = [
+    let functions: [(&str, Expected); 6] = [
         ("gethostbyname", |_| "127.0.0.1".to_owned()),
         ("gethostbynamel", |_| "127.0.0.1".to_owned()),
         ("gethostbyaddr", |_| "localhost".to_owned()),
         ("dns_get_record", |id| format!("10.0.0.{id}")),
+        ("getmxrr", |id| format!("{id} name{id}.test")),
         ("checkdnsrr", |_| "[true,false]".to_owned()),
     ];
     for mode in Mode::ISOLATES {
