@@ -156,7 +156,7 @@ fn no_place_is_lost() {
             let left: Vec<_> = (0..8)
                 .map(|_| {
                     let mut connection = Connection::open(address).unwrap();
-                    let request = site.request("left", "ms=300");
+                    let request = site.request("left", "ms=150");
                     connection.write(&request.bytes(address)).unwrap();
                     connection
                 })
