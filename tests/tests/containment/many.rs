@@ -138,10 +138,24 @@ fn the_requests_of_an_application_share_its_memory_not_their_stacks() {
     );
 }
 
+/// Bytes that each of `count` waiting requests adds, once `warm` requests were served at the same time.
+fn memory_of_each(server: &mut Surus, folder: &TempDir, warm: usize, count: u64) -> u64 {
+    folder.file("go", "");
+    for mut connection in open(server, warm) {
+        connection.response("GET").expect("a response").expect(200);
+    }
+    fs::remove_file(folder.path().join("go")).expect("the file is there");
+    let before = server.process().memory();
+    let connections = open(server, count as usize);
+    server.wait_for_in_flight(count);
+    let each = server.process().memory().saturating_sub(before) / count;
+    finish(folder, connections);
+    each
+}
+
 /// With its connection, in coroutine mode: 18 KB, of which 8 are two pages of stacks.
 #[test]
 fn a_waiting_request_takes_little_memory() {
-    const COUNT: u64 = 1000;
     let folder = TempDir::new("many");
     let script = "<?php return function (Surus\\Http\\Request $request): string {
         while (!file_exists(__DIR__ . '/go')) { sleep(3); clearstatcache(); }
@@ -149,16 +163,7 @@ fn a_waiting_request_takes_little_memory() {
     };";
     let script = folder.file("app.php", script);
     let mut server = Surus::serve(&script).workers(1).start();
-    folder.file("go", "");
-    for mut connection in open(&server, 20) {
-        connection.response("GET").expect("a response").expect(200);
-    }
-    fs::remove_file(folder.path().join("go")).expect("the file is there");
-    let before = server.process().memory();
-    let connections = open(&server, COUNT as usize);
-    server.wait_for_in_flight(COUNT);
-    let each = server.process().memory().saturating_sub(before) / COUNT;
-    finish(&folder, connections);
+    let each = memory_of_each(&mut server, &folder, 20, 1000);
     assert!(each < 22_000, "{each} bytes");
 }
 
@@ -166,7 +171,6 @@ fn a_waiting_request_takes_little_memory() {
 /// the same pages for all.
 #[test]
 fn a_waiting_classic_request_has_memory_of_its_own_only_for_what_it_writes() {
-    const COUNT: u64 = 200;
     let folder = TempDir::new("many");
     let script = "<?php while (!file_exists(__DIR__ . '/go')) { sleep(1); clearstatcache(); } echo $_GET['token'];";
     folder.file("index.php", script);
@@ -174,15 +178,6 @@ fn a_waiting_classic_request_has_memory_of_its_own_only_for_what_it_writes() {
         .argument("--mode")
         .argument("classic");
     let mut server = options.workers(1).start();
-    folder.file("go", "");
-    for mut connection in open(&server, 2) {
-        connection.response("GET").expect("a response").expect(200);
-    }
-    fs::remove_file(folder.path().join("go")).expect("the file is there");
-    let before = server.process().memory();
-    let connections = open(&server, COUNT as usize);
-    server.wait_for_in_flight(COUNT);
-    let each = server.process().memory().saturating_sub(before) / COUNT;
-    finish(&folder, connections);
+    let each = memory_of_each(&mut server, &folder, 2, 200);
     assert!(each < 300_000, "{each} bytes");
 }
