@@ -8,7 +8,6 @@
 typedef struct {
 	zend_string *key;
 	zend_resource *resource;
-	bool is_clean; /* so far: for a reset of several steps */
 } surus_kept;
 
 typedef struct {
