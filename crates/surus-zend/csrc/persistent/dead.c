@@ -77,17 +77,27 @@ static unsigned references_of_objects(const pdo_dbh_t *handle)
 	return count;
 }
 
+/* Forgets one of the isolate's and returns it; NULL: there are none. One at a time: to close it may wait, and the list changes. */
+static pdo_dbh_t *take_dead(const surus_isolate *isolate)
+{
+	dead **at = &first_dead;
+	while (*at && (*at)->isolate != isolate) {
+		at = &(*at)->next;
+	}
+	dead *one = *at;
+	if (!one) {
+		return NULL;
+	}
+	pdo_dbh_t *handle = one->handle;
+	*at = one->next;
+	free(one);
+	return handle;
+}
+
 void surus_pdo_close_dead(int type)
 {
-	for (dead **at = &first_dead; *at;) {
-		dead *one = *at;
-		if (one->isolate != surus_entered) {
-			at = &one->next;
-			continue;
-		}
-		pdo_dbh_t *handle = one->handle;
-		*at = one->next;
-		free(one);
+	pdo_dbh_t *handle;
+	while ((handle = take_dead(surus_entered))) {
 		unsigned references = references_of_objects(handle);
 		if (references) {
 			handle->refcount = references; /* the last object frees it */
@@ -98,7 +108,6 @@ void surus_pdo_close_dead(int type)
 		ZVAL_NEW_PERSISTENT_RES(&entry, -1, handle, type);
 		zend_hash_str_update(&EG(persistent_list), ZEND_STRL("surus dead"), &entry);
 		zend_hash_str_del(&EG(persistent_list), ZEND_STRL("surus dead"));
-		at = &first_dead; /* it may have waited */
 	}
 }
 
@@ -116,32 +125,19 @@ static bool is_listed(const pdo_dbh_t *handle)
 void surus_pdo_list_dead(void)
 {
 	int type = first_dead ? zend_fetch_list_dtor_id("PDO persistent database") : 0;
-	for (dead **at = &first_dead; type && *at;) {
-		dead *one = *at;
-		if (one->isolate != surus_entered) {
-			at = &one->next;
-			continue;
-		}
-		*at = one->next;
+	pdo_dbh_t *handle;
+	while (type && (handle = take_dead(surus_entered))) {
 		/* All objects are gone: nobody else has it, unless PDO was interrupted before it has dropped it. */
-		if (!is_listed(one->handle)) {
+		if (!is_listed(handle)) {
 			zval entry;
-			ZVAL_NEW_PERSISTENT_RES(&entry, -1, one->handle, type);
+			ZVAL_NEW_PERSISTENT_RES(&entry, -1, handle, type);
 			zend_hash_next_index_insert(&EG(persistent_list), &entry);
 		}
-		free(one);
 	}
 }
 
 void surus_pdo_forget_dead(surus_isolate *isolate)
 {
-	for (dead **at = &first_dead; *at;) {
-		dead *one = *at;
-		if (one->isolate == isolate) {
-			*at = one->next;
-			free(one);
-		} else {
-			at = &one->next;
-		}
+	while (take_dead(isolate)) {
 	}
 }
