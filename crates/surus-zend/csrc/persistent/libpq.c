@@ -67,11 +67,18 @@ static bool is_copy(const PGresult *result)
 /* Each reads about 16 KB. */
 #define MAX_READS 256
 
-static long milliseconds_since(const struct timespec *begun)
+static long milliseconds_left(const struct timespec *begun)
 {
 	struct timespec now;
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (now.tv_sec - begun->tv_sec) * 1000 + (now.tv_nsec - begun->tv_nsec) / 1000000;
+	return SURUS_PATIENCE_MS - (now.tv_sec - begun->tv_sec) * 1000 - (now.tv_nsec - begun->tv_nsec) / 1000000;
+}
+
+bool surus_libpq_receive(PGconn *connection, const struct timespec *begun)
+{
+	long left = milliseconds_left(begun);
+	struct pollfd state = {.fd = pq.PQsocket(connection), .events = POLLIN};
+	return left > 0 && poll(&state, 1, (int)left) > 0 && pq.PQconsumeInput(connection);
 }
 
 static bool read_rest(PGconn *connection)
@@ -79,10 +86,8 @@ static bool read_rest(PGconn *connection)
 	struct timespec begun;
 	clock_gettime(CLOCK_MONOTONIC, &begun);
 	for (unsigned reads = 0; reads < MAX_READS;) {
-		long left = SURUS_PATIENCE_MS - milliseconds_since(&begun);
 		if (pq.PQisBusy(connection)) {
-			struct pollfd state = {.fd = pq.PQsocket(connection), .events = POLLIN};
-			if (left <= 0 || poll(&state, 1, (int)left) <= 0 || !pq.PQconsumeInput(connection)) {
+			if (!surus_libpq_receive(connection, &begun)) {
 				return false;
 			}
 			reads++;
@@ -94,7 +99,7 @@ static bool read_rest(PGconn *connection)
 		}
 		bool copies = is_copy(result);
 		pq.PQclear(result);
-		if (copies || left <= 0) {
+		if (copies || milliseconds_left(&begun) <= 0) {
 			return false;
 		}
 	}

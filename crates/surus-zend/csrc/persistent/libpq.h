@@ -5,6 +5,8 @@
 #include "base.h"
 #include "persistent/pgsql.h"
 
+#include <time.h>
+
 typedef struct pg_result PGresult;
 typedef struct pg_notify PGnotify;
 typedef unsigned pg_type;
@@ -61,6 +63,9 @@ extern surus_libpq pq;
 void surus_libpq_sever(PGconn *connection);
 /* The same for any connection. */
 void surus_libpq_break(PGconn *connection);
+/* Waits for more of an answer and reads it, until SURUS_PATIENCE_MS after `begun`. False: it has not come, or the connection is
+ * lost. */
+bool surus_libpq_receive(PGconn *connection, const struct timespec *begun);
 /* Reads the rest of an answer, if it ends soon; otherwise shuts the connection down. */
 void surus_libpq_settle(PGconn *connection);
 

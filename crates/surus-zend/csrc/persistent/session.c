@@ -36,19 +36,10 @@ void surus_persistent_trust(bool texts)
 
 /* ---- answers ---- */
 
-static long milliseconds_since(const struct timespec *begun)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (now.tv_sec - begun->tv_sec) * 1000 + (now.tv_nsec - begun->tv_nsec) / 1000000;
-}
-
 static bool has_come(PGconn *connection, const struct timespec *begun)
 {
 	while (pq.PQisBusy(connection)) {
-		long left = SURUS_PATIENCE_MS - milliseconds_since(begun);
-		struct pollfd state = {.fd = pq.PQsocket(connection), .events = POLLIN};
-		if (left <= 0 || poll(&state, 1, (int)left) <= 0 || !pq.PQconsumeInput(connection)) {
+		if (!surus_libpq_receive(connection, begun)) {
 			return false;
 		}
 	}
