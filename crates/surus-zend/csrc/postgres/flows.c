@@ -2,6 +2,16 @@
 #include "postgres/flows.h"
 #include "postgres/functions.h"
 
+/* Returns the number of what has begun, or throws why it has not. */
+static void return_number(uint64_t number, void *answer, zval *return_value)
+{
+	if (answer) {
+		surus_postgres_take(answer, return_value, SURUS_SHAPE_AFFECTED, NULL);
+	} else {
+		ZVAL_LONG(return_value, (zend_long)number);
+	}
+}
+
 /* Surus\Internal\postgres_copy(int $transaction, string $sql, bool $toServer): int. Its number. */
 static ZEND_FUNCTION(postgres_copy)
 {
@@ -15,11 +25,7 @@ static ZEND_FUNCTION(postgres_copy)
 	ZEND_PARSE_PARAMETERS_END();
 	void *answer;
 	uint64_t number = surus_rs_postgres_copy(surus_current_exchange(), (uint64_t)transaction, surus_bytes_of(sql), to_server, &answer);
-	if (answer) {
-		surus_postgres_take(answer, return_value, SURUS_SHAPE_AFFECTED, NULL);
-		return;
-	}
-	RETURN_LONG((zend_long)number);
+	return_number(number, answer, return_value);
 }
 
 /* Surus\Internal\postgres_copy_put(int $copy, string $piece): bool. False: no more are taken. */
@@ -74,11 +80,7 @@ static ZEND_FUNCTION(postgres_listen)
 	ZEND_PARSE_PARAMETERS_END();
 	void *answer;
 	uint64_t number = surus_rs_postgres_listen(surus_current_exchange(), (uint64_t)client, surus_bytes_of(channel), &answer);
-	if (answer) {
-		surus_postgres_take(answer, return_value, SURUS_SHAPE_AFFECTED, NULL);
-		return;
-	}
-	RETURN_LONG((zend_long)number);
+	return_number(number, answer, return_value);
 }
 
 /* Surus\Internal\postgres_notification(int $listener): ?array. [payload, process, missed]; null: the code must end. */
