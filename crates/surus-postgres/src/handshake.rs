@@ -73,7 +73,10 @@ async fn open(config: &Config, resolve: &Resolve) -> io::Result<Stream> {
                     .with_interval(Duration::from_secs(10))
                     .with_retries(3);
                 socket2::SockRef::from(&stream).set_tcp_keepalive(&alive)?;
-                return Ok(Stream::Tcp(stream));
+                return match &config.tls {
+                    Some(tls) => tls.begin(stream, host).await,
+                    None => Ok(Stream::Tcp(stream)),
+                };
             }
             Err(error) => last = error,
         }
@@ -81,17 +84,10 @@ async fn open(config: &Config, resolve: &Resolve) -> io::Result<Stream> {
     Err(last)
 }
 
-async fn open_secured(config: &Config, resolve: &Resolve) -> io::Result<Stream> {
-    match (open(config, resolve).await?, &config.tls, &config.place) {
-        (Stream::Tcp(stream), Some(tls), Place::Tcp(host, _)) => tls.begin(stream, host).await,
-        (stream, ..) => Ok(stream),
-    }
-}
-
 /// Asks the server to cancel what another connection runs. Returns when the server has done so.
 pub(crate) async fn cancel(config: &Config, resolve: &Resolve, key: Key) {
     let asking = async {
-        let mut stream = open_secured(config, resolve).await?;
+        let mut stream = open(config, resolve).await?;
         let mut bytes = BytesMut::new();
         frontend::cancel_request(key.process, key.secret, &mut bytes);
         stream.write_all(&bytes).await?;
@@ -138,7 +134,7 @@ impl From<io::Error> for Failure {
 
 async fn greet(config: &Config, resolve: &Resolve) -> Result<Connection, Failure> {
     let mut greeting = Greeting {
-        stream: open_secured(config, resolve).await?,
+        stream: open(config, resolve).await?,
         input: BytesMut::new(),
     };
     let mut parameters = vec![
