@@ -89,6 +89,16 @@ impl Inbox {
         self.wake();
     }
 
+    /// The server has said that it listens.
+    fn confirm(&self) {
+        if !self.listens.replace(true) {
+            if self.has_listened.replace(true) {
+                self.put(Notification::gap());
+            }
+            self.wake();
+        }
+    }
+
     fn wake(&self) {
         if let Some(waker) = self.waker.take() {
             waker.wake();
@@ -177,7 +187,7 @@ impl Client {
             if let Some(failure) = inbox.failure.take() {
                 return Poll::Ready(Err(failure));
             }
-            if inbox.listens.get() || inbox.has_listened.get() {
+            if inbox.has_listened.get() {
                 return Poll::Ready(Ok(()));
             }
             *inbox.waker.borrow_mut() = Some(cx.waker().clone());
@@ -290,11 +300,8 @@ impl Driver {
                 self.receive(message)?;
             }
         }
-        let wanted: BTreeSet<String> = {
-            let inboxes = self.hub.inboxes();
-            inboxes.iter().map(|inbox| inbox.channel.clone()).collect()
-        };
-        self.ask(&wanted)?;
+        let inboxes = self.hub.inboxes();
+        self.ask(&inboxes)?;
         while !self.output.is_empty() {
             match Pin::new(&mut self.stream).poll_write(cx, &self.output)? {
                 Poll::Ready(0) => return Err(io::ErrorKind::WriteZero.into()),
@@ -303,7 +310,7 @@ impl Driver {
             }
         }
         let _ = Pin::new(&mut self.stream).poll_flush(cx)?;
-        if !wanted.is_empty() {
+        if !inboxes.is_empty() {
             self.idle = None;
             return Ok(());
         }
@@ -325,7 +332,8 @@ impl Driver {
     }
 
     /// Who comes to a channel that is listened to already listens at once.
-    fn ask(&mut self, wanted: &BTreeSet<String>) -> io::Result<()> {
+    fn ask(&mut self, inboxes: &[Rc<Inbox>]) -> io::Result<()> {
+        let wanted: BTreeSet<_> = inboxes.iter().map(|inbox| inbox.channel.clone()).collect();
         let mut say = |command: &str, channel: &str| {
             let name = channel.replace('"', "\"\"");
             frontend::query(&format!("{command} \"{name}\""), &mut self.output)
@@ -334,26 +342,22 @@ impl Driver {
             say("LISTEN", channel)?;
             self.sent.push_back(Some(channel.clone()));
         }
-        for channel in self.asked.difference(wanted) {
+        for channel in self.asked.difference(&wanted) {
             say("UNLISTEN", channel)?;
             self.sent.push_back(None);
         }
-        self.asked.clone_from(wanted);
-        let is_sent = |channel: &String| self.sent.iter().flatten().any(|sent| sent == channel);
-        let confirmed = wanted.iter().filter(|channel| !is_sent(channel));
-        confirmed.for_each(|channel| self.confirm(channel));
+        self.asked = wanted;
+        for inbox in inboxes.iter().filter(|inbox| !inbox.listens.get()) {
+            if !self.is_sent(&inbox.channel) {
+                inbox.confirm();
+            }
+        }
         Ok(())
     }
 
-    fn confirm(&self, channel: &str) {
-        for inbox in self.hub.of(channel) {
-            if !inbox.listens.replace(true) {
-                if inbox.has_listened.replace(true) {
-                    inbox.put(Notification::gap());
-                }
-                inbox.wake();
-            }
-        }
+    /// Whether the server was asked to listen to it, and has not answered.
+    fn is_sent(&self, channel: &str) -> bool {
+        self.sent.iter().flatten().any(|sent| sent == channel)
     }
 
     fn receive(&mut self, message: Message) -> io::Result<()> {
@@ -392,8 +396,9 @@ impl Driver {
             Message::ReadyForQuery(_) => {
                 if let Some(Some(channel)) = self.sent.pop_front() {
                     // If it was asked for again, it is left in between.
-                    if !self.sent.iter().flatten().any(|sent| *sent == channel) {
-                        self.confirm(&channel);
+                    if !self.is_sent(&channel) {
+                        let inboxes = self.hub.of(&channel);
+                        inboxes.iter().for_each(|inbox| inbox.confirm());
                     }
                 }
             }
