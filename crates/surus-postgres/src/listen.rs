@@ -14,7 +14,7 @@ use std::{
     time::Duration,
 };
 
-use bytes::{Buf, BytesMut};
+use bytes::BytesMut;
 use postgres_protocol::message::{backend::Message, frontend};
 use tokio::{
     io::{AsyncReadExt, AsyncWrite},
@@ -302,13 +302,7 @@ impl Driver {
         }
         let inboxes = self.hub.inboxes();
         self.ask(&inboxes)?;
-        while !self.output.is_empty() {
-            match Pin::new(&mut self.stream).poll_write(cx, &self.output)? {
-                Poll::Ready(0) => return Err(io::ErrorKind::WriteZero.into()),
-                Poll::Ready(written) => self.output.advance(written),
-                Poll::Pending => break,
-            }
-        }
+        while !self.output.is_empty() && self.stream.send(cx, &mut self.output)? {}
         let _ = Pin::new(&mut self.stream).poll_flush(cx)?;
         if !inboxes.is_empty() {
             self.idle = None;

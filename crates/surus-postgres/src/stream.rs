@@ -7,6 +7,7 @@ use std::{
     task::{Context, Poll},
 };
 
+use bytes::{Buf, BytesMut};
 use socket2::SockRef;
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
@@ -22,6 +23,18 @@ pub(crate) enum Stream {
 }
 
 impl Stream {
+    /// Writes what it takes of these, which are some. False: it takes no more at this moment.
+    pub(crate) fn send(&mut self, cx: &mut Context<'_>, output: &mut BytesMut) -> io::Result<bool> {
+        match Pin::new(self).poll_write(cx, output)? {
+            Poll::Ready(0) => Err(io::ErrorKind::WriteZero.into()),
+            Poll::Ready(written) => {
+                output.advance(written);
+                Ok(true)
+            }
+            Poll::Pending => Ok(false),
+        }
+    }
+
     /// Nothing has come, as the kernel knows at this moment: what the event loop has told may be older.
     pub(crate) fn is_quiet(&self) -> bool {
         let socket = match self {

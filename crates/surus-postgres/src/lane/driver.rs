@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use bytes::{Buf, BytesMut};
+use bytes::BytesMut;
 use tokio::{
     io::{AsyncReadExt, AsyncWrite},
     task::spawn_local,
@@ -145,13 +145,8 @@ impl Driver {
                 let failed = self.sent.front().is_some_and(|sent| sent.failure.is_some());
                 pipe.send(failed, &mut self.output);
             }
-            if self.output.is_empty() {
+            if self.output.is_empty() || !self.stream.send(cx, &mut self.output)? {
                 break;
-            }
-            match Pin::new(&mut self.stream).poll_write(cx, &self.output)? {
-                Poll::Ready(0) => return Err(io::Error::from(io::ErrorKind::WriteZero).into()),
-                Poll::Ready(written) => self.output.advance(written),
-                Poll::Pending => break,
             }
         }
         // TLS has a buffer of its own.
