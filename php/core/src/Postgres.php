@@ -101,17 +101,7 @@ final class Postgres implements Queries
     public function stream(string $sql, array $parameters = [], int $size = 500): \Generator
     {
         PostgresStream::check($size);
-        $number = postgres_begin($this->number, 'BEGIN');
-        $isOver = false;
-        try {
-            yield from PostgresStream::rows($number, $sql, $parameters, $size);
-            $isOver = true;
-            postgres_end($number, true);
-        } finally {
-            if (!$isOver) {
-                self::giveUp($number);
-            }
-        }
+        yield from $this->pieces(static fn (int $number): \Generator => PostgresStream::rows($number, $sql, $parameters, $size));
     }
 
     /** In a transaction of its own. */
@@ -123,10 +113,24 @@ final class Postgres implements Queries
     /** In a transaction of its own. */
     public function copyTo(string $sql): \Generator
     {
+        return $this->pieces(static fn (int $number): \Generator => PostgresCopy::to($number, $sql));
+    }
+
+    /**
+     * What comes piece by piece, in a transaction of its own.
+     *
+     * @template T
+     *
+     * @param \Closure(int): \Generator<int, T> $of what a transaction of this number gives
+     *
+     * @return \Generator<int, T>
+     */
+    private function pieces(\Closure $of): \Generator
+    {
         $number = postgres_begin($this->number, 'BEGIN');
         $isOver = false;
         try {
-            yield from PostgresCopy::to($number, $sql);
+            yield from $of($number);
             $isOver = true;
             postgres_end($number, true);
         } finally {
