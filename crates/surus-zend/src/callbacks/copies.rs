@@ -1,23 +1,15 @@
 //! `COPY` of `Surus\Postgres`: it belongs to the request whose transaction it is in.
 
-use std::{
-    cell::{Cell, RefCell},
-    ffi::c_void,
-    rc::Rc,
-};
+use std::{cell::RefCell, ffi::c_void, rc::Rc};
 
 use surus_postgres::{Direction, Failure};
 
-use super::postgres::{boxed, exchange_or_none, transaction, NOT_HERE, OVER, PATIENCE};
+use super::postgres::{boxed, exchange_or_none, NOT_HERE, OVER, PATIENCE};
 use crate::{
     blocking::{can_park, park_on},
-    exchange::{Copying, Exchange},
+    exchange::Copying,
     ffi::Str,
 };
-
-thread_local! {
-    static COPIES: Cell<u64> = const { Cell::new(0) };
-}
 
 #[no_mangle]
 unsafe extern "C" fn surus_rs_postgres_copy(
@@ -41,7 +33,7 @@ unsafe extern "C" fn surus_rs_postgres_copy(
     let (Some(exchange), true) = (exchange, can_park()) else {
         return refuse(Failure::usage(NOT_HERE));
     };
-    let Some(bound) = transaction(exchange, number) else {
+    let Some(bound) = exchange.transactions.find(number) else {
         return refuse(Failure::usage(OVER));
     };
     let direction = match to_server {
@@ -50,29 +42,20 @@ unsafe extern "C" fn surus_rs_postgres_copy(
     };
     match park_on(async move { bound.copy(&sql, direction, PATIENCE).await }) {
         Ok(Ok(copy)) => {
-            let own = COPIES.get() + 1;
-            COPIES.set(own);
             let last = RefCell::default();
-            let copying = Rc::new(Copying { copy, last });
-            exchange.copies.borrow_mut().push((own, copying));
-            own
+            exchange.copies.add(Rc::new(Copying { copy, last }))
         }
         Ok(Err(failure)) => refuse(failure),
         Err(_) => 0,
     }
 }
 
-fn find(exchange: Option<&Exchange>, number: u64) -> Option<Rc<Copying>> {
-    let copies = exchange?.copies.borrow();
-    let found = copies.iter().find(|(own, _)| *own == number);
-    found.map(|(_, copying)| copying.clone())
-}
-
 #[no_mangle]
 unsafe extern "C" fn surus_rs_postgres_copy_put(raw: *mut c_void, number: u64, piece: Str) -> bool {
     // SAFETY: C passes the running task's exchange, and a piece that lives for this call, also while it is parked.
     let (exchange, piece) = unsafe { (exchange_or_none(raw), piece.bytes()) };
-    let Some(copying) = find(exchange, number).filter(|_| can_park()) else {
+    let copying = exchange.and_then(|exchange| exchange.copies.find(number));
+    let Some(copying) = copying.filter(|_| can_park()) else {
         return false;
     };
     park_on(copying.copy.put(piece)).unwrap_or(false)
@@ -86,7 +69,7 @@ unsafe extern "C" fn surus_rs_postgres_copy_take(
 ) -> bool {
     // SAFETY: C passes the running task's exchange.
     let exchange = unsafe { exchange_or_none(raw) };
-    let Some(copying) = find(exchange, number) else {
+    let Some(copying) = exchange.and_then(|exchange| exchange.copies.find(number)) else {
         return false;
     };
     let mut last = copying.last.borrow_mut();
@@ -118,13 +101,9 @@ unsafe extern "C" fn surus_rs_postgres_copy_end(
 ) -> *mut c_void {
     // SAFETY: C passes the running task's exchange.
     let exchange = unsafe { exchange_or_none(raw) };
-    let Some(copying) = find(exchange, number) else {
+    let Some(copying) = exchange.and_then(|exchange| exchange.copies.take(number)) else {
         return boxed(Some(Err(Failure::usage("The COPY has ended"))));
     };
-    if let Some(exchange) = exchange {
-        let mut copies = exchange.copies.borrow_mut();
-        copies.retain(|(own, _)| *own != number);
-    }
     if !can_park() {
         // Dropping it closes the connection.
         return boxed(Some(Err(Failure::usage(NOT_HERE))));

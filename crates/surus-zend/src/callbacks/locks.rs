@@ -46,7 +46,7 @@ unsafe extern "C" fn surus_rs_lock(
     match taken {
         Ok(Some(lock)) => {
             // SAFETY: C passes the running task's exchange, and a place for the answer.
-            unsafe { number.write(exchange(raw).hold(lock)) };
+            unsafe { number.write(exchange(raw).locks.add(lock)) };
             ffi::LOCK_TAKEN
         }
         Ok(None) => ffi::LOCK_BUSY,
@@ -68,5 +68,5 @@ fn at_once<T>(
 #[no_mangle]
 unsafe extern "C" fn surus_rs_unlock(raw: *mut c_void, number: u64) -> bool {
     // SAFETY: C passes the running task's exchange.
-    unsafe { exchange(raw) }.let_go(number)
+    unsafe { exchange(raw) }.locks.take(number).is_some()
 }

@@ -1,19 +1,15 @@
 //! `Surus\Postgres::listen()`: listeners belong to the request that has made them.
 
-use std::{cell::Cell, cell::RefCell, ffi::c_void, rc::Rc};
+use std::{cell::RefCell, ffi::c_void, rc::Rc};
 
 use surus_postgres::Failure;
 
 use super::postgres::{boxed, client, exchange_or_none, NOT_HERE, PATIENCE};
 use crate::{
     blocking::{can_park, park_on},
-    exchange::{Exchange, Listening},
+    exchange::Listening,
     ffi::{self, Str},
 };
-
-thread_local! {
-    static LISTENERS: Cell<u64> = const { Cell::new(0) };
-}
 
 #[no_mangle]
 unsafe extern "C" fn surus_rs_postgres_listen(
@@ -40,22 +36,14 @@ unsafe extern "C" fn surus_rs_postgres_listen(
     };
     match park_on(async move { client.listen(&channel, PATIENCE).await }) {
         Ok(Ok(listener)) => {
-            let own = LISTENERS.get() + 1;
-            LISTENERS.set(own);
             let last = RefCell::default();
-            let listening = Rc::new(Listening { listener, last });
-            exchange.listeners.borrow_mut().push((own, listening));
-            own
+            exchange
+                .listeners
+                .add(Rc::new(Listening { listener, last }))
         }
         Ok(Err(failure)) => refuse(failure),
         Err(_) => 0,
     }
-}
-
-fn find(exchange: &Exchange, number: u64) -> Option<Rc<Listening>> {
-    let listeners = exchange.listeners.borrow();
-    let found = listeners.iter().find(|(own, _)| *own == number);
-    found.map(|(_, listening)| listening.clone())
 }
 
 #[no_mangle]
@@ -66,7 +54,7 @@ unsafe extern "C" fn surus_rs_postgres_notification(
 ) -> bool {
     // SAFETY: C passes the running task's exchange.
     let exchange = unsafe { exchange_or_none(raw) };
-    let Some(listening) = exchange.and_then(|exchange| find(exchange, number)) else {
+    let Some(listening) = exchange.and_then(|exchange| exchange.listeners.find(number)) else {
         return false;
     };
     if !can_park() {
@@ -92,7 +80,6 @@ unsafe extern "C" fn surus_rs_postgres_notification(
 unsafe extern "C" fn surus_rs_postgres_unlisten(raw: *mut c_void, number: u64) {
     // SAFETY: C passes the running task's exchange.
     if let Some(exchange) = unsafe { exchange_or_none(raw) } {
-        let mut listeners = exchange.listeners.borrow_mut();
-        listeners.retain(|(own, _)| *own != number);
+        exchange.listeners.take(number);
     }
 }

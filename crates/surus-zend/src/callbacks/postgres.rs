@@ -1,7 +1,7 @@
 //! `Surus\Postgres`: `csrc/postgres`. Clients belong to the process, transactions to the request that has begun them.
 
 use std::{
-    cell::{Cell, RefCell},
+    cell::RefCell,
     collections::{HashMap, VecDeque},
     ffi::{c_int, c_void},
     io,
@@ -61,7 +61,6 @@ struct Clients {
 thread_local! {
     static CLIENTS: RefCell<Clients> = RefCell::default();
     static LAST_ERROR: RefCell<String> = const { RefCell::new(String::new()) };
-    static TRANSACTIONS: Cell<u64> = const { Cell::new(0) };
 }
 
 /// What C gets; none: the running code must end.
@@ -136,12 +135,6 @@ pub(super) fn client(number: u64) -> Option<Rc<Client>> {
     CLIENTS.with_borrow(|clients| clients.all.get(index).cloned())
 }
 
-pub(super) fn transaction(exchange: &Exchange, number: u64) -> Option<Rc<Bound>> {
-    let transactions = exchange.transactions.borrow();
-    let found = transactions.iter().find(|(own, _)| *own == number);
-    found.map(|(_, bound)| bound.clone())
-}
-
 /// # Safety
 /// `raw` is NULL or the running task's exchange.
 pub(super) unsafe fn exchange_or_none<'a>(raw: *mut c_void) -> Option<&'a Exchange> {
@@ -208,7 +201,7 @@ unsafe extern "C" fn surus_rs_postgres_query(
         return boxed(usage(NOT_UTF8));
     };
     if transaction_number != 0 {
-        let found = exchange.and_then(|exchange| transaction(exchange, transaction_number));
+        let found = exchange.and_then(|exchange| exchange.transactions.find(transaction_number));
         return boxed(match found {
             Some(bound) => wait(bound.submit(sql, parameters, limit)),
             None => usage(OVER),
@@ -270,7 +263,7 @@ unsafe extern "C" fn surus_rs_postgres_batch(
     let batch = Batch {
         client: client(number),
         transaction: exchange
-            .and_then(|exchange| transaction(exchange, transaction_number))
+            .and_then(|exchange| exchange.transactions.find(transaction_number))
             .map(|bound| Rc::downgrade(&bound)),
         is_in_transaction: transaction_number != 0,
         sql: sql.ok().map(str::to_owned),
@@ -343,10 +336,7 @@ unsafe extern "C" fn surus_rs_postgres_begin(
         Err(Cancelled) => None,
         Ok(Err(failure)) => Some(Err(failure)),
         Ok(Ok((bound, rows))) => {
-            let own = TRANSACTIONS.get() + 1;
-            TRANSACTIONS.set(own);
-            let mut transactions = exchange.transactions.borrow_mut();
-            transactions.push((own, Rc::new(bound)));
+            let own = exchange.transactions.add(Rc::new(bound));
             // SAFETY: as above.
             unsafe { transaction.write(own) };
             Some(Ok(rows))
@@ -354,17 +344,11 @@ unsafe extern "C" fn surus_rs_postgres_begin(
     })
 }
 
-fn take(exchange: &Exchange, number: u64) -> Option<Rc<Bound>> {
-    let mut transactions = exchange.transactions.borrow_mut();
-    let index = transactions.iter().position(|(own, _)| *own == number)?;
-    Some(transactions.swap_remove(index).1)
-}
-
 #[no_mangle]
 unsafe extern "C" fn surus_rs_postgres_end(raw: *mut c_void, number: u64, sql: Str) -> *mut c_void {
     // SAFETY: C passes the running task's exchange, and text that lives for this call.
     let (exchange, sql) = unsafe { (exchange_or_none(raw), String::from_utf8_lossy(sql.bytes())) };
-    let Some(bound) = exchange.and_then(|exchange| take(exchange, number)) else {
+    let Some(bound) = exchange.and_then(|exchange| exchange.transactions.take(number)) else {
         return boxed(usage(OVER));
     };
     let answer = wait(bound.control(&sql, Vec::new(), 0));
@@ -379,7 +363,7 @@ unsafe extern "C" fn surus_rs_postgres_end(raw: *mut c_void, number: u64, sql: S
 unsafe extern "C" fn surus_rs_postgres_cut(raw: *mut c_void, number: u64) {
     // SAFETY: C passes the running task's exchange.
     if let Some(exchange) = unsafe { exchange_or_none(raw) } {
-        take(exchange, number);
+        exchange.transactions.take(number);
     }
 }
 

@@ -47,11 +47,12 @@ use crate::{
     },
     ffi::{self, Str},
     router::Declared,
+    shared::locks::Lock,
 };
 
 pub(crate) use body::BodyError;
 use headers::Headers;
-use held::HeldLocks;
+use held::Held;
 use response::Response;
 use timers::Timers;
 pub(crate) use times::Stream;
@@ -91,7 +92,7 @@ pub(crate) struct Exchange {
     pub(crate) inputs: OnceCell<Box<Inputs>>,
     pub(crate) times: Times,
     pub(crate) timers: Timers,
-    locks: HeldLocks,
+    pub(crate) locks: Held<Lock>,
     /// While what it has deferred runs.
     pub(crate) owed: Cell<Option<Owed>>,
     pub(crate) dev: bool,
@@ -109,11 +110,11 @@ pub(crate) struct Exchange {
     /// The driver, while PHP is parked.
     pub(crate) driver: RefCell<Option<Waker>>,
     /// The transactions of `Surus\Postgres` that it is in the middle of, by number: they end with it.
-    pub(crate) transactions: RefCell<Vec<(u64, Rc<surus_postgres::Bound>)>>,
+    pub(crate) transactions: Held<Rc<surus_postgres::Bound>>,
     /// What it copies, likewise.
-    pub(crate) copies: RefCell<Vec<(u64, Rc<Copying>)>>,
+    pub(crate) copies: Held<Rc<Copying>>,
     /// Its listeners, likewise.
-    pub(crate) listeners: RefCell<Vec<(u64, Rc<Listening>)>>,
+    pub(crate) listeners: Held<Rc<Listening>>,
     /// Of requests that have had one.
     pub(crate) jobs: OnceCell<Rc<Jobs>>,
     /// A job reads the body; and another one may.
@@ -216,9 +217,9 @@ impl Exchange {
         client_left.set(false);
         *waiter.get_mut() = None;
         *driver.get_mut() = None;
-        copies.get_mut().clear();
-        transactions.get_mut().clear();
-        listeners.get_mut().clear();
+        copies.release();
+        transactions.release();
+        listeners.release();
         jobs.take();
         is_being_read.set(false);
         preempts.set(false);
@@ -361,7 +362,7 @@ impl Default for Exchange {
             inputs: OnceCell::new(),
             times: Times::default(),
             timers: Timers::default(),
-            locks: HeldLocks::default(),
+            locks: Held::default(),
             owed: Cell::default(),
             dev: false,
             is_scripts: false,
@@ -374,9 +375,9 @@ impl Default for Exchange {
             client_left: Cell::new(false),
             waiter: RefCell::default(),
             driver: RefCell::default(),
-            transactions: RefCell::default(),
-            copies: RefCell::default(),
-            listeners: RefCell::default(),
+            transactions: Held::default(),
+            copies: Held::default(),
+            listeners: Held::default(),
             jobs: OnceCell::new(),
             is_being_read: Cell::new(false),
             was_read: Notify::new(),

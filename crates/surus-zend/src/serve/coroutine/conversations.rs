@@ -178,7 +178,7 @@ impl Conversation {
             // Nothing is called in that isolate any more. What its code may still see of the request stays.
             std::mem::forget(self.exchange.clone());
             // But no connection of its transactions, nor their locks.
-            self.exchange.transactions.take();
+            self.exchange.transactions.release();
             self.end();
         } else if has_ended {
             self.end();
