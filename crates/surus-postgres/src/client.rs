@@ -12,7 +12,7 @@ use std::{
     net::SocketAddr,
     pin::Pin,
     rc::Rc,
-    task::{Poll, Waker},
+    task::Poll,
     time::{Duration, Instant},
 };
 
@@ -27,6 +27,7 @@ use crate::{
     listen::Hub,
     slot::{busy, Slot, Ticket},
     value::Parameter,
+    waiter::Waiter,
 };
 
 /// So many statements wait for a connection; more are refused.
@@ -89,16 +90,14 @@ impl std::fmt::Debug for Client {
 #[derive(Default)]
 struct Binder {
     lane: RefCell<Option<Result<Rc<Lane>, Failure>>>,
-    waker: RefCell<Option<Waker>>,
+    waiter: Waiter,
     left: Cell<bool>,
 }
 
 impl Binder {
     fn give(&self, lane: Result<Rc<Lane>, Failure>) {
         *self.lane.borrow_mut() = Some(lane);
-        if let Some(waker) = self.waker.take() {
-            waker.wake();
-        }
+        self.waiter.wake();
     }
 }
 
@@ -225,7 +224,7 @@ impl Client {
             if let Some(lane) = leaving.1.lane.take() {
                 return Poll::Ready(lane);
             }
-            *leaving.1.waker.borrow_mut() = Some(cx.waker().clone());
+            leaving.1.waiter.register(cx);
             Poll::Pending
         });
         let lane = match timeout(patience, waiting).await {

@@ -5,7 +5,7 @@ use std::{
     collections::VecDeque,
     future::poll_fn,
     rc::Rc,
-    task::{Context, Poll, Waker},
+    task::{Context, Poll},
     time::Duration,
 };
 
@@ -16,6 +16,7 @@ use crate::{
     failure::Failure,
     lane::Lane,
     slot::{Rows, Ticket},
+    waiter::Waiter,
 };
 
 /// So many bytes wait on their way; then the faster side waits.
@@ -49,29 +50,23 @@ pub(crate) struct Pipe {
     is_complete: Cell<bool>,
     /// Sync was sent, once.
     is_ended: Cell<bool>,
-    waker: RefCell<Option<Waker>>,
+    waiter: Waiter,
 }
 
 impl Pipe {
     pub(crate) fn begin(&self, direction: Direction) {
         self.direction.set(Some(direction));
-        self.wake();
+        self.waiter.wake();
     }
 
     pub(crate) fn complete(&self) {
         self.is_complete.set(true);
     }
 
-    fn wake(&self) {
-        if let Some(waker) = self.waker.take() {
-            waker.wake();
-        }
-    }
-
     pub(crate) fn receive(&self, bytes: Bytes) {
         self.bytes.set(self.bytes.get() + bytes.len());
         self.incoming.borrow_mut().push_back(bytes);
-        self.wake();
+        self.waiter.wake();
     }
 
     /// The caller takes what is there before more is read.
@@ -98,7 +93,7 @@ impl Pipe {
         }
         if !outgoing.is_empty() && output.len() < MOST {
             output.extend_from_slice(&outgoing.split());
-            self.wake();
+            self.waiter.wake();
         }
         let end = if failed { Some(false) } else { self.end.get() };
         if let (Some(is_good), true) = (end, outgoing.is_empty()) {
@@ -110,7 +105,7 @@ impl Pipe {
                 false => output.extend_from_slice(b"f\0\0\0\x05\0"),
             }
             output.extend_from_slice(SYNC);
-            self.wake();
+            self.waiter.wake();
         }
     }
 }
@@ -140,7 +135,7 @@ impl Copy {
     }
 
     fn register(&self, cx: &Context<'_>) {
-        *self.pipe.waker.borrow_mut() = Some(cx.waker().clone());
+        self.pipe.waiter.register(cx);
         if let Some(ticket) = &*self.ticket.borrow() {
             ticket.register(cx);
         }

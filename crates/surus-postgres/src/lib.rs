@@ -5,8 +5,8 @@
 //! leaves takes nothing with it: its answer is still read, and dropped.
 //!
 //! Layout: `config` where the server is · `handshake` connecting, authentication · `lane` one connection · `client` all of
-//! them, and who uses which · `bound` one for a transaction · `slot` where a caller waits · `known` what is
-//! known of a statement's text · `statement` what was prepared · `value` parameters ·
+//! them, and who uses which · `bound` one for a transaction · `slot` where a caller waits · `waiter` who is
+//! woken · `known` what is known of a statement's text · `statement` what was prepared · `value` parameters ·
 //! `listen` notifications · `copy` COPY · `tls` encryption ·
 //! `sql` what must not be sent on a shared connection · `failure` what goes wrong
 //!
@@ -29,6 +29,7 @@ mod statement;
 mod stream;
 mod tls;
 mod value;
+mod waiter;
 
 pub use bound::Bound;
 pub use client::{Client, Figures, Resolve};

@@ -10,7 +10,7 @@ use std::{
     io,
     pin::{pin, Pin},
     rc::{Rc, Weak},
-    task::{Context, Poll, Waker},
+    task::{Context, Poll},
     time::Duration,
 };
 
@@ -27,6 +27,7 @@ use crate::{
     failure::{Failure, Kind},
     handshake::{self, Connection},
     stream::Stream,
+    waiter::Waiter,
 };
 
 /// What waits for a listener; then it is told that something was missed instead.
@@ -70,7 +71,7 @@ struct Inbox {
     /// It has listened before.
     has_listened: Cell<bool>,
     failure: RefCell<Option<Failure>>,
-    waker: RefCell<Option<Waker>>,
+    waiter: Waiter,
 }
 
 impl Inbox {
@@ -86,7 +87,7 @@ impl Inbox {
             self.bytes.set(bytes);
         }
         drop(waiting);
-        self.wake();
+        self.waiter.wake();
     }
 
     /// The server has said that it listens.
@@ -95,13 +96,7 @@ impl Inbox {
             if self.has_listened.replace(true) {
                 self.put(Notification::gap());
             }
-            self.wake();
-        }
-    }
-
-    fn wake(&self) {
-        if let Some(waker) = self.waker.take() {
-            waker.wake();
+            self.waiter.wake();
         }
     }
 }
@@ -111,7 +106,7 @@ impl Inbox {
 pub(crate) struct Hub {
     inboxes: RefCell<Vec<Weak<Inbox>>>,
     is_running: Cell<bool>,
-    waker: RefCell<Option<Waker>>,
+    waiter: Waiter,
 }
 
 impl Hub {
@@ -125,12 +120,6 @@ impl Hub {
         let mut all = self.inboxes();
         all.retain(|inbox| inbox.channel == channel);
         all
-    }
-
-    fn wake(&self) {
-        if let Some(waker) = self.waker.take() {
-            waker.wake();
-        }
     }
 }
 
@@ -148,7 +137,7 @@ impl std::fmt::Debug for Listener {
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        self.client.hub.wake();
+        self.client.hub.waiter.wake();
     }
 }
 
@@ -178,7 +167,7 @@ impl Client {
             client: self.clone(),
         };
         if hub.is_running.replace(true) {
-            hub.wake();
+            hub.waiter.wake();
         } else {
             spawn_local(run(self));
         }
@@ -190,7 +179,7 @@ impl Client {
             if inbox.has_listened.get() {
                 return Poll::Ready(Ok(()));
             }
-            *inbox.waker.borrow_mut() = Some(cx.waker().clone());
+            inbox.waiter.register(cx);
             Poll::Pending
         });
         match timeout(patience, confirmed).await {
@@ -217,7 +206,7 @@ impl Listener {
                     .set(inbox.bytes.get().saturating_sub(next.payload.len()));
                 return Poll::Ready(next);
             }
-            *inbox.waker.borrow_mut() = Some(cx.waker().clone());
+            inbox.waiter.register(cx);
             Poll::Pending
         })
         .await
@@ -242,7 +231,7 @@ async fn run(client: Rc<Client>) {
                 for inbox in hub.inboxes() {
                     if !inbox.has_listened.get() {
                         *inbox.failure.borrow_mut() = Some(failure.clone());
-                        inbox.wake();
+                        inbox.waiter.wake();
                     }
                 }
             }
@@ -287,7 +276,7 @@ impl Driver {
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<io::Error> {
-        *self.hub.waker.borrow_mut() = Some(cx.waker().clone());
+        self.hub.waiter.register(cx);
         match self.turn(cx) {
             Ok(()) => Poll::Pending,
             Err(error) => Poll::Ready(error),
@@ -379,7 +368,7 @@ impl Driver {
                     .partition(|inbox| inbox.has_listened.get());
                 for inbox in new {
                     *inbox.failure.borrow_mut() = Some(failure.clone());
-                    inbox.wake();
+                    inbox.waiter.wake();
                 }
                 if !old.is_empty() {
                     // Nobody would tell them: a standby refuses LISTEN until it is promoted.

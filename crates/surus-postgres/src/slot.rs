@@ -4,7 +4,7 @@ use std::{
     cell::{Cell, RefCell},
     future::poll_fn,
     rc::{Rc, Weak},
-    task::{Context, Poll, Waker},
+    task::{Context, Poll},
     time::Duration,
 };
 
@@ -15,6 +15,7 @@ use crate::{
     failure::{Failure, Kind},
     lane::Lane,
     statement::Statement,
+    waiter::Waiter,
 };
 
 /// An answer.
@@ -81,7 +82,7 @@ impl Drop for Buffer {
 #[derive(Default)]
 pub(crate) struct Slot {
     answer: RefCell<Option<Result<Rows, Failure>>>,
-    waker: RefCell<Option<Waker>>,
+    waiter: Waiter,
     /// Nobody waits for it any more.
     left: Cell<bool>,
     is_answered: Cell<bool>,
@@ -96,7 +97,7 @@ impl Slot {
 
     pub(crate) fn place(&self, lane: &Rc<Lane>) {
         *self.lane.borrow_mut() = Some(Rc::downgrade(lane));
-        self.wake();
+        self.waiter.wake();
     }
 
     /// It waits for a connection again.
@@ -108,7 +109,7 @@ impl Slot {
         if !self.left.get() {
             *self.answer.borrow_mut() = Some(answer);
             self.is_answered.set(true);
-            self.wake();
+            self.waiter.wake();
         }
     }
 
@@ -116,16 +117,6 @@ impl Slot {
     pub(crate) fn refuse(&self, failure: Failure) {
         self.answer(Err(failure));
         self.left.set(true);
-    }
-
-    fn wake(&self) {
-        if let Some(waker) = self.waker.take() {
-            waker.wake();
-        }
-    }
-
-    fn register(&self, cx: &Context<'_>) {
-        *self.waker.borrow_mut() = Some(cx.waker().clone());
     }
 
     fn is_placed(&self) -> bool {
@@ -155,7 +146,7 @@ impl Ticket {
     }
 
     pub(crate) fn register(&self, cx: &Context<'_>) {
-        self.slot.register(cx);
+        self.slot.waiter.register(cx);
     }
 
     /// The answer, if it is there.
@@ -171,7 +162,7 @@ impl Ticket {
         let slot = &self.slot;
         if !slot.is_placed() {
             let placed = poll_fn(|cx| {
-                slot.register(cx);
+                slot.waiter.register(cx);
                 if slot.is_placed() {
                     Poll::Ready(())
                 } else {
@@ -186,7 +177,7 @@ impl Ticket {
             if let Some(answer) = slot.answer.take() {
                 return Poll::Ready(answer);
             }
-            slot.register(cx);
+            slot.waiter.register(cx);
             Poll::Pending
         })
         .await
