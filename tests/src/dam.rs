@@ -51,7 +51,9 @@ impl Dam {
                 let number = state.opened.fetch_add(1, SeqCst);
                 thread::spawn(move || {
                     // Whichever side ends it, the other one's thread ends with it.
-                    let _ = serve(&client, target, then, (&state, number));
+                    let _ = between(&client, target, |server| {
+                        let _ = answers(server, &client, then, (&state, number));
+                    });
                     state.open.fetch_sub(1, SeqCst);
                 });
             }
@@ -85,14 +87,17 @@ impl Dam {
     }
 }
 
-fn serve(client: &TcpStream, target: u16, then: Then, at: (&State, usize)) -> io::Result<()> {
+/// Passes on what the client says; `answers` gets what the server says.
+pub(crate) fn between(
+    client: &TcpStream,
+    target: u16,
+    answers: impl FnOnce(&TcpStream) + Send,
+) -> io::Result<()> {
     let server = TcpStream::connect((Ipv4Addr::LOCALHOST, target))?;
     client.set_nodelay(true)?;
     server.set_nodelay(true)?;
     thread::scope(|threads| {
-        threads.spawn(|| {
-            let _ = answers(&server, client, then, at);
-        });
+        threads.spawn(|| answers(&server));
         let copied = io::copy(&mut &*client, &mut &server);
         let _ = server.shutdown(Shutdown::Both);
         copied.map(|_| ())

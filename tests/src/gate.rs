@@ -5,6 +5,8 @@ use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 
+use crate::dam::between;
+
 #[derive(Debug, Default)]
 struct State {
     is_closed: bool,
@@ -36,7 +38,12 @@ impl Gate {
             for client in listener.incoming().flatten() {
                 let gate = gate.clone();
                 // Whichever side ends it, the other one's thread ends with it.
-                thread::spawn(move || serve(&client, target, &gate).ok());
+                thread::spawn(move || {
+                    let _ = between(&client, target, |server| {
+                        let _ = answers(server, &client, &gate);
+                        let _ = client.shutdown(Shutdown::Both);
+                    });
+                });
             }
         });
         Self { port, shared }
@@ -86,21 +93,6 @@ impl Shared {
                 .unwrap_or_else(PoisonError::into_inner);
         }
     }
-}
-
-fn serve(client: &TcpStream, target: u16, gate: &Shared) -> io::Result<()> {
-    let server = TcpStream::connect((Ipv4Addr::LOCALHOST, target))?;
-    client.set_nodelay(true)?;
-    server.set_nodelay(true)?;
-    thread::scope(|threads| {
-        threads.spawn(|| {
-            let _ = answers(&server, client, gate);
-            let _ = client.shutdown(Shutdown::Both);
-        });
-        let copied = io::copy(&mut &*client, &mut &server);
-        let _ = server.shutdown(Shutdown::Both);
-        copied.map(|_| ())
-    })
 }
 
 fn answers(mut server: &TcpStream, mut client: &TcpStream, gate: &Shared) -> io::Result<()> {
