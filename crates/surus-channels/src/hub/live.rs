@@ -91,7 +91,7 @@ impl Hub {
         let Some(last) = self.last(channel) else {
             return;
         };
-        let keep = self.rules.borrow().of(channel);
+        let keep = self.rules.of(channel);
         let oldest = to
             .offset
             .saturating_sub(keep.map_or(0, |keep| keep.messages));
@@ -105,7 +105,7 @@ impl Hub {
 
     /// The position of the newest publication, if the history as it is now has this epoch.
     fn newest_of(&self, channel: &str, epoch: u64) -> Option<Position> {
-        let keep = self.rules.borrow().of(channel)?;
+        let keep = self.rules.of(channel)?;
         let newest = self.history.newest(channel, keep).ok()?;
         (newest.epoch == epoch).then_some(newest)
     }
@@ -208,7 +208,7 @@ impl Hub {
                 .collect()
         };
         for name in names {
-            let keep = self.rules.borrow().of(&name);
+            let keep = self.rules.of(&name);
             let newest = keep.and_then(|keep| self.history.newest(&name, keep).ok());
             // A history that has just begun, as the old one was over, has nothing: what of the old one is on its way still comes.
             if let Some(newest) = newest.filter(|newest| newest.offset > 0) {

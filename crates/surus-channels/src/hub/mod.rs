@@ -69,7 +69,7 @@ pub struct Hub {
     links: Box<dyn Links>,
     nodes: RefCell<Option<Rc<dyn Nodes>>>,
     history: Box<dyn History>,
-    rules: RefCell<Rules>,
+    rules: Rules,
     channels: RefCell<HashMap<Rc<str>, Channel>>,
     observers: RefCell<Vec<Rc<dyn Observer>>>,
     /// Channels whose subscribers others will be told of.
@@ -93,7 +93,7 @@ impl Hub {
             links,
             nodes: RefCell::default(),
             history,
-            rules: RefCell::new(rules),
+            rules,
             channels: RefCell::default(),
             observers: RefCell::default(),
             changed: RefCell::default(),
@@ -129,8 +129,7 @@ impl Hub {
         since: Option<Position>,
     ) -> Result<Recovery, Refused> {
         check(channel)?;
-        let keep = self.rules.borrow().of(channel);
-        let Some(keep) = keep else {
+        let Some(keep) = self.rules.of(channel) else {
             self.add_subscriber(channel, id, subscriber);
             return Ok(Recovery::default());
         };
@@ -195,7 +194,7 @@ impl Hub {
     /// Whether the channel has a history, and somebody has asked for it or published.
     #[must_use]
     pub fn has_begun(&self, channel: &str) -> bool {
-        self.rules.borrow().of(channel).is_some() && self.history.is_known(channel)
+        self.rules.of(channel).is_some() && self.history.is_known(channel)
     }
 
     /// It gets nothing more of this channel.
@@ -252,8 +251,7 @@ impl Hub {
             // It would have to wait: `publish_and_wait`.
             return Err(Refused::History(HistoryError::Unavailable));
         }
-        let keep = self.rules.borrow().of(channel);
-        let position = match keep {
+        let position = match self.rules.of(channel) {
             Some(keep) => {
                 let content = crate::wire::to_keep(&message);
                 let appended = self.history.append(channel, keep, &content);
@@ -306,8 +304,7 @@ impl Hub {
         count: u64,
     ) -> Result<Option<(Position, Vec<Rc<Publication>>)>, Refused> {
         check(channel)?;
-        let keep = self.rules.borrow().of(channel);
-        let Some(keep) = keep else {
+        let Some(keep) = self.rules.of(channel) else {
             return Ok(None);
         };
         let newest = self

@@ -17,7 +17,7 @@ impl Hub {
     /// Whether others decide about the positions of this channel: [`Hub::publish_and_wait`], [`Hub::fetch`].
     #[must_use]
     pub fn is_shared(&self, channel: &str) -> bool {
-        self.nodes.borrow().is_some() && self.rules.borrow().of(channel).is_some()
+        self.nodes.borrow().is_some() && self.rules.of(channel).is_some()
     }
 
     /// As [`Hub::publish`], on a channel that is shared. Subscribers get it when it comes back.
@@ -30,9 +30,8 @@ impl Hub {
         message: Message,
     ) -> Result<Option<Position>, Refused> {
         Hub::check(channel, &message)?;
-        let keep = self.rules.borrow().of(channel);
         let nodes = self.nodes.borrow().clone();
-        let (Some(keep), Some(nodes)) = (keep, nodes) else {
+        let (Some(keep), Some(nodes)) = (self.rules.of(channel), nodes) else {
             return self.publish(channel, message);
         };
         let content = wire::to_keep(&message).into();
@@ -47,9 +46,8 @@ impl Hub {
     /// # Errors
     /// They cannot be asked.
     pub async fn fetch(&self, channel: &str) -> Result<(), HistoryError> {
-        let keep = self.rules.borrow().of(channel);
         let nodes = self.nodes.borrow().clone();
-        let (Some(keep), Some(nodes)) = (keep, nodes) else {
+        let (Some(keep), Some(nodes)) = (self.rules.of(channel), nodes) else {
             return Ok(());
         };
         let newest = self.history.newest(channel, keep).ok();
@@ -81,8 +79,7 @@ impl Hub {
 
     /// A publication of a channel that is shared has come.
     pub fn came(&self, channel: &str, position: Position, content: &[u8]) {
-        let keep = self.rules.borrow().of(channel);
-        let (Some(keep), Some(message)) = (keep, wire::kept(content)) else {
+        let (Some(keep), Some(message)) = (self.rules.of(channel), wire::kept(content)) else {
             return;
         };
         // Without room it is lost for those who come again: they are told.
@@ -128,10 +125,9 @@ impl Hub {
     #[must_use]
     pub fn followed(&self) -> Vec<Rc<str>> {
         let channels = self.channels.borrow();
-        let rules = self.rules.borrow();
-        let all = channels
-            .values()
-            .filter(|channel| !channel.subscribers.is_empty() && rules.of(&channel.name).is_some());
+        let all = channels.values().filter(|channel| {
+            !channel.subscribers.is_empty() && self.rules.of(&channel.name).is_some()
+        });
         all.map(|channel| Rc::clone(&channel.name)).collect()
     }
 }
