@@ -24,13 +24,6 @@ impl fmt::Display for HistoryError {
     }
 }
 
-/// A publication that is kept.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Kept {
-    /// As it was appended.
-    pub content: Bytes,
-}
-
 /// The histories of all channels of a server. Each append is one step: of a process that is killed in the middle, it is done or it is not.
 pub trait History {
     /// Appends to the history of the channel, which begins with this if there is none. Its position is the next one.
@@ -51,8 +44,8 @@ pub trait History {
         true
     }
 
-    /// What is at a position; `None`: it is not kept any more.
-    fn read(&self, channel: &str, position: Position) -> Option<Kept>;
+    /// What is at a position, as it was appended; `None`: it is not kept any more.
+    fn read(&self, channel: &str, position: Position) -> Option<Bytes>;
 
     /// Keeps what was appended elsewhere, as somebody hears it, maybe late: then it does not bring back an epoch that is over. Without
     /// content it is where the channel is, says who was asked.

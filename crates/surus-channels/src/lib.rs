@@ -27,7 +27,7 @@ mod rules;
 mod subscriber;
 mod wire;
 
-pub use history::{History, HistoryError, Kept};
+pub use history::{History, HistoryError};
 pub use hub::{Figures, Hub, Links, Recovery};
 pub use name::{Refused, LARGEST_DATA, LARGEST_INFO, LONGEST_NAME};
 pub use nodes::{Fetched, Nodes, Reply};

@@ -141,8 +141,7 @@ impl Hub {
 
     /// What is kept at a position.
     pub(super) fn kept(&self, channel: &str, position: Position) -> Option<Rc<Publication>> {
-        let kept = self.history.read(channel, position)?;
-        let message = wire::kept(&kept.content)?;
+        let message = wire::kept(&self.history.read(channel, position)?)?;
         let position = Some(position);
         Some(Rc::new(Publication::new(channel.into(), message, position)))
     }

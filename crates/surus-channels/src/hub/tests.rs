@@ -11,7 +11,7 @@ use std::{
 use bytes::Bytes;
 
 use super::*;
-use crate::{wire, Fetched, HistoryError, Keep, Kept, Member, Reply};
+use crate::{wire, Fetched, HistoryError, Keep, Member, Reply};
 
 /// Workers of one process: letters lie in boxes until somebody lets them be read.
 #[derive(Default)]
@@ -60,12 +60,12 @@ impl History for Side {
         Ok(*newest.entry(channel.into()).or_insert_with(begin))
     }
 
-    fn read(&self, channel: &str, position: Position) -> Option<Kept> {
+    fn read(&self, channel: &str, position: Position) -> Option<Bytes> {
         let newest = self.0.newest.borrow().get(channel).copied()?;
         let kept = self.0.kept.borrow();
         let content = kept.get(&(channel.into(), position.offset))?;
         let content = Bytes::copy_from_slice(content);
-        (newest.epoch == position.epoch).then_some(Kept { content })
+        (newest.epoch == position.epoch).then_some(content)
     }
 
     fn put(

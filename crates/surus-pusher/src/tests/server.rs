@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use bytes::Bytes;
-use surus_channels::{History, HistoryError, Hub, Keep, Kept, Links, Position, Rules};
+use surus_channels::{History, HistoryError, Hub, Keep, Links, Position, Rules};
 
 use crate::{App, Front, Happened, Reporter};
 
@@ -57,11 +57,10 @@ impl History for Side {
         self.0.kept.borrow().contains_key(channel)
     }
 
-    fn read(&self, channel: &str, position: Position) -> Option<Kept> {
+    fn read(&self, channel: &str, position: Position) -> Option<Bytes> {
         let kept = self.0.kept.borrow();
         let content = kept.get(channel)?.get(position.offset as usize - 1)?;
-        let content = Bytes::copy_from_slice(content);
-        Some(Kept { content })
+        Some(Bytes::copy_from_slice(content))
     }
 
     fn put(&self, _: &str, _: Keep, _: Position, _: Option<&[u8]>) -> Result<(), HistoryError> {

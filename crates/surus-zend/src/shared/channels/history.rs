@@ -11,7 +11,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use surus_channels::{History, HistoryError, Keep, Kept, Position};
+use surus_channels::{History, HistoryError, Keep, Position};
 
 use crate::shared::{
     mutex::{Held, Mutex},
@@ -218,13 +218,11 @@ impl History for SharedHistory {
         memory().is_ok_and(|store| newest(store, channel).is_some())
     }
 
-    fn read(&self, channel: &str, position: Position) -> Option<Kept> {
+    fn read(&self, channel: &str, position: Position) -> Option<Bytes> {
         let mut content = Vec::new();
         let store = memory().ok()?;
         store.read(&key_of(channel, position), now(), &mut content)?;
-        Some(Kept {
-            content: Bytes::from(content),
-        })
+        Some(Bytes::from(content))
     }
 
     fn put(
