@@ -130,8 +130,7 @@ async fn look(hub: Rc<Hub>) {
             hub.introduce_anew((hub.me() >> 32 << 32) | other);
         }
         for other in hub.others() {
-            let is_own_node = other >> 32 == hub.me() >> 32;
-            if is_own_node && !post::is_there(other & u64::from(u32::MAX)) {
+            if hub.is_of_this_server(other) && !post::is_there(other & u64::from(u32::MAX)) {
                 hub.gone(other);
             }
         }
