@@ -157,6 +157,11 @@ impl Letterbox {
         Ok(taken.then_some(file))
     }
 
+    /// Nobody holds the lock of one that has died. In doubt its owner is there.
+    fn is_dead(&self) -> bool {
+        matches!(self.locked(), Ok(Some(_)))
+    }
+
     fn empty(&self) {
         while self.reads.recv(&mut [0; 1]).is_ok() {}
     }
@@ -213,10 +218,7 @@ pub(crate) fn number() -> u64 {
 pub fn is_alone() -> bool {
     let own = OWN.with_borrow(|own| own.as_ref().map(|own| own.number));
     boxes().iter().enumerate().all(|(number, letterbox)| {
-        // Nobody holds the lock of one that has died. In doubt it is there.
-        Some(number) == own
-            || letterbox.owner.load(Ordering::Relaxed) == 0
-            || matches!(letterbox.locked(), Ok(Some(_)))
+        Some(number) == own || letterbox.owner.load(Ordering::Relaxed) == 0 || letterbox.is_dead()
     })
 }
 
@@ -226,8 +228,7 @@ pub(crate) fn is_there(number: u64) -> bool {
     let Some(letterbox) = all.find(|one| one.owner.load(Ordering::Relaxed) == number) else {
         return false;
     };
-    // Nobody holds the lock of one that has died. In doubt it is there.
-    let is_dead = matches!(letterbox.locked(), Ok(Some(_)));
+    let is_dead = letterbox.is_dead();
     if is_dead {
         let (old, new) = (number, 0);
         let _ = letterbox
