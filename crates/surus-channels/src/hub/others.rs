@@ -103,6 +103,10 @@ impl Hub {
         }
     }
 
+    pub(super) fn send(&self, content: Content) {
+        self.send_to(0, content);
+    }
+
     fn send_to(&self, to: u64, content: Content) {
         let from = self.me;
         self.pass_on(Letter { from, to, content }.write());

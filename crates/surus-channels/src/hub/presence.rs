@@ -3,11 +3,7 @@
 use bytes::Bytes;
 
 use super::{drop_if_empty, open, Hub};
-use crate::{
-    name::check,
-    wire::{Content, Letter},
-    Member, Refused, LARGEST_INFO,
-};
+use crate::{name::check, wire::Content, Member, Refused, LARGEST_INFO};
 
 impl Hub {
     /// A connection of this worker is a member from now on. It keeps its first name in this channel until it leaves.
@@ -72,10 +68,5 @@ impl Hub {
     pub fn member(&self, channel: &str, id: u64) -> Option<Box<str>> {
         let channels = self.channels.borrow();
         channels.get(channel)?.presence.of(id).map(Into::into)
-    }
-
-    pub(super) fn send(&self, content: Content) {
-        let (from, to) = (self.me, 0);
-        self.pass_on(Letter { from, to, content }.write());
     }
 }
