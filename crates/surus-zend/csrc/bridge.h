@@ -509,7 +509,7 @@ int surus_rs_channel_history(surus_str channel, surus_str since, uint64_t most, 
 void surus_rs_channel_kept(size_t i, surus_message *message, surus_str *position);
 size_t surus_rs_channel_subscribers(surus_str channel);
 /* Lets a WebSocket have what is published on a channel, or no longer. */
-int surus_rs_channel_subscribe(uint64_t number, surus_str channel, bool wanted, surus_str since, surus_str *position);
+int surus_rs_channel_subscribe(uint64_t number, surus_str channel, bool wanted, surus_str since);
 /* Makes it a member of a channel; without a name it leaves. */
 int surus_rs_channel_join(uint64_t number, surus_str channel, surus_str member, surus_str info);
 /* The response goes on with what is published on this channel, if it is an event stream without a body. `retry`: milliseconds until a client comes

@@ -638,7 +638,7 @@ namespace Surus\Internal {
     }
 
     /** @internal @return int {@see ChannelResult}; MISSED: it has subscribed */
-    function channel_subscribe(int $number, string $channel, bool $wanted, string $since, string &$position): int
+    function channel_subscribe(int $number, string $channel, bool $wanted, string $since): int
     {
     }
 

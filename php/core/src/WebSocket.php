@@ -141,8 +141,7 @@ final class WebSocket implements \IteratorAggregate
      */
     public function subscribe(string $channel, ?string $since = null): bool
     {
-        $position = '';
-        $result = channel_subscribe($this->number, $channel, true, $since ?? '', $position);
+        $result = channel_subscribe($this->number, $channel, true, $since ?? '');
         $this->check($result, $channel);
 
         return $result !== ChannelResult::MISSED;
@@ -151,8 +150,7 @@ final class WebSocket implements \IteratorAggregate
     /** No longer. */
     public function unsubscribe(string $channel): void
     {
-        $position = '';
-        channel_subscribe($this->number, $channel, false, '', $position);
+        channel_subscribe($this->number, $channel, false, '');
     }
 
     /**

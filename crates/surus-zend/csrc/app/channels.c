@@ -109,25 +109,20 @@ static ZEND_FUNCTION(channel_subscribers)
 	RETURN_LONG((zend_long)surus_rs_channel_subscribers(surus_bytes_of(channel)));
 }
 
-/* Surus\Internal\channel_subscribe(int $number, string $channel, bool $wanted, string $since, string &$position): int. `number` is that
- * of a WebSocket. SURUS_CHANNEL_MISSED: it has subscribed, but not all since then is kept. */
+/* Surus\Internal\channel_subscribe(int $number, string $channel, bool $wanted, string $since): int. `number` is that of a WebSocket.
+ * SURUS_CHANNEL_MISSED: it has subscribed, but not all since then is kept. */
 static ZEND_FUNCTION(channel_subscribe)
 {
 	zend_long number;
 	zend_string *channel, *since;
 	bool wanted;
-	zval *position;
-	ZEND_PARSE_PARAMETERS_START(5, 5)
+	ZEND_PARSE_PARAMETERS_START(4, 4)
 		Z_PARAM_LONG(number)
 		Z_PARAM_STR(channel)
 		Z_PARAM_BOOL(wanted)
 		Z_PARAM_STR(since)
-		Z_PARAM_ZVAL(position)
 	ZEND_PARSE_PARAMETERS_END();
-	surus_str at = {"", 0};
-	int result = surus_rs_channel_subscribe((uint64_t)number, surus_bytes_of(channel), wanted, surus_bytes_of(since), &at);
-	assign(position, at);
-	RETURN_LONG(result);
+	RETURN_LONG(surus_rs_channel_subscribe((uint64_t)number, surus_bytes_of(channel), wanted, surus_bytes_of(since)));
 }
 
 /* Surus\Internal\channel_join(int $number, string $channel, string $member, string $info): int. No member: it leaves. */
@@ -182,12 +177,11 @@ ZEND_END_ARG_INFO()
 ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_channel_subscribers, 0, 1, IS_LONG, 0)
 	ZEND_ARG_TYPE_INFO(0, channel, IS_STRING, 0)
 ZEND_END_ARG_INFO()
-ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_channel_subscribe, 0, 5, IS_LONG, 0)
+ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_channel_subscribe, 0, 4, IS_LONG, 0)
 	ZEND_ARG_TYPE_INFO(0, number, IS_LONG, 0)
 	ZEND_ARG_TYPE_INFO(0, channel, IS_STRING, 0)
 	ZEND_ARG_TYPE_INFO(0, wanted, _IS_BOOL, 0)
 	ZEND_ARG_TYPE_INFO(0, since, IS_STRING, 0)
-	ZEND_ARG_TYPE_INFO(1, position, IS_STRING, 0)
 ZEND_END_ARG_INFO()
 ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_channel_join, 0, 4, IS_LONG, 0)
 	ZEND_ARG_TYPE_INFO(0, number, IS_LONG, 0)

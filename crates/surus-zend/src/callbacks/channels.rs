@@ -247,7 +247,6 @@ unsafe extern "C" fn surus_rs_channel_subscribe(
     channel: Str,
     wanted: bool,
     after: Str,
-    position: *mut Str,
 ) -> c_int {
     // SAFETY: the texts live for this call.
     let (channel, after) = unsafe { (text(channel), text(after)) };
@@ -280,14 +279,8 @@ unsafe extern "C" fn surus_rs_channel_subscribe(
         subscribed = socket.subscribe(channel, position);
     }
     match subscribed {
-        Ok(recovery) => {
-            // SAFETY: it is writable.
-            unsafe { give(recovery.position, position) };
-            match after != Since::Now && !recovery.recovered {
-                true => ffi::CHANNEL_MISSED,
-                false => ffi::CHANNEL_DONE,
-            }
-        }
+        Ok(recovery) if after != Since::Now && !recovery.recovered => ffi::CHANNEL_MISSED,
+        Ok(_) => ffi::CHANNEL_DONE,
         Err(why) => not_subscribed(why),
     }
 }
