@@ -1,5 +1,5 @@
 /* Channels: what is published on one reaches all that have subscribed to it, in all workers. The functions return a
- * surus_channel_result; Surus\Internal\ChannelErrors makes exceptions of it. */
+ * surus_channel_result; Surus\Internal\ChannelResult makes exceptions of it. */
 #include "app/channels.h"
 #include "task/running.h"
 #include "task/state.h"
