@@ -64,6 +64,15 @@ pub enum Since {
     Unknown,
 }
 
+impl Since {
+    pub(crate) fn position(self) -> Option<Position> {
+        match self {
+            Since::At(position) => Some(position),
+            Since::Now | Since::Unknown => None,
+        }
+    }
+}
+
 /// An event stream that is to be opened.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Opening {
@@ -134,9 +143,11 @@ impl EventStream {
 
     fn new(opening: &Opening) -> EventStream {
         let names = opening.channels.iter().map(|one| one.channel.clone());
+        // As long as it is not known whether it has missed something there, it is where its client was.
+        let positions = opening.channels.iter().map(|one| one.since.position());
         EventStream {
             id: next_id(),
-            positions: RefCell::new(opening.channels.iter().map(|_| None).collect()),
+            positions: RefCell::new(positions.collect()),
             channels: names.collect(),
             waiting: RefCell::default(),
             bytes: Cell::new(0),
@@ -150,17 +161,10 @@ impl EventStream {
         if let Some(retry) = opening.retry {
             self.push(Bytes::from(format!("retry: {retry}\n\n")));
         }
-        // As long as it is not known whether it has missed something there, it is where its client was.
-        for (place, wanted) in opening.channels.iter().enumerate() {
-            if let Since::At(position) = wanted.since {
-                self.positions.borrow_mut()[place] = Some(position);
-            }
-        }
         // First those of which no position is known, so that no id is without one.
-        let is_known = |since| matches!(since, Since::At(_));
         for known in [false, true] {
             for (place, wanted) in opening.channels.iter().enumerate() {
-                if is_known(wanted.since) == known {
+                if wanted.since.position().is_some() == known {
                     self.subscribe(place, wanted.since);
                 }
             }
@@ -173,13 +177,10 @@ impl EventStream {
     }
 
     fn subscribe(self: &Rc<Self>, place: usize, since: Since) {
-        let at = match since {
-            Since::At(position) => Some(position),
-            Since::Now | Since::Unknown => None,
-        };
         let channel = &self.channels[place];
         let hub = channels();
-        let recovery = hub.map(|hub| hub.subscribe(channel, self.id, self.clone(), at));
+        let recovery =
+            hub.map(|hub| hub.subscribe(channel, self.id, self.clone(), since.position()));
         let Some(Ok(recovery)) = recovery else {
             return self.change(State::CutOff);
         };

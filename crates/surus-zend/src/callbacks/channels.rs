@@ -262,11 +262,7 @@ unsafe extern "C" fn surus_rs_channel_subscribe(
     }
     fetch(channel);
     let after = since(after);
-    let at = match after {
-        Since::At(position) => Some(position),
-        Since::Now | Since::Unknown => None,
-    };
-    let mut subscribed = socket.subscribe(channel, at);
+    let mut subscribed = socket.subscribe(channel, after.position());
     while let Ok(Recovery {
         behind: true,
         position,
