@@ -16,6 +16,7 @@ use events::Events;
 use surus_tests::fixture;
 use surus_tests::http::Request;
 use surus_tests::surus::{Options, Surus};
+use surus_tests::websocket::Client;
 
 const RULES: &str =
     "[channel.\"kept/*\"]\nhistory = 50\nttl = \"1m\"\n[channel.\"kept/short/*\"]\nhistory = 3\n";
@@ -41,4 +42,13 @@ fn publish(server: &Surus, channel: &str, text: &str) -> String {
 /// An event stream that has begun.
 fn stream(server: &Surus, channels: &str, last: Option<&str>) -> Events {
     Events::open(server, &format!("/stream?channels={channels}"), last)
+}
+
+/// A client that is a member of `room`, and the process that it is connected to.
+fn joined(server: &Surus, name: &str) -> (Client, i32) {
+    let mut client = Client::open(server.address(), "/socket");
+    let worker = client.next_text().parse().expect("a process");
+    client.text(&format!("join room {name}"));
+    assert_eq!(client.next_text(), "> join");
+    (client, worker)
 }

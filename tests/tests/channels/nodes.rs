@@ -6,9 +6,8 @@ use surus_tests::http::Request;
 use surus_tests::redis::Redis;
 use surus_tests::surus::Surus;
 use surus_tests::waiting::wait_for;
-use surus_tests::websocket::Client;
 
-use super::{options, publish, stream, RULES};
+use super::{joined, options, publish, stream, RULES};
 
 fn node(redis: &Redis) -> Surus {
     let url = format!("redis://127.0.0.1:{}", redis.port());
@@ -19,14 +18,6 @@ fn node(redis: &Redis) -> Surus {
 fn members(server: &Surus) -> String {
     let answer = Request::get("/members?channel=room").send(server.address());
     answer.expect(200).text()
-}
-
-fn joined(server: &Surus, name: &str) -> (Client, i32) {
-    let mut client = Client::open(server.address(), "/socket");
-    let worker = client.next_text().parse().expect("a process");
-    client.text(&format!("join room {name}"));
-    assert_eq!(client.next_text(), "> join");
-    (client, worker)
 }
 
 /// Waits until what is published on one is heard on the other, whichever worker that is.

@@ -10,7 +10,7 @@ use surus_tests::surus::Surus;
 use surus_tests::waiting::wait_for;
 use surus_tests::websocket::Client;
 
-use super::{serve, stream};
+use super::{joined, serve, stream};
 
 fn members(server: &Surus) -> Value {
     Request::get("/members?channel=room")
@@ -27,13 +27,14 @@ fn names(server: &Surus) -> Vec<String> {
         .collect()
 }
 
-/// A client, and the process that it is connected to.
-fn joined(server: &Surus, name: &str) -> (Client, i32) {
-    let mut client = Client::open(server.address(), "/socket");
-    let worker = client.next_text().parse().expect("a process");
-    client.text(&format!("join room {name}"));
-    assert_eq!(client.next_text(), "> join");
-    (client, worker)
+/// Waits until these are there, as each worker sees it.
+fn are<T>(server: &Surus, expected: &[T])
+where
+    String: PartialEq<T>,
+{
+    for _ in 0..6 {
+        wait_for("they are others", || names(server) == expected);
+    }
 }
 
 #[test]
@@ -42,21 +43,15 @@ fn members_are_those_who_are_there_whatever_worker_is_killed() {
     let (mut ann, _) = joined(&server, "ann");
     let (again, _) = joined(&server, "ann");
     let (bob, _) = joined(&server, "bob");
-    let all = |expected: &[&str]| {
-        // As each worker sees it.
-        for _ in 0..6 {
-            wait_for("they are others", || names(&server) == expected);
-        }
-    };
-    all(&["ann", "bob"]);
+    are(&server, &["ann", "bob"]);
     assert_eq!(members(&server)[0], json!(["ann", {"name": "Ann"}]));
     ann.text("leave room");
     assert_eq!(ann.next_text(), "> leave");
-    all(&["ann", "bob"]);
+    are(&server, &["ann", "bob"]);
     drop(again);
-    all(&["bob"]);
+    are(&server, &["bob"]);
     drop(bob);
-    all(&[]);
+    are(&server, &[] as &[&str]);
     // Some of each worker.
     let mut clients: Vec<(Client, i32)> = Vec::new();
     let spread = |clients: &[(Client, i32)]| {
@@ -80,20 +75,15 @@ fn members_are_those_who_are_there_whatever_worker_is_killed() {
             .map(|(place, _)| format!("m{:02}", place + 10))
             .collect::<Vec<_>>()
     };
-    let are = |expected: Vec<String>| {
-        for _ in 0..6 {
-            wait_for("they are others", || names(&server) == expected);
-        }
-    };
-    are(left(false));
+    are(&server, &left(false));
     kill(Pid::from_raw(victim), Signal::SIGKILL).expect("kill");
-    are(left(true));
+    are(&server, &left(true));
     wait_for("the worker is not replaced", || {
         let workers = server.workers();
         workers.len() == 3 && !workers.contains(&victim)
     });
     // The new worker knows the others.
-    are(left(true));
+    are(&server, &left(true));
     let (_new, _) = joined(&server, "zoe");
     wait_for("zoe is not there", || {
         names(&server).last().is_some_and(|name| name == "zoe")
