@@ -155,13 +155,16 @@ impl Observer for Client {
     }
 }
 
-fn say(hub: &Hub, channel: &str, text: &str) -> Option<Position> {
-    let data = Bytes::copy_from_slice(text.as_bytes());
-    let message = Message {
-        data,
+fn message(text: &str) -> Message {
+    Message {
+        data: Bytes::copy_from_slice(text.as_bytes()),
         ..Message::default()
-    };
-    hub.publish(channel, message).expect("it is published")
+    }
+}
+
+fn say(hub: &Hub, channel: &str, text: &str) -> Option<Position> {
+    let published = hub.publish(channel, message(text));
+    published.expect("it is published")
 }
 
 fn join(hub: &Hub, channel: &str, since: Option<Position>) -> (u64, Rc<Client>, Recovery) {
@@ -200,16 +203,7 @@ fn bounds() {
     let server = Rc::new(Server::default());
     let hub = server.worker(1);
     let long = "x".repeat(LARGEST_DATA + 1);
-    let publish = |channel: &str, data: &str| {
-        let data = Bytes::copy_from_slice(data.as_bytes());
-        hub.publish(
-            channel,
-            Message {
-                data,
-                ..Message::default()
-            },
-        )
-    };
+    let publish = |channel: &str, data: &str| hub.publish(channel, message(data));
     assert_eq!(publish("", ""), Err(Refused::Name));
     assert_eq!(publish(&"x".repeat(201), ""), Err(Refused::Name));
     assert_eq!(publish("a", &long), Err(Refused::TooLarge));
@@ -276,12 +270,7 @@ fn what_is_not_kept_is_for_those_who_are_there() {
     let [one, two] = [1, 2].map(|number| server.worker(number));
     let (_, a, _) = join(&two, "kept/a", None);
     say(&one, "kept/a", "1");
-    let data = Bytes::from_static(b"x");
-    let message = Message {
-        data,
-        ..Message::default()
-    };
-    one.publish_unkept("kept/a", message).unwrap();
+    one.publish_unkept("kept/a", message("x")).unwrap();
     say(&one, "kept/a", "2");
     server.read(&two);
     assert_eq!(a.take(), "1 x 2");
@@ -452,13 +441,7 @@ fn what_other_servers_keep_is_fetched_bit_by_bit() {
     let (_, a, recovery) = join(&hub, "kept/a", None);
     let start = recovery.position.unwrap();
     let at = |offset| Position { offset, ..start };
-    let kept = |text: &'static str| {
-        let message = Message {
-            data: Bytes::from_static(text.as_bytes()),
-            ..Message::default()
-        };
-        Bytes::from(wire::to_keep(&message))
-    };
+    let kept = |text| Bytes::from(wire::to_keep(&message(text)));
     let answers = [
         Fetched {
             newest: at(3),
