@@ -5,14 +5,14 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashSet;
-use std::future::pending;
+use std::future::{pending, Future};
 use std::rc::Rc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::StreamExt;
 use redis::aio::MultiplexedConnection;
-use redis::{AsyncConnectionConfig, Client, RedisError};
+use redis::{AsyncConnectionConfig, Client, Cmd, FromRedisValue, RedisError};
 use surus_channels::{Fetched, HistoryError, Hub, Keep, Nodes, Position, Reply};
 use tokio::sync::mpsc;
 use tokio::task::{spawn_local, JoinHandle, JoinSet};
@@ -147,6 +147,14 @@ fn keys(channel: &str) -> [String; 2] {
     ]
 }
 
+/// One that compares the run of Redis first. [`Redis::run_script`] adds that.
+fn script(text: &str, channel: &str) -> Cmd {
+    let mut script = redis::cmd("EVAL");
+    let text = format!("{GO_ON}{text}");
+    script.arg(text).arg(2).arg(&keys(channel));
+    script
+}
+
 fn milliseconds(time: Duration) -> u64 {
     u64::try_from(time.as_millis())
         .unwrap_or(u64::MAX)
@@ -161,43 +169,25 @@ fn epoch() -> String {
 impl Nodes for Redis {
     fn append(&self, channel: &str, keep: Keep, content: Bytes) -> Reply<Position> {
         let ttl = milliseconds(keep.ttl);
-        let mut command = redis::cmd("EVAL");
-        command
-            .arg(format!("{GO_ON}{APPEND}"))
-            .arg(2)
-            .arg(&keys(channel));
-        command.arg(epoch()).arg(&content[..]).arg(keep.messages);
-        command.arg(ttl).arg(ttl + LONGER).arg(channel).arg(ALL);
-        command.arg(&*self.run.borrow());
-        let connection = self.connection.borrow().clone();
-        Box::pin(async move {
-            let mut connection = connection.ok_or(HistoryError::Unavailable)?;
-            let position: String = command
-                .query_async(&mut connection)
-                .await
-                .map_err(unavailable)?;
-            position.parse().map_err(|_| HistoryError::Unavailable)
+        let mut script = script(APPEND, channel);
+        script.arg(epoch()).arg(&content[..]).arg(keep.messages);
+        script.arg(ttl).arg(ttl + LONGER).arg(channel).arg(ALL);
+        let position = self.run_script::<String>(script);
+        Box::pin(async {
+            let position = position.await?.parse();
+            position.map_err(|_| HistoryError::Unavailable)
         })
     }
 
     fn fetch(&self, channel: &str, keep: Keep, after: Option<Position>) -> Reply<Fetched> {
         let known = after.map(|after| (format!("{:x}", after.epoch), after.offset));
         let (known, offset) = known.unwrap_or_default();
-        let mut command = redis::cmd("EVAL");
-        command
-            .arg(format!("{GO_ON}{FETCH}"))
-            .arg(2)
-            .arg(&keys(channel));
-        command.arg(epoch()).arg(milliseconds(keep.ttl) + LONGER);
-        command.arg(known).arg(keep.messages).arg(offset);
-        command.arg(&*self.run.borrow());
-        let connection = self.connection.borrow().clone();
-        Box::pin(async move {
-            let mut connection = connection.ok_or(HistoryError::Unavailable)?;
-            let (newest, kept, left): (String, Vec<Vec<u8>>, u64) = command
-                .query_async(&mut connection)
-                .await
-                .map_err(unavailable)?;
+        let mut script = script(FETCH, channel);
+        script.arg(epoch()).arg(milliseconds(keep.ttl) + LONGER);
+        script.arg(known).arg(keep.messages).arg(offset);
+        let fetched = self.run_script::<(String, Vec<Vec<u8>>, u64)>(script);
+        Box::pin(async {
+            let (newest, kept, left) = fetched.await?;
             Ok(Fetched {
                 newest: newest.parse().map_err(|_| HistoryError::Unavailable)?,
                 kept: kept.into_iter().map(Bytes::from).collect(),
@@ -218,6 +208,19 @@ impl Nodes for Redis {
 }
 
 impl Redis {
+    fn run_script<T: FromRedisValue>(
+        &self,
+        mut script: Cmd,
+    ) -> impl Future<Output = Result<T, HistoryError>> {
+        script.arg(&*self.run.borrow());
+        let connection = self.connection.borrow().clone();
+        async move {
+            let mut connection = connection.ok_or(HistoryError::Unavailable)?;
+            let result = script.query_async(&mut connection).await;
+            result.map_err(unavailable)
+        }
+    }
+
     async fn keep(
         &self,
         client: &Client,
