@@ -29,7 +29,7 @@ mod wire;
 
 pub use history::{History, HistoryError};
 pub use hub::{Figures, Hub, Links, Recovery};
-pub use name::{Refused, LARGEST_DATA, LARGEST_INFO, LONGEST_NAME};
+pub use name::{is_name, Refused, LARGEST_DATA, LARGEST_INFO, LONGEST_NAME};
 pub use nodes::{Fetched, Nodes, Reply};
 pub use presence::Member;
 pub use publication::{Message, Position, Publication};

@@ -36,7 +36,12 @@ impl fmt::Display for Refused {
 
 impl std::error::Error for Refused {}
 
+/// Whether this can be the name of a channel or a member.
+#[must_use]
+pub fn is_name(name: &str) -> bool {
+    (1..=LONGEST_NAME).contains(&name.len())
+}
+
 pub(crate) fn check(name: &str) -> Result<(), Refused> {
-    let fits = (1..=LONGEST_NAME).contains(&name.len());
-    fits.then_some(()).ok_or(Refused::Name)
+    is_name(name).then_some(()).ok_or(Refused::Name)
 }

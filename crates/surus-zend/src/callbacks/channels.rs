@@ -8,7 +8,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use surus_channels::{HistoryError, Member, Position, Publication, Recovery, Refused};
+use surus_channels::{is_name, HistoryError, Member, Position, Publication, Recovery, Refused};
 use tokio::task::yield_now;
 
 use super::exchange;
@@ -314,8 +314,7 @@ unsafe extern "C" fn surus_rs_channel_stream(
 ) -> c_int {
     // SAFETY: C passes the running task's exchange; the texts live for this call.
     let (exchange, channel, after) = unsafe { (exchange(raw), text(channel), text(after)) };
-    let fits = |name: &&str| (1..=surus_channels::LONGEST_NAME).contains(&name.len());
-    let Some(channel) = channel.filter(fits) else {
+    let Some(channel) = channel.filter(|name| is_name(name)) else {
         return ffi::CHANNEL_NAME;
     };
     if channels().is_none() {
