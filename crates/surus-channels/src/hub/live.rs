@@ -5,8 +5,8 @@
 
 use std::rc::Rc;
 
-use super::Hub;
-use crate::{wire, Message, Position, Publication};
+use super::{channel::Channel, Hub};
+use crate::{wire, Message, Position, Publication, Subscriber};
 
 impl Hub {
     /// Something was published, by this worker or another one.
@@ -30,14 +30,14 @@ impl Hub {
         }
     }
 
+    /// Of this worker. What they do may change who is there.
+    fn subscribers_of(&self, channel: &str) -> Vec<Rc<dyn Subscriber>> {
+        let channels = self.channels.borrow();
+        channels.get(channel).map_or_else(Vec::new, Channel::all)
+    }
+
     fn deliver(&self, publication: &Rc<Publication>) {
-        let all = {
-            let channels = self.channels.borrow();
-            channels
-                .get(&publication.channel)
-                .map(|channel| channel.all())
-        };
-        for subscriber in all.into_iter().flatten() {
+        for subscriber in self.subscribers_of(&publication.channel) {
             self.count(|counts| counts.delivered += 1);
             subscriber.deliver(publication);
         }
@@ -177,11 +177,7 @@ impl Hub {
     }
 
     fn lost(&self, channel: &str) {
-        let all = {
-            let channels = self.channels.borrow();
-            channels.get(channel).map(|channel| channel.all())
-        };
-        for subscriber in all.into_iter().flatten() {
+        for subscriber in self.subscribers_of(channel) {
             self.count(|counts| counts.missed += 1);
             subscriber.missed(channel);
         }
