@@ -50,9 +50,9 @@ impl Hub {
         let (Some(keep), Some(nodes)) = (self.rules.of(channel), nodes) else {
             return Ok(());
         };
-        let newest = self.history.newest(channel, keep).ok();
         // Other workers of this server may have heard what is newer, while neither they nor this one have what is in between.
-        let mut known = self.last(channel).or(newest);
+        let newest = || self.history.newest(channel, keep).ok();
+        let mut known = self.last(channel).or_else(newest);
         loop {
             let Fetched { newest, kept, left } = nodes.fetch(channel, keep, known).await?;
             let last = Position {
