@@ -56,15 +56,8 @@ impl Refusal {
 
 type Answer = Result<Value, Refusal>;
 
-/// Bytes of the largest body that a request may have.
-#[must_use]
-pub fn largest(front: &Front, app: Option<usize>) -> usize {
-    HEAD + app.map_or(0, |app| BATCH * 2 * front.app(app).max_event)
-}
-
 /// The path of a request of the HTTP API: the id of an application, and what follows it.
-#[must_use]
-pub fn split(path: &str) -> Option<(&str, &str)> {
+fn split(path: &str) -> Option<(&str, &str)> {
     path.strip_prefix("/apps/")?.split_once('/')
 }
 
@@ -84,14 +77,18 @@ pub fn is_own(front: &Front, path: &str, query: &str) -> bool {
         && (has("auth_signature") || has("auth_key") && front.by_id(id).is_some())
 }
 
-/// Looks at the signature of a request before its body is read: nobody else's takes memory. `request` has no body.
+/// Looks at the signature of a request before its body is read: nobody else's takes memory. `request` has no body yet.
+/// Returns the bytes of the largest one that it may have.
 ///
 /// # Errors
 /// The response to a request that is refused.
-pub fn admit(front: &Front, request: &Request<'_>) -> Result<(), Response> {
-    let admitted = application(front, request.path)
-        .and_then(|(app, _)| request::signed(front.app(app), request));
-    admitted.map(|_| ()).map_err(refused)
+pub fn admit(front: &Front, request: &Request<'_>) -> Result<usize, Response> {
+    let admitted = application(front, request.path).and_then(|(app, _)| {
+        let app = front.app(app);
+        request::signed(app, request)?;
+        Ok(HEAD + BATCH * 2 * app.max_event)
+    });
+    admitted.map_err(refused)
 }
 
 /// Answers a request of the HTTP API.

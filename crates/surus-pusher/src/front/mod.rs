@@ -99,8 +99,7 @@ impl Front {
     }
 
     /// The number of the application with this id.
-    #[must_use]
-    pub fn by_id(&self, id: &str) -> Option<usize> {
+    pub(crate) fn by_id(&self, id: &str) -> Option<usize> {
         self.spaces.iter().position(|space| space.app.id == id)
     }
 

@@ -38,11 +38,10 @@ pub(super) fn answer<B: 'static>(
             Poll::Pending => Answer::Later(responding),
         };
     }
-    if let Err(refused) = api::admit(&served.front, &request(&method, &uri, &[])) {
-        return Answer::Now(response(refused));
-    }
-    let app = api::split(uri.path()).and_then(|(id, _)| served.front.by_id(id));
-    let most = api::largest(&served.front, app);
+    let most = match api::admit(&served.front, &request(&method, &uri, &[])) {
+        Ok(most) => most,
+        Err(refused) => return Answer::Now(response(refused)),
+    };
     Answer::Later(Box::pin(async move {
         match read(body, most).await {
             Ok(bytes) => respond(&served, &method, &uri, &bytes).await,
