@@ -181,10 +181,7 @@ impl Front {
         message: Message,
     ) -> Result<(), NotDone> {
         let place = self.app(app).place(channel);
-        let published = match self.hub.is_shared(&place) {
-            true => self.hub.publish_and_wait(&place, message).await,
-            false => self.hub.publish(&place, message),
-        };
+        let published = self.hub.publish_and_wait(&place, message).await;
         published.map(|_| ())
     }
 
