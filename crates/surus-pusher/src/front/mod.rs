@@ -3,13 +3,13 @@
 mod subscribing;
 mod watch;
 
-use std::cell::{Cell, OnceCell, RefCell};
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 
 use surus_channels::{Hub, Message, Refused as NotDone, Subscriber};
 
@@ -47,7 +47,7 @@ struct Space {
     connections: RefCell<HashMap<SocketId, Rc<Connection>>>,
     /// How many have signed in. While there are some, it listens to [`CONTROL`].
     users: Cell<usize>,
-    watch: OnceCell<Rc<Watch>>,
+    watch: Rc<Watch>,
     /// Who is told of members, by channel.
     rooms: RefCell<HashMap<Box<str>, Room>>,
 }
@@ -68,24 +68,24 @@ impl Front {
         reporter: Option<Box<dyn Reporter>>,
         spawn: impl Fn(Work) + 'static,
     ) -> Rc<Self> {
-        let spaces = apps.into_iter().map(Space::new).collect();
-        let front = Rc::new(Front {
-            spaces,
-            hub,
-            reporter,
-            spawn: Box::new(spawn),
+        let front = Rc::new_cyclic(|front| {
+            let spaces = apps.into_iter().enumerate().map(|(number, app)| {
+                let watch = Watch {
+                    front: Weak::clone(front),
+                    app: number,
+                    id: surus_channels::next_id(),
+                };
+                Space::new(app, watch)
+            });
+            Front {
+                spaces: spaces.collect(),
+                hub,
+                reporter,
+                spawn: Box::new(spawn),
+            }
         });
-        let watch = |app| {
-            Rc::new(Watch {
-                front: Rc::downgrade(&front),
-                app,
-                id: surus_channels::next_id(),
-            })
-        };
-        for (app, space) in front.spaces.iter().enumerate() {
-            let watch = watch(app);
-            front.hub.observe(watch.clone());
-            let _ = space.watch.set(watch);
+        for space in &front.spaces {
+            front.hub.observe(space.watch.clone());
         }
         front
     }
@@ -216,9 +216,7 @@ impl Front {
     pub(crate) fn count_user(&self, app: usize, is_there: bool) {
         let space = &self.spaces[app];
         let (users, place) = (space.users.get(), space.app.place(CONTROL));
-        let Some(watch) = space.watch.get() else {
-            return;
-        };
+        let watch = &space.watch;
         if is_there {
             space.users.set(users + 1);
             if users == 0 {
@@ -253,12 +251,12 @@ impl Front {
 }
 
 impl Space {
-    fn new(app: App) -> Self {
+    fn new(app: App, watch: Watch) -> Self {
         Space {
             app,
             connections: RefCell::default(),
             users: Cell::new(0),
-            watch: OnceCell::new(),
+            watch: Rc::new(watch),
             rooms: RefCell::default(),
         }
     }
