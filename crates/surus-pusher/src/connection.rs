@@ -245,8 +245,8 @@ impl Connection {
         };
         if !self.is_closing() {
             let reason = match fault {
-                Fault::TooSlow => "The client reads too slowly",
-                Fault::Leaving => "The server restarts",
+                Fault::TooSlow | Fault::Leaving => fault.text(),
+                // The error before it has said why.
                 _ => "",
             };
             self.closing.set(Some((code, reason)));

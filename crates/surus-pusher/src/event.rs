@@ -12,21 +12,20 @@ use crate::outgoing;
 
 /// The name of a connection: two numbers, as clients expect it. No other connection of any worker has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct SocketId(u64, u64);
+pub(crate) struct SocketId(u64, u64);
 
 impl SocketId {
     /// One that nobody has.
     ///
     /// # Errors
     /// The system has no random numbers.
-    pub fn random() -> io::Result<Self> {
+    pub(crate) fn random() -> io::Result<Self> {
         let number = getrandom::u64().map_err(io::Error::other)?;
         Ok(SocketId(number >> 32, number & u64::from(u32::MAX)))
     }
 
     /// What a server says; `None`: no connection can have this name.
-    #[must_use]
-    pub fn parse(text: &str) -> Option<Self> {
+    pub(crate) fn parse(text: &str) -> Option<Self> {
         let number = |part: &str| match part.bytes().all(|byte| byte.is_ascii_digit()) {
             true => part.parse().ok(),
             false => None,

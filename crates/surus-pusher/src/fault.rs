@@ -1,11 +1,9 @@
 //! Why a connection or a message of a client is refused.
 
-use std::fmt;
-
 /// Codes of `pusher:error`, and of the frame that closes. After 4000 to 4099 clients do not connect again, after 4100 to 4199
 /// after a while, after 4200 to 4299 at once; 4300 to 4399 refuse a message and close nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fault {
+pub(crate) enum Fault {
     /// No application has this key.
     NoSuchApp,
     /// The application has as many connections as it may have.
@@ -30,8 +28,7 @@ pub enum Fault {
 
 impl Fault {
     /// As Pusher documents it.
-    #[must_use]
-    pub fn code(self) -> Option<u16> {
+    pub(crate) fn code(self) -> Option<u16> {
         Some(match self {
             Fault::NoSuchApp => 4001,
             Fault::OverQuota => 4004,
@@ -45,11 +42,10 @@ impl Fault {
             Fault::Message => return None,
         })
     }
-}
 
-impl fmt::Display for Fault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+    /// For developers.
+    pub(crate) fn text(self) -> &'static str {
+        match self {
             Fault::NoSuchApp => "Application does not exist",
             Fault::OverQuota => "Application is over connection quota",
             Fault::NoVersionNumber => "Invalid version string format",
@@ -59,9 +55,9 @@ impl fmt::Display for Fault {
             Fault::NoVersion => "No protocol version supplied",
             Fault::Unauthorised => "Connection is unauthorized",
             Fault::TooSlow => "The client reads too slowly",
-            Fault::Leaving => "The server restarts: reconnect immediately",
+            Fault::Leaving => "The server restarts",
             Fault::ClientEvent => "Client event rejected",
             Fault::Message => "Invalid message",
-        })
+        }
     }
 }

@@ -36,7 +36,6 @@ mod tests;
 
 pub use apps::{App, LONGEST_PREFIX};
 pub use connection::{Connection, Output};
-pub use event::{Frame, SocketId};
-pub use fault::Fault;
+pub use event::Frame;
 pub use front::{Front, Work};
 pub use report::{Happened, Reporter};

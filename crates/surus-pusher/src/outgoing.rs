@@ -50,7 +50,7 @@ pub(crate) fn pong() -> Frame {
 
 /// `why`: for developers, in place of the general text.
 pub(crate) fn error(fault: Fault, why: Option<&str>) -> Frame {
-    let text = why.map_or_else(|| fault.to_string(), str::to_owned);
+    let text = why.unwrap_or_else(|| fault.text());
     let data = json!({"message": text, "code": fault.code()});
     Frame::one(message("pusher:error", None, data))
 }
