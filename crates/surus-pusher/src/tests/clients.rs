@@ -3,7 +3,6 @@
 use serde_json::{json, Value};
 
 use super::{event, front, inner, now, publish, Client};
-use crate::signature::tests::sign;
 use crate::Output;
 
 #[test]
@@ -40,11 +39,7 @@ fn connections_are_refused_with_pushers_codes() {
 #[test]
 fn events_reach_those_who_have_subscribed() {
     let front = front();
-    let (one, two, other) = (
-        Client::new(&front, "a"),
-        Client::new(&front, "a"),
-        Client::new(&front, "b"),
-    );
+    let [one, two, other] = ["a", "a", "b"].map(|app| Client::new(&front, app));
     for client in [&one, &other] {
         client.subscribe("news");
         assert_eq!(client.names(), ["pusher_internal:subscription_succeeded"]);
@@ -74,11 +69,7 @@ fn events_reach_those_who_have_subscribed() {
 #[test]
 fn private_channels_need_the_signature_of_this_connection() {
     let front = front();
-    let (one, two, other) = (
-        Client::new(&front, "a"),
-        Client::new(&front, "a"),
-        Client::new(&front, "b"),
-    );
+    let [one, two, other] = ["a", "a", "b"].map(|app| Client::new(&front, app));
     let wanted = |auth: &str| json!({"channel": "private-x", "auth": auth});
     let right = one.auth("private-x", None);
     let wrong = [
@@ -147,11 +138,7 @@ fn members_come_and_go_once() {
 #[test]
 fn clients_events_are_for_the_others_of_a_channel() {
     let front = front();
-    let (one, two, stranger) = (
-        Client::new(&front, "a"),
-        Client::new(&front, "a"),
-        Client::new(&front, "a"),
-    );
+    let [one, two, stranger] = ["a", "a", "a"].map(|app| Client::new(&front, app));
     for (client, user) in [(&one, "ann"), (&two, "bob")] {
         client.enter("presence-x", Some(user));
         client.enter("private-x", None);
@@ -204,11 +191,7 @@ fn the_last_event_of_a_cache_channel_is_kept() {
 #[test]
 fn events_of_clients_are_not_kept_in_a_cache_channel() {
     let front = front();
-    let (one, two, late) = (
-        Client::new(&front, "a"),
-        Client::new(&front, "a"),
-        Client::new(&front, "a"),
-    );
+    let [one, two, late] = ["a", "a", "a"].map(|app| Client::new(&front, app));
     for client in [&one, &two] {
         client.enter("private-cache-x", None);
         client.names();
@@ -233,9 +216,7 @@ fn users_sign_in_and_are_terminated() {
     let own = json!({"channel": "#server-to-user-7"});
     one.say("pusher:subscribe", own.clone());
     assert_eq!(one.names(), ["pusher:subscription_error"]);
-    let data = json!({"id": "7"}).to_string();
-    let signature = sign("secret-a", &format!("{}::user::{data}", one.socket));
-    let sign_in = json!({"auth": format!("key-a:{signature}"), "user_data": data});
+    let sign_in = one.sign_in("7");
     one.say("pusher:signin", sign_in.clone());
     one.say("pusher:subscribe", own.clone());
     let both = [
@@ -262,10 +243,7 @@ fn who_signs_in_as_another_user_is_not_the_first_one_any_more() {
     let front = front();
     let one = Client::new(&front, "a");
     for user in ["7", "8"] {
-        let data = json!({"id": user}).to_string();
-        let signature = sign("secret-a", &format!("{}::user::{data}", one.socket));
-        let auth = format!("key-a:{signature}");
-        one.say("pusher:signin", json!({"auth": auth, "user_data": data}));
+        one.say("pusher:signin", one.sign_in(user));
         one.subscribe(&format!("#server-to-user-{user}"));
         let both = [
             "pusher:signin_success",

@@ -102,12 +102,19 @@ impl Client {
 
     fn auth(&self, channel: &str, data: Option<&str>) -> String {
         let data = data.map_or_else(String::new, |data| format!(":{data}"));
-        let text = format!("{}:{channel}{data}", self.socket);
-        format!(
-            "key-{}:{}",
-            self.app,
-            sign(&format!("secret-{}", self.app), &text)
-        )
+        self.signed(&format!("{}:{channel}{data}", self.socket))
+    }
+
+    /// Who it is.
+    fn sign_in(&self, user: &str) -> Value {
+        let data = json!({"id": user}).to_string();
+        let auth = self.signed(&format!("{}::user::{data}", self.socket));
+        json!({"auth": auth, "user_data": data})
+    }
+
+    fn signed(&self, text: &str) -> String {
+        let signature = sign(&format!("secret-{}", self.app), text);
+        format!("key-{}:{signature}", self.app)
     }
 
     fn enter(&self, channel: &str, user: Option<&str>) {
