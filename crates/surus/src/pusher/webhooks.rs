@@ -6,7 +6,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -229,10 +229,7 @@ impl Sender {
         match &self.to {
             Target::Unix(path) => exchange(UnixStream::connect(path).await?, request).await,
             Target::Tcp(host, port) => {
-                let stream = match host.parse() {
-                    Ok(address) => TcpStream::connect(SocketAddr::new(address, *port)).await?,
-                    Err(_) => TcpStream::connect((host.as_str(), *port)).await?,
-                };
+                let stream = TcpStream::connect((host.as_str(), *port)).await?;
                 exchange(stream, request).await
             }
         }
