@@ -90,19 +90,18 @@ impl<B: Backend> Backend for WithPusher<B> {
     fn call(
         self: &Rc<Self>,
         head: &mut Parts,
-        body: Option<RequestBody>,
+        mut body: Option<RequestBody>,
         connection: &Connection,
     ) -> Answer<B::Body> {
-        match &self.served {
-            Some(served) if head.uri.path().starts_with("/app") => {
-                let body = match answer(served, head, body) {
+        if let Some(served) = &self.served {
+            if head.uri.path().starts_with("/app") {
+                match answer(served, head, body) {
                     Ok(answer) => return answer,
-                    Err(body) => body,
-                };
-                self.inner.call(head, body, connection)
+                    Err(not_ours) => body = not_ours,
+                }
             }
-            _ => self.inner.call(head, body, connection),
         }
+        self.inner.call(head, body, connection)
     }
 
     fn ended(&self, response: &mut Response<Reply<Self::Body>>) {
