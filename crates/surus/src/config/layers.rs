@@ -125,6 +125,14 @@ pub(super) struct Merged {
     pub(super) pusher: BTreeMap<String, Pusher>,
 }
 
+/// Adds what the tables above leave open, by their names.
+fn add_below<T: Keys>(all: &mut BTreeMap<String, T>, below: &BTreeMap<String, T>) {
+    for (name, table) in below.clone() {
+        let upper = all.remove(&name).unwrap_or_default();
+        all.insert(name, upper.over(table));
+    }
+}
+
 pub(super) fn merged(layers: &[Layer]) -> Merged {
     let (mut server, mut app) = (Server::default(), App::default());
     let (mut php, mut env) = (BTreeMap::new(), BTreeMap::new());
@@ -135,18 +143,9 @@ pub(super) fn merged(layers: &[Layer]) -> Merged {
         server = server.over(layer.server.clone());
         app = app.over(layer.app.clone());
         isolates = isolates.over(layer.app.isolates.clone().unwrap_or_default());
-        for (name, table) in layer.process.clone() {
-            let upper: Process = process.remove(&name).unwrap_or_default();
-            process.insert(name, upper.over(table));
-        }
-        for (name, table) in layer.channel.clone() {
-            let upper: Channel = channel.remove(&name).unwrap_or_default();
-            channel.insert(name, upper.over(table));
-        }
-        for (name, table) in layer.pusher.clone() {
-            let upper: Pusher = pusher.remove(&name).unwrap_or_default();
-            pusher.insert(name, upper.over(table));
-        }
+        add_below(&mut process, &layer.process);
+        add_below(&mut channel, &layer.channel);
+        add_below(&mut pusher, &layer.pusher);
         for (all, some) in [(&mut php, &layer.php), (&mut env, &layer.env)] {
             for (name, value) in some {
                 all.entry(name.clone()).or_insert_with(|| value.clone());

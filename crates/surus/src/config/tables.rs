@@ -11,11 +11,14 @@ use super::paths::Paths;
 use super::units::{Memory, Mode, PerAddress, Share, Size, Span, Workers};
 
 /// A table whose keys are known by name.
-pub(crate) trait Keys {
+pub(crate) trait Keys: Clone + Default {
     const KEYS: &'static [&'static str];
     /// For each key its type and its description: docs/configuration.md is made of them.
     #[cfg(test)]
     const DESCRIPTIONS: &'static [(&'static str, &'static str)];
+
+    /// `self`, and from `below` what it leaves open.
+    fn over(self, below: Self) -> Self;
 }
 
 macro_rules! table {
@@ -32,11 +35,8 @@ macro_rules! table {
             #[cfg(test)]
             const DESCRIPTIONS: &'static [(&'static str, &'static str)] =
                 &[$((stringify!($type), concat!($($description),+))),*];
-        }
 
-        impl $name {
-            /// `self`, and from `below` what it leaves open.
-            pub(crate) fn over(self, below: Self) -> Self {
+            fn over(self, below: Self) -> Self {
                 $name { $($field: self.$field.or(below.$field),)* }
             }
         }
