@@ -56,15 +56,9 @@ impl Places {
             places.add(layer, "app.isolates", &layer.app.isolates);
             places.add(layer, "php", &layer.php);
             places.add(layer, "env", &layer.env);
-            for (name, table) in &layer.process {
-                places.add_named(layer, &format!("process.{name}"), table);
-            }
-            for (name, table) in &layer.channel {
-                places.add_named(layer, &format!("channel.{name}"), table);
-            }
-            for (name, table) in &layer.pusher {
-                places.add_named(layer, &format!("pusher.{name}"), table);
-            }
+            places.add_named(layer, "process", &layer.process);
+            places.add_named(layer, "channel", &layer.channel);
+            places.add_named(layer, "pusher", &layer.pusher);
         }
         places
     }
@@ -76,10 +70,13 @@ impl Places {
         }
     }
 
-    /// A table of several: also its own place, for errors about keys that it lacks.
-    fn add_named(&mut self, layer: &Layer, table: &str, values: &impl Serialize) {
-        self.add(layer, table, values);
-        self.add_key(layer, table.to_owned());
+    /// Tables by their names: also the place of each, for errors about keys that it lacks.
+    fn add_named<T: Serialize>(&mut self, layer: &Layer, of: &str, tables: &BTreeMap<String, T>) {
+        for (name, values) in tables {
+            let table = format!("{of}.{name}");
+            self.add(layer, &table, values);
+            self.add_key(layer, table);
+        }
     }
 
     fn add_key(&mut self, layer: &Layer, key: String) {
