@@ -61,8 +61,20 @@ prefix = "small/"
 max_connections = 3
 "#;
 
+/// All modes: the protocol is in front of the application.
+const MODES: [Mode; 4] = [
+    Mode::Classic,
+    Mode::Coroutine,
+    Mode::Process,
+    Mode::Snapshot,
+];
+
 fn options(mode: Mode) -> Options {
-    let options = Surus::serve(&mode.script(&fixture("pusher"))).mode(mode);
+    with_apps(Surus::serve(&mode.script(&fixture("pusher"))).mode(mode))
+}
+
+/// With these applications of the protocol.
+fn with_apps(options: Options) -> Options {
     options.config(CONFIG).env("SHOP_SECRET", SHOP.secret)
 }
 

@@ -12,7 +12,7 @@ use surus_tests::surus::{Mode, Surus};
 use surus_tests::temp::TempDir;
 use surus_tests::waiting::wait_for;
 
-use super::{CHAT, CONFIG, SHOP};
+use super::{with_apps, CHAT};
 
 /// A file of a package.
 fn package(name: &str) -> PathBuf {
@@ -77,10 +77,7 @@ fn echo_and_pusher_js_work_unmodified() {
     }
     // Two workers, so that some of what is said goes from one to the other.
     let server = Surus::serve(site.path()).mode(Mode::Classic).workers(2);
-    let server = server
-        .config(CONFIG)
-        .env("SHOP_SECRET", SHOP.secret)
-        .start();
+    let server = with_apps(server).start();
     let at = server.address();
     let profile = TempDir::new("chromium");
     let mut command = Command::new("chromium");

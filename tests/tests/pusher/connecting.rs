@@ -8,16 +8,11 @@ use surus_tests::surus::Mode;
 use surus_tests::waiting::wait_for;
 use surus_tests::websocket::{self, handshake};
 
-use super::{options, shared, CHAT, SMALL};
+use super::{options, shared, CHAT, MODES, SMALL};
 
 #[test]
 fn it_is_there_in_every_mode() {
-    for mode in [
-        Mode::Classic,
-        Mode::Coroutine,
-        Mode::Process,
-        Mode::Snapshot,
-    ] {
+    for mode in MODES {
         let server = options(mode).start();
         let at = server.address();
         let mut client = Client::connect(at, CHAT);

@@ -10,16 +10,11 @@ use surus_tests::http::{Connection, Request};
 use surus_tests::pusher::Client;
 use surus_tests::surus::{binary, Mode, Surus};
 
-use super::{options, shared, CHAT, CONFIG, SHOP};
+use super::{options, shared, with_apps, CHAT, MODES, SHOP};
 
 #[test]
 fn what_php_publishes_reaches_clients() {
-    for mode in [
-        Mode::Classic,
-        Mode::Coroutine,
-        Mode::Process,
-        Mode::Snapshot,
-    ] {
+    for mode in MODES {
         let server = options(mode).start();
         let at = server.address();
         let mut chat = Client::connect(at, CHAT);
@@ -141,10 +136,7 @@ fn laravel_broadcasts_and_authorises() {
     );
     assert!(config.contains(last));
     app.file("config/app.php", &config.replace(last, &more));
-    let server = Surus::serve(app.root())
-        .config(CONFIG)
-        .env("SHOP_SECRET", SHOP.secret)
-        .start();
+    let server = with_apps(Surus::serve(app.root())).start();
     let at = server.address();
     let ask = |client: &Client, user: Option<&str>, channel: &str| {
         let form = [("socket_id", &*client.socket), ("channel_name", channel)];
