@@ -4,7 +4,6 @@ mod batches;
 mod keys;
 mod lives;
 mod queue;
-mod recent;
 mod restore;
 mod shown;
 mod time;
@@ -16,12 +15,12 @@ use crate::holder::Holder;
 use crate::job::{Ending, Failure, Id, Job, Push, Pushed};
 use crate::message::Subscription;
 use crate::millis;
+use crate::recent::Recent;
 use crate::record::Record;
 use crate::streams::Streams;
 pub(crate) use batches::Batch;
 use batches::Turn;
 use queue::Queue;
-use recent::Recent;
 
 /// A connection of the owner, never the same number again.
 pub(crate) type Peer = u64;
@@ -64,7 +63,7 @@ pub(crate) struct Book {
     /// What the times in the log mean.
     clock: Option<Clock>,
     /// Jobs that are gone: one that is pushed again was not heard of by its sender.
-    gone: Recent,
+    gone: Recent<()>,
     pub(crate) streams: Streams,
     batches: HashMap<Id, Batch>,
     /// From jobs to their batches.
@@ -258,7 +257,7 @@ impl Book {
                         queue.done += 1;
                     }
                 }
-                self.gone.add(id);
+                self.gone.add(id, ());
                 self.turn(id, Turn::Done, now);
                 Record::Done { id }
             }

@@ -27,6 +27,7 @@ mod log;
 mod message;
 mod owner;
 mod peer;
+mod recent;
 mod record;
 mod streams;
 

@@ -6,20 +6,19 @@
 mod group;
 mod log;
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 use bytes::Bytes;
 
 use crate::book::Peer;
 use crate::job::Id;
 use crate::message::{Entry, Reading};
+use crate::recent::Recent;
 use crate::record::Record;
 use group::{Group, Held};
 
 /// Names come from code, so more are a mistake: of streams, and of the groups of one.
 const NAMES: usize = 10_000;
-/// Appends that are known when they are sent again, because the owner has died before it answered.
-const RECENT: usize = 65_536;
 /// After the start of an owner, readers have this time to say what they have read.
 const CLAIMS: u64 = 1000;
 
@@ -63,8 +62,8 @@ struct Reader {
 pub(crate) struct Streams {
     all: BTreeMap<String, Stream>,
     readers: VecDeque<Reader>,
-    recent: HashMap<Id, u64>,
-    order: VecDeque<Id>,
+    /// Appends, and their positions.
+    recent: Recent<u64>,
     bytes: u64,
     /// Nobody reads before this time.
     not_before: u64,
@@ -95,16 +94,6 @@ impl Streams {
         {
             for held in group.held.values_mut() {
                 held.since = held.since.saturating_add_signed(by);
-            }
-        }
-    }
-
-    fn remember(&mut self, id: Id, position: u64) {
-        self.recent.insert(id, position);
-        self.order.push_back(id);
-        if self.order.len() > RECENT {
-            if let Some(oldest) = self.order.pop_front() {
-                self.recent.remove(&oldest);
             }
         }
     }
@@ -149,7 +138,7 @@ impl Streams {
     }
 
     fn put(&mut self, name: &str, kept: Kept) {
-        self.remember(kept.id, kept.position);
+        self.recent.add(kept.id, kept.position);
         self.bytes += kept.size();
         let stream = self.all.entry(name.to_owned()).or_default();
         stream.last = stream.last.max(kept.position);

@@ -164,7 +164,7 @@ impl Book {
     fn drop_batch(&mut self, id: Id) {
         if let Some(batch) = self.batches.remove(&id) {
             self.bytes -= batch.size();
-            self.gone.add(id);
+            self.gone.add(id, ());
         }
     }
 

@@ -92,13 +92,13 @@ impl Book {
             } => self.restore_batch(id, *batch, jobs, &members),
             Record::Done { id } => {
                 let job = self.remove(id);
-                self.gone.add(id);
+                self.gone.add(id, ());
                 // When, the log does not say.
                 self.turn(id, Turn::Done, job.map_or(0, |job| job.due));
             }
             Record::Forgotten { id } => {
                 let job = self.remove(id);
-                self.gone.add(id);
+                self.gone.add(id, ());
                 self.turn(id, Turn::Forgotten, job.map_or(0, |job| job.due));
             }
         }
