@@ -17,7 +17,7 @@ use tokio::time::timeout;
 use pushing::{Pushing, Unanswered};
 
 use crate::job::{Ending, Id, NewBatch, Push, Pushed};
-use crate::message::{write, Delivery, Question, Subscription, ToOwner, LONGEST};
+use crate::message::{check_length, write, Delivery, Question, Subscription, ToOwner};
 
 /// For an answer. The owner answers when the job is on disk; it may die and be replaced meanwhile.
 const PATIENCE: Duration = Duration::from_secs(15);
@@ -113,12 +113,7 @@ impl Client {
     /// It is not; or the owner has not answered in time, and nobody knows.
     pub async fn push(&self, push: Push) -> Result<Pushed, String> {
         // The owner ends a connection whose messages are too long, and with it those of all others.
-        let length = push.payload.len();
-        if length > LONGEST {
-            return Err(format!(
-                "the payload has {length} bytes, of {LONGEST} at most"
-            ));
-        }
+        check_length("payload", push.payload.len())?;
         self.push_any(Pushing::Job(push)).await
     }
 
@@ -127,12 +122,8 @@ impl Client {
     /// # Errors
     /// As for one.
     pub async fn push_batch(&self, batch: NewBatch) -> Result<Pushed, String> {
-        let length = batch.length();
-        if length > LONGEST {
-            return Err(format!(
-                "the batch has {length} bytes, of {LONGEST} at most: make several of it"
-            ));
-        }
+        check_length("batch", batch.length())
+            .map_err(|why| format!("{why}: make several of it"))?;
         self.push_any(Pushing::Batch(Box::new(batch))).await
     }
 

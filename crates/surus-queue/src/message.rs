@@ -13,6 +13,16 @@ pub(crate) const SOCKET: &str = "socket";
 /// Bytes of a payload, and of all payloads of a batch.
 pub const LONGEST: usize = 64 << 20;
 
+/// Whether so many bytes of payloads can be sent.
+pub(crate) fn check_length(what: &str, length: usize) -> Result<(), String> {
+    match length > LONGEST {
+        true => Err(format!(
+            "the {what} has {length} bytes, of {LONGEST} at most"
+        )),
+        false => Ok(()),
+    }
+}
+
 /// Bytes of a message.
 const MOST: usize = LONGEST + (1 << 20);
 

@@ -7,7 +7,7 @@ use tokio::time::timeout;
 
 use super::{Client, Pushing, PATIENCE};
 use crate::job::Pushed;
-use crate::message::{Change, Entry, Reading, ToOwner, LONGEST};
+use crate::message::{check_length, Change, Entry, Reading, ToOwner};
 
 /// What is read, and who waits for it.
 pub(super) struct Asked {
@@ -24,13 +24,7 @@ impl Client {
     /// It is not; or the owner has not answered in time, and nobody knows.
     pub async fn change(&self, change: Change) -> Result<Pushed, String> {
         match &change {
-            Change::Append { payload, .. } if payload.len() > LONGEST => {
-                let length = payload.len();
-                return Err(format!(
-                    "the entry has {length} bytes, of {LONGEST} at most"
-                ));
-            }
-            Change::Append { .. } => {}
+            Change::Append { payload, .. } => check_length("entry", payload.len())?,
             Change::Acknowledge {
                 stream,
                 group,

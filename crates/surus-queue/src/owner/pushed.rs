@@ -4,17 +4,12 @@ use std::io;
 
 use super::Owner;
 use crate::job::{Id, NewBatch, Push, Pushed};
-use crate::message::{ToClient, LONGEST};
+use crate::message::{check_length, ToClient};
 use crate::record::Record;
 
 impl Owner {
     pub(super) fn push(&mut self, id: Id, push: Push, time: u64) -> Result<Pushed, String> {
-        let length = push.payload.len();
-        if length > LONGEST {
-            return Err(format!(
-                "the payload has {length} bytes, of {LONGEST} at most"
-            ));
-        }
+        check_length("payload", push.payload.len())?;
         let (pushed, job) = self.book.push(id, push, time, self.most)?;
         if let Some(job) = job {
             Record::Job(job.clone()).write(&mut self.batch.records);
@@ -29,12 +24,7 @@ impl Owner {
         batch: NewBatch,
         time: u64,
     ) -> Result<Pushed, String> {
-        let length = batch.length();
-        if length > LONGEST {
-            return Err(format!(
-                "the batch has {length} bytes, of {LONGEST} at most"
-            ));
-        }
+        check_length("batch", batch.length())?;
         let (pushed, record) = self.book.push_batch(id, batch, time, self.most)?;
         if let Some(record) = record {
             record.write(&mut self.batch.records);

@@ -3,7 +3,7 @@
 use super::Owner;
 use crate::book::Peer;
 use crate::job::{Id, Pushed};
-use crate::message::{Change, Reading, ToClient, LONGEST};
+use crate::message::{check_length, Change, Reading, ToClient};
 use crate::record::Record;
 
 impl Owner {
@@ -15,12 +15,7 @@ impl Owner {
         };
         match change {
             Change::Append { stream, payload } => {
-                let length = payload.len();
-                if length > LONGEST {
-                    return Err(format!(
-                        "the entry has {length} bytes, of {LONGEST} at most"
-                    ));
-                }
+                check_length("entry", payload.len())?;
                 let room = self.most.saturating_sub(self.book.bytes());
                 let streams = &mut self.book.streams;
                 let (position, record) = streams.append(&stream, id, payload, time, room)?;
