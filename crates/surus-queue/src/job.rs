@@ -73,6 +73,18 @@ pub struct Push {
     pub unique: Option<String>,
 }
 
+impl Push {
+    /// Bytes that its job takes in memory, roughly.
+    pub(crate) fn size(&self) -> u64 {
+        size(&self.queue, &self.payload)
+    }
+}
+
+fn size(queue: &str, payload: &[u8]) -> u64 {
+    const ITSELF: usize = 400;
+    (ITSELF + payload.len() + queue.len()) as u64
+}
+
 /// Jobs that belong together, and jobs that follow them.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct NewBatch {
@@ -148,8 +160,7 @@ impl Job {
 
     /// Bytes that it takes in memory, roughly.
     pub(crate) fn size(&self) -> u64 {
-        const ITSELF: usize = 400;
-        (ITSELF + self.payload.len() + self.queue.len()) as u64
+        size(&self.queue, &self.payload)
     }
 }
 

@@ -40,10 +40,8 @@ impl Batch {
     /// Bytes of what follows, roughly.
     fn size(&self) -> u64 {
         let after = [&self.then, &self.catch, &self.finally];
-        let sizes = after.into_iter().flatten();
-        sizes
-            .map(|(id, push)| Job::pushed(*id, push.clone(), 0).size())
-            .sum()
+        let all = after.into_iter().flatten();
+        all.map(|(_, push)| push.size()).sum()
     }
 
     fn turn(&mut self, turn: Turn) -> Vec<(Id, Push)> {
