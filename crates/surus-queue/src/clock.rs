@@ -32,11 +32,12 @@ impl Clock {
         up().saturating_add_signed(self.offset)
     }
 
-    /// The same clock, if it was set since then; and by how many milliseconds.
-    pub(crate) fn look(&self) -> Option<(Clock, i64)> {
-        self.set_to(offset())
+    /// The same clock, if it was set since then.
+    pub(crate) fn look(&self) -> Option<Clock> {
+        self.set_to(offset()).map(|(clock, _)| clock)
     }
 
+    /// The clock, if that is another one; and by how many milliseconds.
     fn set_to(self, offset: i64) -> Option<(Clock, i64)> {
         let by = offset.saturating_sub(self.offset);
         (by.unsigned_abs() >= STEP).then_some((Clock { offset, ..self }, by))

@@ -137,7 +137,7 @@ impl Owner {
                 };
                 return Ok(ended);
             }
-            if let Some((clock, _)) = self.clock.look() {
+            if let Some(clock) = self.clock.look() {
                 self.clock = clock;
                 self.keep_time();
             }
