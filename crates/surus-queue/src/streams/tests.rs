@@ -7,6 +7,15 @@ use crate::record::Record;
 
 const ROOM: u64 = 1 << 20;
 
+fn wanted(group: &str, count: u32, idle: u64) -> Reading {
+    Reading {
+        stream: "s".to_owned(),
+        group: group.to_owned(),
+        count,
+        idle,
+    }
+}
+
 /// Streams, and what a log would have of them.
 #[derive(Default)]
 struct Logged {
@@ -28,12 +37,7 @@ impl Logged {
     /// The positions that this connection reads for a group.
     fn read(&mut self, peer: u64, group: &str, count: u32, now: u64) -> Vec<u64> {
         self.requests += 1;
-        let wanted = Reading {
-            stream: "s".to_owned(),
-            group: group.to_owned(),
-            count,
-            idle: 1000,
-        };
+        let wanted = wanted(group, count, 1000);
         let record = self
             .streams
             .read(peer, self.requests, wanted)
@@ -122,13 +126,7 @@ fn what_a_dead_reader_had_goes_to_the_next_one() {
     // A new owner waits for those who say what they have.
     let [mut next, _] = logged.restored();
     next.claim(7, "s", "g", &[1, 2, 3], true, 500);
-    let wanted = Reading {
-        stream: "s".to_owned(),
-        group: "g".to_owned(),
-        count: 9,
-        idle: 0,
-    };
-    next.read(8, 1, wanted).expect("room");
+    next.read(8, 1, wanted("g", 9, 0)).expect("room");
     assert!(next.next(999).is_none());
     assert_eq!(next.next_due(999), Some(1000));
     let (_, _, entries) = next.next(1000).expect("entries");
@@ -137,13 +135,7 @@ fn what_a_dead_reader_had_goes_to_the_next_one() {
     // Given back: it had come too late.
     next.claim(7, "s", "g", &[3], false, 1000);
     next.claim(7, "s", "g", &[4], true, 1000);
-    let wanted = Reading {
-        stream: "s".to_owned(),
-        group: "g".to_owned(),
-        count: 9,
-        idle: 0,
-    };
-    next.read(8, 2, wanted).expect("room");
+    next.read(8, 2, wanted("g", 9, 0)).expect("room");
     let (_, _, entries) = next.next(1000).expect("entries");
     assert_eq!(entries.len(), 1);
     assert_eq!((entries[0].position, entries[0].attempt), (3, 1));
@@ -155,17 +147,11 @@ fn one_that_waits_no_longer_gets_what_there_is() {
     logged.append("a");
     assert_eq!(logged.read(1, "g", 9, 0), [1]);
     logged.append("b");
-    let wanted = Reading {
-        stream: "s".to_owned(),
-        group: "g".to_owned(),
-        count: 9,
-        idle: 0,
-    };
     // Not before an owner that has begun knows who has what.
     let [mut next, _] = logged.restored();
     next.claim(1, "s", "g", &[1], true, 0);
     for request in [1, 2] {
-        next.read(3, request, wanted.clone()).expect("room");
+        next.read(3, request, wanted("g", 9, 0)).expect("room");
         assert!(next.unread(3, request));
     }
     assert!(next.next(999).is_none() && !next.unread(3, 4));
@@ -190,13 +176,7 @@ fn readers_have_their_time_whatever_the_clock_is_set_to() {
     // So has an owner that has begun.
     let [mut next, _] = logged.restored();
     next.shift(-5000);
-    let wanted = Reading {
-        stream: "s".to_owned(),
-        group: "g".to_owned(),
-        count: 9,
-        idle: 0,
-    };
-    next.read(3, 1, wanted).expect("room");
+    next.read(3, 1, wanted("g", 9, 0)).expect("room");
     assert!(next.next(0).is_some());
 }
 
@@ -236,13 +216,7 @@ fn an_entry_that_the_disk_has_damaged_costs_no_other_one() {
     }
     logged.log.remove(1);
     let [mut next, _] = logged.restored();
-    let wanted = Reading {
-        stream: "s".to_owned(),
-        group: "g".to_owned(),
-        count: 9,
-        idle: 0,
-    };
-    next.read(1, 1, wanted).expect("room");
+    next.read(1, 1, wanted("g", 9, 0)).expect("room");
     let (_, _, entries) = next.next(0).expect("entries");
     let read: Vec<(u64, &[u8])> = entries
         .iter()
