@@ -102,12 +102,11 @@ impl Client {
             }
         };
         drop(reader);
-        let of = wanted;
-        let mut state = self.shared.state.borrow_mut();
-        let own = state.entries.entry((of.stream, of.group)).or_default();
-        own.extend(entries.iter().map(|entry| entry.position));
-        if own.is_empty() {
-            state.entries.retain(|_, own| !own.is_empty());
+        if !entries.is_empty() {
+            let mut state = self.shared.state.borrow_mut();
+            let own = state.entries.entry((wanted.stream, wanted.group));
+            let positions = entries.iter().map(|entry| entry.position);
+            own.or_default().extend(positions);
         }
         Ok(entries)
     }
