@@ -46,15 +46,12 @@ impl Book {
                 error,
             } => {
                 self.put(id, Place::Unsaved);
-                let had_failed = self
-                    .jobs
-                    .get(&id)
-                    .is_some_and(|entry| entry.job.failure.is_some());
+                let mut had_failed = false;
                 if let Some(entry) = self.jobs.get_mut(&id) {
                     let job = &mut entry.job;
                     (job.due, job.attempts, job.error) = (due, attempts, error);
                     job.holder = None;
-                    job.failure = None;
+                    had_failed = job.failure.take().is_some();
                 }
                 self.take_key(id);
                 self.put(id, Place::Delayed);
