@@ -11,7 +11,7 @@ use nix::unistd::Pid;
 use serde_json::{json, Value};
 
 use crate::state::{Death, Now};
-pub(crate) use output::{errno, Outputs, Printed};
+pub(crate) use output::{Outputs, Printed};
 
 /// One that dies sooner than this has not really started.
 const EARLY: Duration = Duration::from_secs(1);

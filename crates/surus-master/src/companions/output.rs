@@ -5,7 +5,6 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use nix::errno::Errno;
 use nix::fcntl::{fcntl, FcntlArg, OFlag};
 use nix::unistd::{pipe2, Pid};
 
@@ -103,11 +102,6 @@ impl Outputs {
     pub(crate) fn clear(&mut self) {
         self.0.clear();
     }
-}
-
-/// Why a system call that a process needs has failed.
-pub(crate) fn errno(error: &io::Error) -> Errno {
-    error.raw_os_error().map_or(Errno::EIO, Errno::from_raw)
 }
 
 #[cfg(test)]

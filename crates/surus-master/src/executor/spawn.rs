@@ -4,13 +4,13 @@ use std::io;
 use std::os::unix::net::UnixStream;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 
+use nix::errno::Errno;
 use nix::sys::prctl;
 use nix::sys::signal::Signal;
 use nix::unistd::{getpid, getppid, ForkResult, Pid};
 use surus_log::{Writer, LAST_LINES};
 
 use super::Master;
-use crate::companions::errno;
 use crate::fork::fork;
 use crate::identity::Identity;
 use crate::process::Process;
@@ -26,7 +26,8 @@ impl Master<'_> {
     /// Returns the end of a process that the system could not start.
     pub(super) fn spawn(&mut self, seat: usize, id: Id) -> Option<Event> {
         let error = self.try_spawn(seat, id).err()?;
-        Some(Event::Exited(id, Death::NotStarted(errno(&error))))
+        let why = error.raw_os_error().map_or(Errno::EIO, Errno::from_raw);
+        Some(Event::Exited(id, Death::NotStarted(why)))
     }
 
     fn try_spawn(&mut self, seat: usize, id: Id) -> io::Result<()> {
