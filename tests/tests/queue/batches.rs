@@ -2,27 +2,14 @@
 
 use std::time::Duration;
 
-use nix::sys::signal::{kill, Signal};
-use nix::unistd::Pid;
-use surus_tests::http::Request;
-use surus_tests::surus::Surus;
 use surus_tests::waiting::wait_for;
 
-use super::support::{owner, push, Site};
-
-fn get(server: &Surus, path: &str) -> String {
-    let request = Request::get(path);
-    request.send(server.address()).expect(200).text()
-}
+use super::support::{get, kill_owner, push, Site};
 
 #[test]
 fn jobs_follow_a_batch_also_if_the_owner_is_killed() {
     let site = Site::new();
-    let server = site
-        .options()
-        .argument("--set")
-        .argument("memory_limit=512M")
-        .start();
+    let server = site.start_large();
     // All are done.
     let first = get(&server, "/batch/note/a,b,c");
     site.wait_for("note then 1", 1);
@@ -35,11 +22,7 @@ fn jobs_follow_a_batch_also_if_the_owner_is_killed() {
     let third = get(&server, "/batch/fails/x");
     site.wait_for("note catch 1", 1);
     site.wait_for("note finally 1", 2);
-    let pid = owner(&server).expect("an owner");
-    kill(Pid::from_raw(pid), Signal::SIGKILL).expect("an owner");
-    wait_for("it was not replaced", || {
-        owner(&server).is_some_and(|other| other != pid)
-    });
+    kill_owner(&server);
     for command in [&["status"][..], &["top", "-n", "1"]] {
         let (_, text) = server.command(command);
         assert!(

@@ -119,11 +119,7 @@ fn a_torn_or_damaged_log_keeps_all_other_jobs() {
 fn a_job_has_a_size_at_most() {
     const MOST: usize = 64 << 20;
     let site = Site::new();
-    let server = site
-        .options()
-        .argument("--set")
-        .argument("memory_limit=512M")
-        .start();
+    let server = site.start_large();
     // What serialize() adds to a string of this length.
     let around = "s:67108000:\"\";".len();
     let size = |bytes: usize| format!("size/{}", bytes - around);

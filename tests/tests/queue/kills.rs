@@ -79,10 +79,7 @@ fn none_is_lost_whoever_is_killed() {
     let server = site.options().workers(2).start();
     let kept = kept.into_inner().expect("a lock");
     assert!(kept.len() > 100, "{} jobs, {killed} kills", kept.len());
-    wait_for("jobs are left", || {
-        let counts = site.counts("work");
-        counts["waiting"] == 0 && counts["delayed"] == 0 && counts["running"] == 0
-    });
+    site.wait_until_none_is_left("work");
     assert_eq!(site.counts("work")["failed"], 0);
     let notes = site.notes();
     let count =

@@ -4,7 +4,6 @@ use std::process::{Command, Stdio};
 
 use surus_tests::fixture;
 use surus_tests::surus::binary;
-use surus_tests::waiting::wait_for;
 
 use super::support::Site;
 
@@ -35,10 +34,7 @@ fn jobs_of_laravel_run_fail_and_are_released() {
     let output = script(&site, "work").output().expect("php");
     let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
     assert!(said.contains("failed: no luck"), "{said}");
-    wait_for("jobs are left", || {
-        let counts = site.counts("default");
-        counts["waiting"] == 0 && counts["running"] == 0 && counts["delayed"] == 0
-    });
+    site.wait_until_none_is_left("default");
     let notes = site.notes();
     assert_eq!(notes["taken a 1"], 1, "{notes:?}");
     assert_eq!(notes["handled a 2"], 1, "{notes:?}");

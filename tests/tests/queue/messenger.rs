@@ -4,25 +4,9 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use surus_tests::fixture;
-use surus_tests::http::Request;
-use surus_tests::surus::{binary, Surus};
-use surus_tests::waiting::wait_for;
+use surus_tests::surus::binary;
 
-use super::support::Site;
-
-fn get(server: &Surus, path: &str) -> String {
-    let request = Request::get(path);
-    request.send(server.address()).expect(200).text()
-}
-
-fn wait_until_empty(site: &Site) {
-    wait_for("messages are left", || {
-        let counts = site.counts("messages");
-        ["waiting", "running", "delayed"]
-            .iter()
-            .all(|what| counts[what] == 0)
-    });
-}
+use super::support::{get, Site};
 
 #[test]
 fn messages_run_in_the_server_with_the_retries_of_messenger() {
@@ -36,7 +20,7 @@ fn messages_run_in_the_server_with_the_retries_of_messenger() {
     get(&server, "/send/later?delay=150");
     get(&server, "/send/fails");
     site.wait_for("handled waits", 200);
-    wait_until_empty(&site);
+    site.wait_until_none_is_left("messages");
     // One after another they would take a minute.
     assert!(begun.elapsed() < Duration::from_secs(20));
     let failed = get(&server, "/failed");

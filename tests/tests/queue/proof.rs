@@ -138,12 +138,7 @@ fn none_is_lost_and_each_goes_on_within_a_second() {
             }
         }
     }
-    wait_for("something is left", || {
-        let counts = site.counts("proof");
-        ["waiting", "delayed", "running"]
-            .iter()
-            .all(|what| counts[what] == 0)
-    });
+    site.wait_until_none_is_left("proof");
     assert_eq!(site.counts("proof")["failed"], 0);
     for (victim, shown) in &mut shown {
         shown.waits.sort_by(f64::total_cmp);

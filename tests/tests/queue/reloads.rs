@@ -28,10 +28,7 @@ fn each_runs_once_during(site: &Site, server: &Surus, change: impl Fn()) {
         change();
     });
     let pushed = next.into_inner();
-    wait_for("jobs are left", || {
-        let counts = site.counts("work");
-        counts["waiting"] == 0 && counts["delayed"] == 0 && counts["running"] == 0
-    });
+    site.wait_until_none_is_left("work");
     let notes = site.notes();
     for number in 0..pushed {
         for what in ["begun", "done"] {

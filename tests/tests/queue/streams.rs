@@ -5,23 +5,9 @@ use std::thread;
 use nix::sys::signal::{kill, Signal};
 use nix::unistd::Pid;
 use surus_tests::http::Request;
-use surus_tests::surus::Surus;
 use surus_tests::waiting::wait_for;
 
-use super::support::{owner, Site};
-
-fn get(server: &Surus, path: &str) -> String {
-    let request = Request::get(path);
-    request.send(server.address()).expect(200).text()
-}
-
-fn kill_owner(server: &Surus) {
-    let old = owner(server).expect("an owner");
-    kill(Pid::from_raw(old), Signal::SIGKILL).expect("an owner");
-    wait_for("there is no other owner", || {
-        owner(server).is_some_and(|new| new != old)
-    });
-}
+use super::support::{get, kill_owner, Site};
 
 #[test]
 fn each_group_reads_what_was_appended_whoever_is_killed() {

@@ -7,6 +7,8 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use nix::sys::signal::{kill, Signal};
+use nix::unistd::Pid;
 use serde_json::Value;
 use surus_tests::fixture;
 use surus_tests::http::{Request, Response};
@@ -44,6 +46,14 @@ impl Site {
             .env("NOTES", &self.notes_file().display().to_string())
             .argument("--set")
             .argument(format!("queue_folder={}", self.queue().display()))
+    }
+
+    /// A server with room for what is as large as may be.
+    pub(super) fn start_large(&self) -> Surus {
+        self.options()
+            .argument("--set")
+            .argument("memory_limit=512M")
+            .start()
     }
 
     /// What waits for this sign goes on.
@@ -99,11 +109,23 @@ impl Site {
         found.cloned().unwrap_or_default()
     }
 
+    pub(super) fn wait_until_none_is_left(&self, queue: &str) {
+        wait_for("jobs are left", || {
+            let counts = self.counts(queue);
+            counts["waiting"] == 0 && counts["delayed"] == 0 && counts["running"] == 0
+        });
+    }
+
     pub(super) fn wait_for_failed(&self, queue: &str, count: u64) {
         wait_for("the jobs have not failed", || {
             self.counts(queue)["failed"] == count
         });
     }
+}
+
+pub(super) fn get(server: &Surus, path: &str) -> String {
+    let request = Request::get(path);
+    request.send(server.address()).expect(200).text()
 }
 
 pub(super) fn push(server: &Surus, target: &str) -> String {
@@ -123,6 +145,15 @@ pub(super) fn owner(server: &Surus) -> Option<i32> {
     let mut processes = status["processes"].as_array()?.iter();
     let queue = processes.find(|process| process["process"] == "queue")?;
     i32::try_from(queue["pid"].as_i64()?).ok()
+}
+
+/// Kills that process, and returns when there is another one.
+pub(super) fn kill_owner(server: &Surus) {
+    let old = owner(server).expect("an owner");
+    kill(Pid::from_raw(old), Signal::SIGKILL).expect("an owner");
+    wait_for("there is no other owner", || {
+        owner(server).is_some_and(|new| new != old)
+    });
 }
 
 /// Sets a sign however this ends: whoever waits for it goes on.
