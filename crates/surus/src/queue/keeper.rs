@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use serde::Deserialize;
+use serde::{de::DeserializeOwned, Deserialize};
 use serde_json::json;
 use surus_master::{Channel, Report};
 use surus_queue::{Change, Client, Delivery, Ending, Id, NewBatch, Push, Question, Reading};
@@ -214,11 +214,23 @@ struct Ended {
 type Later = Pin<Box<dyn Future<Output = QueueAnswer>>>;
 
 fn ask(client: &Client, verb: &str, head: &str, payload: Bytes) -> Result<QueueAnswer, Later> {
-    let client = client.clone();
-    let wrong = |error: serde_json::Error| Ok(Err(error.to_string()));
-    match verb {
-        "push" => match serde_json::from_str::<Pushing>(head) {
-            Ok(wanted) => Err(Box::pin(async move {
+    match begin(client.clone(), verb, head, payload) {
+        Ok(Some(later)) => Err(later),
+        Ok(None) => Ok(Ok(Default::default())),
+        Err(why) => Ok(Err(why)),
+    }
+}
+
+fn parsed<T: DeserializeOwned>(head: &str) -> Result<T, String> {
+    serde_json::from_str(head).map_err(|error| error.to_string())
+}
+
+/// `None`: nothing has to be waited for.
+fn begin(client: Client, verb: &str, head: &str, payload: Bytes) -> Result<Option<Later>, String> {
+    let later: Later = match verb {
+        "push" => {
+            let wanted: Pushing = parsed(head)?;
+            Box::pin(async move {
                 let push = Push {
                     queue: wanted.queue,
                     payload,
@@ -229,36 +241,30 @@ fn ask(client: &Client, verb: &str, head: &str, payload: Bytes) -> Result<QueueA
                 let pushed = client.push(push).await?;
                 let text = json!({"id": pushed.id.to_string(), "new": pushed.is_new});
                 Ok((text.to_string(), Bytes::new()))
-            })),
-            Err(error) => wrong(error),
-        },
-        "batch" => match serde_json::from_str::<Batching>(head) {
-            Ok(wanted) => Err(Box::pin(async move {
+            })
+        }
+        "batch" => {
+            let wanted: Batching = parsed(head)?;
+            Box::pin(async move {
                 let pushed = client.push_batch(wanted.batch(payload)).await?;
                 let text = json!({"id": pushed.id.to_string()});
                 Ok((text.to_string(), Bytes::new()))
-            })),
-            Err(error) => wrong(error),
-        },
-        "batches" => match serde_json::from_str::<Named>(head) {
-            Ok(named) => match named.id.parse::<Id>() {
-                Ok(id) => Err(Box::pin(async move {
-                    let text = client.ask(Question::Batches { id: Some(id) }).await?;
-                    Ok((text, Bytes::new()))
-                })),
-                Err(error) => Ok(Err(error)),
-            },
-            Err(error) => wrong(error),
-        },
-        "append" | "acknowledge" => match serde_json::from_str::<Changing>(head) {
-            Ok(wanted) => Err(Box::pin(async move {
+            })
+        }
+        "batches" => {
+            let id = Some(parsed::<Named>(head)?.id.parse()?);
+            asked(client, Question::Batches { id })
+        }
+        "append" | "acknowledge" => {
+            let wanted: Changing = parsed(head)?;
+            Box::pin(async move {
                 let pushed = client.change(wanted.change(payload)).await?;
                 Ok((pushed.position.to_string(), Bytes::new()))
-            })),
-            Err(error) => wrong(error),
-        },
-        "read" => match serde_json::from_str::<Wanted>(head) {
-            Ok(wanted) => Err(Box::pin(async move {
+            })
+        }
+        "read" => {
+            let wanted: Wanted = parsed(head)?;
+            Box::pin(async move {
                 // In an upgrade, an owner of the version before may say that there are none before it has looked.
                 let wait = seconds(wanted.wait).max(Duration::from_millis(20));
                 let entries = client.read(wanted.reading(), wait).await?;
@@ -268,83 +274,68 @@ fn ask(client: &Client, verb: &str, head: &str, payload: Bytes) -> Result<QueueA
                 let heads: Vec<serde_json::Value> = heads.collect();
                 let payloads: Vec<&[u8]> = entries.iter().map(|entry| &*entry.payload).collect();
                 Ok((json!(heads).to_string(), payloads.concat().into()))
-            })),
-            Err(error) => wrong(error),
-        },
+            })
+        }
         // Entries that were read for a request that was cut off: `payload` is the answer that it has not got.
-        "unread" => match serde_json::from_str::<Wanted>(head) {
-            Ok(of) => {
-                let entries: Vec<(u64, u32, u64, usize)> =
-                    serde_json::from_slice(&payload).unwrap_or_default();
-                let positions = entries.into_iter().map(|(position, ..)| position);
-                client.unread(of.stream, of.group, positions.collect());
-                Ok(Ok(Default::default()))
+        "unread" => {
+            let of: Wanted = parsed(head)?;
+            let entries: Vec<(u64, u32, u64, usize)> =
+                serde_json::from_slice(&payload).unwrap_or_default();
+            let positions = entries.into_iter().map(|(position, ..)| position);
+            client.unread(of.stream, of.group, positions.collect());
+            return Ok(None);
+        }
+        "stream" | "ungroup" => {
+            let Changing { stream, group, .. } = parsed(head)?;
+            let question = match group {
+                Some(group) => Question::Ungroup { stream, group },
+                None => Question::Streams {
+                    stream: Some(stream),
+                },
+            };
+            asked(client, question)
+        }
+        "progress" => {
+            let said: Progressed = parsed(head)?;
+            if let Ok(id) = said.id.parse() {
+                client.progress(id, said.done);
             }
-            Err(error) => wrong(error),
-        },
-        "stream" | "ungroup" => match serde_json::from_str::<Changing>(head) {
-            Ok(wanted) => Err(Box::pin(async move {
-                let question = match wanted.group {
-                    Some(group) => Question::Ungroup {
-                        stream: wanted.stream,
-                        group,
-                    },
-                    None => Question::Streams {
-                        stream: Some(wanted.stream),
-                    },
-                };
-                Ok((client.ask(question).await?, Bytes::new()))
-            })),
-            Err(error) => wrong(error),
-        },
-        "progress" => match serde_json::from_str::<Progressed>(head) {
-            Ok(said) => {
-                if let Ok(id) = said.id.parse::<Id>() {
-                    client.progress(id, said.done);
-                }
-                Ok(Ok(Default::default()))
-            }
-            Err(error) => wrong(error),
-        },
-        "take" => match serde_json::from_str::<Taking>(head) {
-            Ok(wanted) => Err(Box::pin(async move {
+            return Ok(None);
+        }
+        "take" => {
+            let wanted: Taking = parsed(head)?;
+            Box::pin(async move {
                 let job = client.take(&wanted.queue, seconds(wanted.wait)).await?;
                 Ok(job.map_or_else(Default::default, |job| (described(&job), job.payload)))
-            })),
-            Err(error) => wrong(error),
-        },
-        "end" => match serde_json::from_str::<Ended>(head) {
-            Ok(ended) => match ended.id.parse::<Id>() {
-                Ok(id) => {
-                    client.end(id, ended.how.of_taken());
-                    Err(Box::pin(async move {
-                        client.settled(id).await;
-                        Ok(Default::default())
-                    }))
-                }
-                Err(error) => Ok(Err(error)),
-            },
-            Err(error) => wrong(error),
-        },
+            })
+        }
+        "end" => {
+            let ended: Ended = parsed(head)?;
+            let id = ended.id.parse()?;
+            client.end(id, ended.how.of_taken());
+            Box::pin(async move {
+                client.settled(id).await;
+                Ok(Default::default())
+            })
+        }
         // Its request has ended without a word.
-        "back" => match head.parse::<Id>() {
-            Ok(id) => {
-                let ending = Ending::Again {
-                    delay: Duration::from_secs(1),
-                    error: Some("who has taken it has ended without saying how".to_owned()),
-                    counts: true,
-                };
-                client.end(id, ending);
-                Ok(Ok(Default::default()))
-            }
-            Err(error) => Ok(Err(error)),
-        },
-        "counts" => Err(Box::pin(async move {
-            let text = client.ask(Question::Counts).await?;
-            Ok((text, Bytes::new()))
-        })),
-        _ => Ok(Err(format!("queues do not know {verb:?}"))),
-    }
+        "back" => {
+            let ending = Ending::Again {
+                delay: Duration::from_secs(1),
+                error: Some("who has taken it has ended without saying how".to_owned()),
+                counts: true,
+            };
+            client.end(head.parse()?, ending);
+            return Ok(None);
+        }
+        "counts" => asked(client, Question::Counts),
+        _ => return Err(format!("queues do not know {verb:?}")),
+    };
+    Ok(Some(later))
+}
+
+fn asked(client: Client, question: Question) -> Later {
+    Box::pin(async move { Ok((client.ask(question).await?, Bytes::new())) })
 }
 
 /// For PHP.
