@@ -29,8 +29,11 @@ typedef struct {
 	HashTable table;
 } original_table;
 
-static HashTable *copy_of_original(const HashTable *source, original_table *original)
+static HashTable *copy_large_table(const HashTable *source, bool on_heap, original_table *original)
 {
+	if (on_heap) {
+		return copy_table(source, true);
+	}
 	if (!original->data.size) {
 		HashTable *first = copy_table(source, false);
 		if (surus_original_keep(&original->data, HT_GET_DATA_ADDR(first), HT_SIZE(first))) {
@@ -47,11 +50,6 @@ static HashTable *copy_of_original(const HashTable *source, original_table *orig
 	*copy = original->table;
 	HT_SET_DATA_ADDR(copy, data);
 	return copy;
-}
-
-static HashTable *copy_large_table(const HashTable *source, bool on_heap, original_table *original)
-{
-	return on_heap ? copy_table(source, true) : copy_of_original(source, original);
 }
 
 static void free_table(HashTable *table)

@@ -41,6 +41,19 @@ static const zend_object *iterated_by(const zend_object *object)
 	return Z_TYPE_P(data) == IS_OBJECT ? Z_OBJ_P(data) : NULL;
 }
 
+bool surus_is_memory_only_class(const zend_class_entry *class)
+{
+	while (class && class->type != ZEND_INTERNAL_CLASS) {
+		class = class->parent;
+	}
+	for (size_t i = 0; class && i < KNOWN; i++) {
+		if (classes[i] == class) {
+			return true;
+		}
+	}
+	return false;
+}
+
 bool surus_is_memory_only(const zend_object *object)
 {
 	if (object->handlers->free_obj == zend_object_std_dtor) {
@@ -53,14 +66,5 @@ bool surus_is_memory_only(const zend_object *object)
 			return true;
 		}
 	}
-	const zend_class_entry *class = object->ce;
-	while (class && class->type != ZEND_INTERNAL_CLASS) {
-		class = class->parent;
-	}
-	for (size_t i = 0; class && i < KNOWN; i++) {
-		if (classes[i] == class) {
-			return true;
-		}
-	}
-	return false;
+	return surus_is_memory_only_class(object->ce);
 }

@@ -7,5 +7,7 @@
 /* Finds the classes that are known to. */
 void surus_memory_only_start(void);
 bool surus_is_memory_only(const zend_object *object);
+/* Whether all objects of the class do, or of the class of an extension that it extends. */
+bool surus_is_memory_only_class(const zend_class_entry *class);
 
 #endif

@@ -70,11 +70,13 @@ void surus_origins_start(void)
 	started = true;
 	surus_memory_only_start();
 	zend_hash_init(&makers, 256, NULL, NULL, true);
-	/* One with two names is found twice. Interfaces have another function in this place. */
+	/* One with two names is found twice. Interfaces have another function in this place. What is never refused needs no origin, and
+	 * requests make many of it. */
 	zend_class_entry *class;
 	ZEND_HASH_MAP_FOREACH_PTR(CG(class_table), class) {
 		bool has_objects = class->type == ZEND_INTERNAL_CLASS && !(class->ce_flags & ZEND_ACC_INTERFACE);
-		if (has_objects && class->create_object && class->create_object != make && !instanceof_function(class, zend_ce_throwable)) {
+		bool may_be_refused = has_objects && !surus_is_memory_only_class(class) && !instanceof_function(class, zend_ce_throwable);
+		if (may_be_refused && class->create_object && class->create_object != make) {
 			void *maker = *(void **)&class->create_object;
 			zend_hash_index_add_new_ptr(&makers, key_of(class), maker);
 			class->create_object = make;
